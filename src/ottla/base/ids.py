@@ -1,0 +1,24 @@
+"""Names and numbers that identify things, kept apart by type."""
+
+from typing import NamedTuple, NewType
+from uuid import UUID
+
+BrokerId = NewType("BrokerId", int)
+ProducerId = NewType("ProducerId", int)
+TopicId = NewType("TopicId", UUID)
+
+# What the wire sends where no topic id is known.
+NO_TOPIC_ID = TopicId(UUID(int=0))
+NO_PRODUCER_ID = ProducerId(-1)
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic; prints as Kafka names its folder (`flights-0`)."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"

@@ -1,0 +1,27 @@
+"""One log line for each event, whatever bytes a client put into a name."""
+
+import logging
+
+
+class OneLineFormatter(logging.Formatter):
+    """A formatter whose messages hold no line breaks and no control characters.
+
+    What is not printable is written as Python escapes it, so that nobody can forge a line or
+    steer a terminal. Tracebacks keep their lines.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # The library's name.
+        text = super().formatMessage(record)
+        if text.isprintable():
+            return text
+        return "".join(
+            letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+            for letter in text
+        )
+
+
+def log_to_stderr(level: int, layout: str) -> None:
+    """Have the process log to standard error, a line in `layout` (logging's %-style) each."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(OneLineFormatter(layout))
+    logging.basicConfig(level=level, handlers=[handler])

@@ -1,0 +1,89 @@
+"""What becomes of settings when someone sets, deletes, appends or subtracts (KIP-339)."""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.setting import ConfigType, Setting, shortened
+from ottla.base.settings.tables import setting_named
+
+
+class AlterOperation(IntEnum):
+    """Numbered as IncrementalAlterConfigs sends them."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Alteration(NamedTuple):
+    """One change asked for. `operation` is a number that may be none of `AlterOperation`."""
+
+    name: str
+    operation: int
+    text: str | None
+
+
+def altered(
+    held: Mapping[str, str],
+    alterations: Sequence[Alteration],
+    table: dict[str, Setting],
+    kind: str,
+    inherited: Mapping[str, str],
+) -> dict[str, str]:
+    """What is set after `alterations` of `held`. Values are not checked here.
+
+    `inherited` holds what list settings are worth where `held` has nothing: appending and
+    subtracting start from there. `kind` is the word for messages: "broker", "topic", "group".
+    Raises OttlaError(INVALID_REQUEST, INVALID_CONFIG).
+    """
+    names = [alteration.name for alteration in alterations]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Error due to duplicate config keys: {shortened(twice)} is given twice",
+        )
+    after = dict(held)
+    for name, number, text in alterations:
+        try:
+            operation = AlterOperation(number)
+        except ValueError:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unknown operation type {number} for config {shortened(name)}",
+            ) from None
+        if operation is AlterOperation.DELETE:
+            # As in Kafka, what nobody set, or nobody knows, may be deleted.
+            after.pop(name, None)
+            continue
+        if text is None:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Null value not supported for config {shortened(name)}; delete it to go "
+                "back to the default",
+            )
+        if operation is AlterOperation.SET:
+            after[name] = text
+        else:
+            setting = setting_named(table, name, kind)
+            before = held.get(name, inherited.get(name, ""))
+            after[name] = _edit_list(setting, operation, before, text)
+    return after
+
+
+def _edit_list(setting: Setting, operation: AlterOperation, before: str, text: str) -> str:
+    if setting.type is not ConfigType.LIST:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Can't {operation.name} to key {setting.name} because its type is not LIST; set it",
+        )
+    items = [item.strip() for item in before.split(",") if item.strip()]
+    given = [item.strip() for item in text.split(",") if item.strip()]
+    if operation is AlterOperation.APPEND:
+        items += [item for item in dict.fromkeys(given) if item not in items]
+    else:
+        items = [item for item in items if item not in given]
+    return ",".join(items)

@@ -1,0 +1,134 @@
+"""The settings of one broker: what its file said, what was changed since, and the defaults.
+
+Sources in order of precedence (KIP-226): changed for this broker, changed for all brokers,
+the broker's own file, Kafka's default. Reading is a dictionary look-up of a typed value.
+"""
+
+from collections.abc import Callable, Mapping
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.former import FORMER_SETTINGS
+from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
+from ottla.base.settings.tables import BROKER_SETTINGS, unknown_name
+
+# Names a user may set freely, for plug-ins and listeners (`listener.name.internal.ssl…`).
+_OPEN_PREFIXES = ("listener.name.",)
+
+Listener = Callable[[frozenset[str]], None]
+
+
+class BrokerSettings:
+    """Typed access to the settings of one broker.
+
+    `static` is what server.properties holds, as text. Raises OttlaError(INVALID_CONFIG) on
+    an unknown name (naming the nearest), on a value its setting does not allow, and on a
+    setting that asks for a part Ottla does not have.
+    """
+
+    def __init__(self, static: Mapping[str, str] | None = None) -> None:
+        self.static: dict[str, str] = dict(static or {})
+        self.dynamic_default: dict[str, str] = {}
+        self.dynamic_broker: dict[str, str] = {}
+        # What was accepted without effect, as sentences for the log at start.
+        self.notes: list[str] = []
+        self._listeners: list[Listener] = []
+        self._values: dict[str, Value] = {n: s.default for n, s in BROKER_SETTINGS.items()}
+        for name, text in self.static.items():
+            self._take_static(name, text)
+
+    def _take_static(self, name: str, text: str) -> None:
+        setting = BROKER_SETTINGS.get(name)
+        if setting is not None:
+            value = setting.parse(text)
+            if setting.use is Use.REFUSED and value not in (setting.default, "", False, ()):
+                raise refused(setting)
+            if setting.use is Use.UNUSED:
+                self.notes.append(f"{name} is accepted and changes nothing: {setting.doc}")
+            self._values[name] = value
+        elif name in FORMER_SETTINGS:
+            self.notes.append(f"{name} is accepted and changes nothing: {FORMER_SETTINGS[name]}")
+        elif name.startswith(_OPEN_PREFIXES):
+            self.notes.append(f"{name} is accepted and changes nothing: listeners are PLAINTEXT.")
+        else:
+            raise unknown_name(name, (*BROKER_SETTINGS, *FORMER_SETTINGS), "broker")
+
+    def value(self, name: str) -> Value:
+        """The value in effect. `name` must be in the table."""
+        return self._values[name]
+
+    def integer(self, name: str) -> int:
+        value = self._values[name]
+        assert isinstance(value, int), name
+        return value
+
+    def number(self, name: str) -> float:
+        value = self._values[name]
+        assert isinstance(value, float), name
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self._values[name]
+        assert isinstance(value, bool), name
+        return value
+
+    def text(self, name: str) -> str:
+        value = self._values[name]
+        assert isinstance(value, str), name
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list; the empty one where the setting is unset."""
+        value = self._values[name]
+        assert value is None or isinstance(value, tuple), name
+        return value or ()
+
+    @property
+    def broker_id(self) -> int:
+        """node.id, or the older broker.id where only that is given."""
+        if "node.id" not in self.static and self.integer("broker.id") >= 0:
+            return self.integer("broker.id")
+        return self.integer("node.id")
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """log.dirs, or log.dir where it is unset."""
+        return self.texts("log.dirs") or self.texts("log.dir")
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call `listener` with the names whose values changed, after each dynamic change."""
+        self._listeners.append(listener)
+
+    def set_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> frozenset[str]:
+        """Replace what was changed while running, for all brokers and for this one.
+
+        The texts were validated before they were stored: what does not parse, or belongs to
+        no dynamic setting, is skipped with a note. Returns the names that changed.
+        """
+        self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
+        values = {n: s.default for n, s in BROKER_SETTINGS.items()}
+        for source in (self.static, default, broker):
+            for name, text in source.items():
+                setting = BROKER_SETTINGS.get(name)
+                if setting is None:
+                    continue
+                if source is not self.static and setting.update is UpdateMode.READ_ONLY:
+                    continue
+                try:
+                    values[name] = setting.parse(text)
+                except OttlaError as error:
+                    self.notes.append(f"A stored setting is skipped: {error.message}")
+        before = self._values
+        changed = frozenset(name for name, value in values.items() if value != before[name])
+        self._values = values
+        if changed:
+            for listener in self._listeners:
+                listener(changed)
+        return changed
+
+
+def refused(setting: Setting) -> OttlaError:
+    """The error for a setting that asks for what Ottla does not have."""
+    return OttlaError(
+        ErrorCode.INVALID_CONFIG,
+        f"{setting.name} cannot be honoured: {setting.doc} Remove the setting.",
+    )

@@ -1,0 +1,36 @@
+"""Settings of single groups (KIP-848, KIP-932)."""
+
+from ottla.base.settings.notation import BOOLEAN, CLUSTER_WIDE, INT, STRING
+from ottla.base.settings.setting import Setting
+from ottla.base.settings.validators import at_least, one_of
+
+SHARE = "Share groups of Kafka's; Ottla does not offer them yet."
+STREAMS = "Streams groups of Kafka's; Ottla does not offer them."
+
+# Two lines a row keep the table readable.
+# fmt: off
+GROUP_SETTINGS: tuple[Setting, ...] = (
+    Setting("consumer.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER_WIDE,
+            "Time between two assignments of the group, in milliseconds."),
+    Setting("consumer.heartbeat.interval.ms", INT, 5000, at_least(1), CLUSTER_WIDE,
+            "Heartbeat interval of the members, in milliseconds."),
+    Setting("consumer.session.timeout.ms", INT, 45_000, at_least(1), CLUSTER_WIDE,
+            "Session timeout of the members, in milliseconds."),
+    Setting("share.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER_WIDE, SHARE),
+    Setting("share.auto.offset.reset", STRING, "latest", None, CLUSTER_WIDE, SHARE),
+    Setting("share.delivery.count.limit", INT, 5, at_least(2), CLUSTER_WIDE, SHARE),
+    Setting("share.heartbeat.interval.ms", INT, 5000, at_least(1), CLUSTER_WIDE, SHARE),
+    Setting("share.isolation.level", STRING, "read_uncommitted",
+            one_of("read_committed", "read_uncommitted"), CLUSTER_WIDE,
+            SHARE),
+    Setting("share.partition.max.record.locks", INT, 2000, at_least(100), CLUSTER_WIDE, SHARE),
+    Setting("share.record.lock.duration.ms", INT, 30_000, at_least(1000), CLUSTER_WIDE, SHARE),
+    Setting("share.renew.acknowledge.enable", BOOLEAN, True, None, CLUSTER_WIDE, SHARE),
+    Setting("share.session.timeout.ms", INT, 45_000, at_least(1), CLUSTER_WIDE, SHARE),
+    Setting("streams.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER_WIDE, STREAMS),
+    Setting("streams.heartbeat.interval.ms", INT, 5000, at_least(1), CLUSTER_WIDE, STREAMS),
+    Setting("streams.initial.rebalance.delay.ms", INT, 3000, at_least(0), CLUSTER_WIDE, STREAMS),
+    Setting("streams.num.standby.replicas", INT, 0, at_least(0), CLUSTER_WIDE, STREAMS),
+    Setting("streams.session.timeout.ms", INT, 45_000, at_least(1), CLUSTER_WIDE, STREAMS),
+)
+# fmt: on

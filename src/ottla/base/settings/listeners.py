@@ -1,0 +1,93 @@
+"""Reads `listeners` and `advertised.listeners`."""
+
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.broker import BrokerSettings
+
+
+class ListenerAddress(NamedTuple):
+    """One entry of `listeners`. An empty host means every interface; port 0 any free one."""
+
+    name: str
+    host: str
+    port: int
+
+
+def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
+    """Where to listen. Raises OttlaError(INVALID_CONFIG) on anything but PLAINTEXT.
+
+    Listeners of Kafka's controllers (`controller.listener.names`) are left out: there are none
+    here, and a server.properties of Kafka's names one.
+    """
+    addresses = _parse(settings, "listeners")
+    if not addresses:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG, "listeners is empty; write for example PLAINTEXT://:9092"
+        )
+    protocols = _protocols(settings)
+    for address in addresses:
+        protocol = protocols.get(address.name, address.name)
+        if protocol != "PLAINTEXT":
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"listeners: {address.name} is a {protocol} listener, and only PLAINTEXT exists; "
+                f"write PLAINTEXT://{address.host}:{address.port}, or map the name in "
+                "listener.security.protocol.map",
+            )
+    return addresses
+
+
+def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]:
+    """What clients of each listener are told; empty where nothing is advertised."""
+    advertised = {a.name: a for a in _parse(settings, "advertised.listeners")}
+    if not advertised:
+        return advertised
+    names = {address.name for address in listen_addresses(settings)}
+    for name, address in advertised.items():
+        if name not in names:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"advertised.listeners: {name} is not among the names in listeners "
+                f"({', '.join(sorted(names))})",
+            )
+        if address.host in {"", "0.0.0.0", "::"}:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"advertised.listeners: {name} needs an address clients can reach; leave the "
+                "setting out and each client is told the address it reached",
+            )
+    return advertised
+
+
+def _protocols(settings: BrokerSettings) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for item in settings.text("listener.security.protocol.map").split(","):
+        name, colon, protocol = item.strip().partition(":")
+        if not colon:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"listener.security.protocol.map: {item!r} is not of the form NAME:PROTOCOL",
+            )
+        pairs[name.upper()] = protocol.upper()
+    return pairs
+
+
+def _parse(settings: BrokerSettings, setting: str) -> tuple[ListenerAddress, ...]:
+    addresses: dict[str, ListenerAddress] = {}
+    controllers = {name.upper() for name in settings.texts("controller.listener.names")}
+    for entry in settings.texts(setting):
+        name, slashes, rest = entry.partition("://")
+        host, colon, port = rest.rpartition(":")
+        if not (slashes and name and colon and port.isdecimal() and int(port) < 65536):
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"{setting}: {entry!r} is not of the form NAME://host:port",
+            )
+        name = name.upper()
+        if name in controllers:
+            continue
+        if name in addresses:
+            raise OttlaError(ErrorCode.INVALID_CONFIG, f"{setting}: {name} is given twice")
+        addresses[name] = ListenerAddress(name, host.removeprefix("[").removesuffix("]"), int(port))
+    return tuple(addresses.values())

@@ -1,0 +1,127 @@
+"""What a topic's or group's setting is worth here, and why: value, source and synonyms."""
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from itertools import dropwhile
+from typing import NamedTuple
+
+from ottla.base.settings.broker import BrokerSettings
+from ottla.base.settings.setting import Setting, Value
+from ottla.base.settings.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
+from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from, numbered as DescribeConfigs v1+ sends it."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+
+class Synonym(NamedTuple):
+    """One source that gives the setting a value; the first of a list is in effect."""
+
+    name: str
+    text: str | None
+    source: ConfigSource
+
+
+class Resolved(NamedTuple):
+    """A setting with the value in effect and every source that has one, strongest first."""
+
+    setting: Setting
+    value: Value
+    source: ConfigSource
+    synonyms: tuple[Synonym, ...]
+
+
+def topic_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings) -> Resolved:
+    """The topic setting `name` (in the table) of a topic that sets `overrides` itself."""
+    return _resolve(
+        TOPIC_SETTINGS[name],
+        overrides,
+        ConfigSource.DYNAMIC_TOPIC_CONFIG,
+        TOPIC_SYNONYMS.get(name, ()),
+        broker,
+    )
+
+
+def group_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings) -> Resolved:
+    """The group setting `name` (in the table) of a group that sets `overrides` itself."""
+    return _resolve(
+        GROUP_SETTINGS[name],
+        overrides,
+        ConfigSource.DYNAMIC_GROUP_CONFIG,
+        GROUP_SYNONYMS.get(name, ()),
+        broker,
+    )
+
+
+def broker_value(name: str, broker: BrokerSettings) -> Resolved:
+    """The broker setting `name` (in the table)."""
+    setting = BROKER_SETTINGS[name]
+    # As in Kafka, sources of finer names are left out: the value is the one of this name.
+    sources = _broker_sources(BROKER_SYNONYMS.get(name, (name,)), broker)
+    synonyms = tuple(dropwhile(lambda synonym: synonym.name != name, sources))
+    source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+    return Resolved(setting, broker.value(name), source, synonyms)
+
+
+def _resolve(
+    setting: Setting,
+    overrides: Mapping[str, str],
+    own: ConfigSource,
+    behind: tuple[tuple[str, int], ...],
+    broker: BrokerSettings,
+) -> Resolved:
+    synonyms: list[Synonym] = []
+    if setting.name in overrides:
+        synonyms.append(Synonym(setting.name, _hide(setting, overrides[setting.name]), own))
+    inherited: Value = setting.default
+    for name, factor in behind:
+        value = broker.value(name)
+        if value is not None:
+            inherited = value * factor if factor != 1 and isinstance(value, int) else value
+            if setting.name == "retention.ms" and isinstance(inherited, int) and inherited < 0:
+                inherited = -1
+            break
+    names = tuple(name for name, _ in behind)
+    # Kafka leaves out the default of a coarser name (log.retention.hours), and what is set under
+    # it too; that it is set is told here, for it is why the value is what it is.
+    synonyms += dropwhile(
+        lambda synonym: synonym.name != names[0] and synonym.source is ConfigSource.DEFAULT_CONFIG,
+        _broker_sources(names, broker),
+    )
+    value = inherited
+    if setting.name in overrides:
+        value = setting.parse(overrides[setting.name])
+    source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+    return Resolved(setting, value, source, tuple(synonyms))
+
+
+def _broker_sources(names: tuple[str, ...], broker: BrokerSettings) -> Iterator[Synonym]:
+    layers = (
+        (broker.dynamic_broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
+        (broker.dynamic_default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        (broker.static, ConfigSource.STATIC_BROKER_CONFIG),
+    )
+    for texts, source in layers:
+        for name in names:
+            if name in texts:
+                yield Synonym(name, _hide(BROKER_SETTINGS[name], texts[name]), source)
+    for name in names:
+        setting = BROKER_SETTINGS[name]
+        if setting.default is not None:
+            text = _hide(setting, setting.text_of(setting.default))
+            yield Synonym(name, text, ConfigSource.DEFAULT_CONFIG)
+
+
+def _hide(setting: Setting, text: str | None) -> str | None:
+    return None if setting.sensitive else text

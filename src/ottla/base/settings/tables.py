@@ -1,0 +1,67 @@
+"""The tables of settings by name, and what to say to a name that is in none of them."""
+
+from collections.abc import Iterable
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.broker_cluster import CLUSTER
+from ottla.base.settings.broker_foreign import FOREIGN_SETTINGS
+from ottla.base.settings.broker_groups import GROUPS
+from ottla.base.settings.broker_log import LOG
+from ottla.base.settings.broker_network import NETWORK
+from ottla.base.settings.broker_security import SECURITY_SETTINGS
+from ottla.base.settings.group import GROUP_SETTINGS as _GROUP_ROWS
+from ottla.base.settings.setting import Setting, Use, shortened
+from ottla.base.settings.topic import TOPIC_SETTINGS as _TOPIC_ROWS
+from ottla.base.settings.unread import UNREAD_NAMES, UNREAD_PREFIXES
+
+
+def _by_name(*tables: tuple[Setting, ...]) -> dict[str, Setting]:
+    return {setting.name: setting for table in tables for setting in table}
+
+
+def _marked(setting: Setting) -> Setting:
+    """The row, saying of a setting nobody reads that it changes nothing."""
+    is_unread = setting.name in UNREAD_NAMES or setting.name.startswith(UNREAD_PREFIXES)
+    if setting.use is Use.USED and is_unread:
+        return setting._replace(use=Use.UNUSED)
+    return setting
+
+
+BROKER_SETTINGS = {
+    name: _marked(setting)
+    for name, setting in _by_name(
+        NETWORK, LOG, GROUPS, CLUSTER, SECURITY_SETTINGS, FOREIGN_SETTINGS
+    ).items()
+}
+TOPIC_SETTINGS = _by_name(_TOPIC_ROWS)
+GROUP_SETTINGS = _by_name(_GROUP_ROWS)
+
+
+# No name is longer; comparing more of a longer one would only cost time.
+_NAME_MAX = 100
+
+
+def setting_named(table: dict[str, Setting], name: str, kind: str) -> Setting:
+    """The row of `name`. Raises OttlaError(INVALID_CONFIG) that proposes the nearest name.
+
+    `kind` is the word the message uses: "broker", "topic" or "group".
+    """
+    setting = table.get(name)
+    if setting is None:
+        raise unknown_name(name, table, kind)
+    return setting
+
+
+def unknown_name(name: str, known: Iterable[str], kind: str) -> OttlaError:
+    """The error for a setting nobody knows, naming the nearest ones."""
+    # Only a mistake pays for this import: it would double what the layer costs at start.
+    import difflib  # noqa: PLC0415
+
+    near = difflib.get_close_matches(name[:_NAME_MAX], sorted(known), n=3, cutoff=0.6)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        hint = f"see the {kind} settings in the documentation"
+    return OttlaError(
+        ErrorCode.INVALID_CONFIG, f"Unknown {kind} config name: {shortened(name)}; {hint}"
+    )

@@ -1,0 +1,55 @@
+"""Kafka's settings of parts that Ottla does not have, or has no use for: accepted, and so marked.
+
+A setting whose part comes into being is taken out of here; a test holds the list to the code.
+"""
+
+# Everything whose name begins so belongs to one such part.
+UNREAD_PREFIXES = (
+    "add.partitions.to.txn.",
+    "alter.log.dirs.replication.quota.",
+    "controller.quota.",
+    "group.consumer.",
+    "log.cleaner.",
+    "metrics.",
+    "quota.",
+    "replica.",
+    "replication.quota.",
+    "transaction.",
+    "transactional.",
+)
+UNREAD_NAMES = frozenset(
+    {
+        "auto.leader.rebalance.enable",
+        "background.threads",
+        "broker.heartbeat.interval.ms",
+        "connection.failed.authentication.delay.ms",
+        "controlled.shutdown.enable",
+        "delete.records.purgatory.purge.interval.requests",
+        "early.start.listeners",
+        "fetch.purgatory.purge.interval.requests",
+        "group.coordinator.append.linger.ms",
+        "group.coordinator.background.threads",
+        "group.coordinator.cached.buffer.max.bytes",
+        "group.coordinator.rebalance.protocols",
+        "group.coordinator.threads",
+        "inter.broker.listener.name",
+        "leader.imbalance.check.interval.seconds",
+        "log.dir.failure.timeout.ms",
+        "log.initial.task.delay.ms",
+        "max.connection.creation.rate",
+        "max.connections.per.ip.overrides",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.alter.log.dirs.threads",
+        "num.replica.fetchers",
+        "offsets.topic.compression.codec",
+        "producer.id.expiration.check.interval.ms",
+        "producer.purgatory.purge.interval.requests",
+        "queued.max.requests",
+        "request.timeout.ms",
+        "security.inter.broker.protocol",
+        "socket.connection.setup.timeout.max.ms",
+        "socket.connection.setup.timeout.ms",
+    }
+)

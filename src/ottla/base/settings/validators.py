@@ -1,0 +1,81 @@
+"""The rules values of settings are held to."""
+
+from ottla.base.settings.setting import Validator, Value
+
+
+def at_least(least: float) -> Validator:
+    """A number not below `least`."""
+
+    def complaint(value: Value) -> str:
+        if isinstance(value, (int, float)) and value < least:
+            return f"it must be at least {least}"
+        return ""
+
+    return Validator(f"[{least},...]", complaint)
+
+
+def between(least: float, most: float) -> Validator:
+    """A number from `least` to `most`, both allowed."""
+
+    def complaint(value: Value) -> str:
+        if isinstance(value, (int, float)) and not least <= value <= most:
+            return f"it must lie between {least} and {most}"
+        return ""
+
+    return Validator(f"[{least},...,{most}]", complaint)
+
+
+def one_of(*allowed: str, ignore_case: bool = False) -> Validator:
+    """Text that is one of `allowed`."""
+    known = {word.lower() for word in allowed} if ignore_case else set(allowed)
+
+    def complaint(value: Value) -> str:
+        word = str(value).lower() if ignore_case else str(value)
+        return "" if word in known else f"choose one of {', '.join(allowed)}"
+
+    return Validator(f"[{', '.join(allowed)}]", complaint)
+
+
+def list_of(*allowed: str, may_be_empty: bool = False) -> Validator:
+    """A list whose items are all among `allowed`."""
+
+    def complaint(value: Value) -> str:
+        assert isinstance(value, tuple)
+        strange = [item for item in value if item not in allowed]
+        if strange or not (value or may_be_empty):
+            named = f"{strange[0][:100]} is unknown; " if strange else "it is empty; "
+            return f"{named}choose from {', '.join(allowed)}"
+        return ""
+
+    return Validator(f"[{', '.join(allowed)}]", complaint)
+
+
+def not_empty() -> Validator:
+    """Text or a list with something in it."""
+    return Validator("non-empty", lambda value: "" if value else "it may not be empty")
+
+
+def _gzip_complaint(value: Value) -> str:
+    if isinstance(value, int) and (value == -1 or 1 <= value <= 9):
+        return ""
+    return "choose 1 (fast) to 9 (small), or -1 for the codec's own default"
+
+
+def _throttled_complaint(value: Value) -> str:
+    """`*`, nothing, or `partition:broker` pairs."""
+    assert isinstance(value, tuple)
+    if value == ("*",):
+        return ""
+    for item in value:
+        partition, colon, broker = item.partition(":")
+        if not (colon and partition.isdecimal() and broker.isdecimal()):
+            return f"{item[:100]} is not of the form partition:broker (write * for all replicas)"
+    return ""
+
+
+GZIP_LEVEL = Validator("[1,...,9] or -1", _gzip_complaint)
+THROTTLED_REPLICAS = Validator("* or [partition]:[broker],...", _throttled_complaint)
+COMPRESSION_TYPE = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+TIMESTAMP_TYPE = one_of("CreateTime", "LogAppendTime")
+# Without a policy everything is kept for ever (KIP-1161).
+CLEANUP_POLICY = list_of("compact", "delete", may_be_empty=True)
