@@ -1,0 +1,1 @@
+"""Kafka's wire protocol, sans-IO: messages declared once, compiled per version on first use."""

@@ -1,0 +1,78 @@
+"""Encoding and decoding of messages by code compiled per (class, version) on first use."""
+
+import struct
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ottla.wire.decoder import decoder_source
+from ottla.wire.encoder import encoder_source
+from ottla.wire.errors import VersionError, WireError
+from ottla.wire.notation import Message
+from ottla.wire.parts import Buffer, Part
+
+M = TypeVar("M", bound=Message)
+
+
+# Hot: 1.6-2.0 µs for a Produce request of one partition, 1.7-2.1 for a Fetch request.
+def decode(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> M:
+    """Return the message that starts at `position`; bytes after it are left alone.
+
+    Records are slices of `buffer`, all else is copied. Raises WireError where the bytes are no
+    such message, VersionError where `cls` has no such version.
+    """
+    decoder = cls.__decoders__.get(version) or _compile_decoder(cls, version)
+    try:
+        return decoder(memoryview(buffer), position)  # type: ignore[no-any-return] # compiled for cls
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise WireError(f"{cls.__name__} version {version}: {error}") from error
+
+
+def encode(message: Message, version: int) -> bytes:
+    """Return the message as bytes. It must not hold a FileRegion.
+
+    Raises VersionError where the version lacks a field whose value may not be dropped.
+    """
+    return b"".join(encode_parts(message, version))  # type: ignore[arg-type] # no FileRegion here
+
+
+def encode_parts(message: Message, version: int) -> list[Part]:
+    """Return the message in pieces: records by reference, what is between them encoded."""
+    parts: list[Part] = []
+    encode_after(bytearray(), parts, message, version)
+    return parts
+
+
+# Hot: with frames.encode_response 1.2-1.5 µs for Produce, 1.8-2.3 for Fetch, of one partition.
+def encode_after(head: bytearray, parts: list[Part], message: Message, version: int) -> None:
+    """Append to `parts` the `head` with the message behind it. `head` is written to."""
+    cls = type(message)
+    encoder = cls.__encoders__.get(version) or _compile_encoder(cls, version)
+    encoder(message, head, parts)
+
+
+def _check_version(cls: type[Message], version: int) -> None:
+    low, high = cls.__versions__
+    if not low <= version <= high:
+        raise VersionError(f"{cls.__name__} has versions {low} to {high}, not {version}")
+
+
+def _compile_decoder(cls: type[Message], version: int) -> Callable[[memoryview, int], Any]:
+    _check_version(cls, version)
+    source = decoder_source(cls, version)
+    decoder: Callable[[memoryview, int], Any] = source.function(
+        f"decode_{cls.__name__}_{version}", "view, p"
+    )
+    cls.__decoders__[version] = decoder
+    return decoder
+
+
+def _compile_encoder(
+    cls: type[Message], version: int
+) -> Callable[[Any, bytearray, list[Any]], None]:
+    _check_version(cls, version)
+    source = encoder_source(cls, version)
+    encoder: Callable[[Any, bytearray, list[Any]], None] = source.function(
+        f"encode_{cls.__name__}_{version}", "m, out, parts"
+    )
+    cls.__encoders__[version] = encoder
+    return encoder

@@ -1,0 +1,204 @@
+"""Compiles the encoder of one message in one version: straight code, nothing looked up.
+
+The code appends to a bytearray; fields of fixed size, and the length in front of what follows
+them, are written by one `Struct.pack`. Records go on the list of parts by reference.
+"""
+
+from typing import Any
+
+from ottla.wire.field import Field
+from ottla.wire.notation import Message, MessageType
+from ottla.wire.source import CODES, Shape, Source
+
+
+class EncoderSource(Source):
+    """The body of one encoder."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.out = "out"
+        self._codes: list[str] = []
+        self._values: list[str] = []
+
+    def fixed(self, code: str, value: str) -> None:
+        """Queue a value of fixed size for the next fused write."""
+        self._codes.append(code)
+        self._values.append(value)
+
+    def zero(self) -> None:
+        """Queue a byte of 0."""
+        self._codes.append("x")
+
+    def flush(self) -> None:
+        """Write what is queued."""
+        if self._codes:
+            self.line(self._packed(self._codes, self._values))
+        self._codes, self._values = [], []
+
+    def _packed(self, codes: list[str], values: list[str]) -> str:
+        if not values:
+            return f"{self.out} += {bytes(len(codes))!r}"
+        function = self.struct_function("".join(codes), "pack")
+        return f"{self.out} += {function}({', '.join(values)})"
+
+    def varint(self, value: str) -> None:
+        """Write an unsigned varint together with what is queued."""
+        codes, values = self._codes, self._values
+        self._codes, self._values = [], []
+        short = self._packed([*codes, "B"], [*values, value])
+        if not codes:
+            short = f"{self.out}.append({value})"
+        self.line(f"if {value} < 128: {short}")
+        self.line("else:")
+        if codes:
+            self.line(f" {self._packed(codes, values)}")
+        self.line(f" append_unsigned({self.out}, {value})")
+
+    def length(self, kind: str, size: str) -> None:
+        """Write the length of a sized kind (already one more where the form is compact)."""
+        if self.shape.flexible:
+            self.varint(size)
+        else:
+            self.fixed("h" if kind == "string" else "i", size)
+            self.flush()
+
+    def sized(self, kind: str, value: str, nullable: bool, empty: str) -> str:
+        """Put value and length into variables, write the length; return the value's variable."""
+        plus = " + 1" if self.shape.flexible else ""
+        item, size = self.fresh("s"), self.fresh("n")
+        convert = {"string": ".encode()"}.get(kind, "")
+        count = f"len({item})"
+        if kind == "records":
+            count = f"(sum(map(len, {item})) if isinstance({item}, several) else {count})"
+        if nullable:
+            self.line(f"{item} = {value}")
+            null = 0 if self.shape.flexible else -1
+            self.line(f"if {item} is None: {size} = {null}; {item} = {empty}")
+            self.line("else:")
+            if convert:
+                self.line(f" {item} = {item}{convert}")
+            self.line(f" {size} = {count}{plus}")
+        else:
+            self.line(f"{item} = {value}{convert}")
+            self.line(f"{size} = {count}{plus}")
+        self.length(kind, size)
+        return item
+
+    def value(self, field: Field, value: str) -> None:
+        """Write one field."""
+        nullable = field.may_be_null(self.shape.version)
+        if field.kind == "array":
+            self.array(field.element, value, nullable)
+        elif field.kind == "struct":
+            self.structure(field.element, value, nullable)
+        else:
+            self.scalar(field.kind, value, nullable)
+
+    def scalar(self, kind: str, value: str, nullable: bool) -> None:
+        """Write a primitive."""
+        if kind == "uuid":
+            self.fixed("16s", f"{value}.bytes")
+        elif kind in CODES:
+            self.fixed(CODES[kind], value)
+        elif kind == "records":
+            item = self.sized(kind, value, nullable, "None")
+            self.line(f"parts.append({self.out})")
+            self.line(f"if isinstance({item}, several): parts.extend({item})")
+            self.line(f"elif {item} is not None: parts.append({item})")
+            self.line(f"{self.out} = bytearray()")
+        else:
+            item = self.sized(kind, value, nullable, 'b""')
+            self.line(f"{self.out} += {item}")
+
+    def array(self, element: Any, value: str, nullable: bool) -> None:
+        """Write a list, of numbers at once, of anything else one by one."""
+        items = self.sized("array", value, nullable, "()")
+        if element in CODES and element != "uuid":
+            self.line(f"{self.out} += packed_numbers('{CODES[element]}', {items})")
+            return
+        item = self.fresh("x")
+        self.line(f"for {item} in {items}:")
+        self.indent += 1
+        if isinstance(element, MessageType):
+            self.structure(element, item, False)
+        else:
+            self.scalar(element, item, False)
+        self.flush()
+        self.indent -= 1
+
+    def structure(self, cls: Any, value: str, nullable: bool) -> None:
+        """Write a message inside another; a nullable one says by a byte whether it is there."""
+        item = value
+        if not value.isidentifier():
+            item = self.fresh("x")
+            self.line(f"{item} = {value}")
+        if nullable:
+            self.flush()
+            self.line(f"if {item} is None: {self.out}.append(255)")
+            self.line("else:")
+            self.indent += 1
+            self.fixed("b", "1")
+        self.fields(cls, item)
+        if nullable:
+            self.flush()
+            self.indent -= 1
+
+    def fields(self, cls: type[Message], item: str) -> None:
+        """Write all of a struct's fields; refuse values that this version cannot carry."""
+        for field in self.shape.absent(cls):
+            if not field.ignorable:
+                name = f"{cls.__name__}.{field.name}"
+                self.line(f"if {self.differs(field, f'{item}.{field.name}')}:")
+                self.line(f" raise unsupported({name!r}, {self.shape.version})")
+        for field in self.shape.plain(cls):
+            self.value(field, f"{item}.{field.name}")
+        if self.shape.flexible:
+            self.tags(self.shape.tagged(cls), item)
+
+    def differs(self, field: Field, value: str) -> str:
+        """Return an expression: whether the field has another value than its default."""
+        if field.default is None:
+            return f"{value} is not None"
+        if field.kind == "array":
+            return value
+        if field.kind != "struct":
+            return f"{value} != {self.constant(field.default)}"
+        inner = [self.differs(f, f"{value}.{f.name}") for f in field.element.__fields__]
+        return f"({' or '.join(inner)})"
+
+    def tags(self, fields: list[Field], item: str) -> None:
+        """Write the section of tagged fields: those that differ from their defaults."""
+        if not fields:
+            self.zero()
+            return
+        conditions = [self.differs(field, f"{item}.{field.name}") for field in fields]
+        self.flush()
+        self.line(f"if not ({' or '.join(conditions)}): {self.out}.append(0)")
+        self.line("else:")
+        self.indent += 1
+        count = " + ".join(f"bool({condition})" for condition in conditions)
+        self.line(f"append_unsigned({self.out}, {count})")
+        outer = self.out
+        for field, condition in zip(fields, conditions, strict=True):
+            self.line(f"if {condition}:")
+            self.indent += 1
+            self.out = self.fresh("b")
+            self.line(f"{self.out} = bytearray()")
+            self.value(field, f"{item}.{field.name}")
+            self.flush()
+            self.line(f"append_unsigned({outer}, {field.tag})")
+            self.line(f"append_unsigned({outer}, len({self.out}))")
+            self.line(f"{outer} += {self.out}")
+            self.out = outer
+            self.indent -= 1
+        self.indent -= 1
+
+
+def encoder_source(cls: type[Message], version: int) -> EncoderSource:
+    """Write the encoder of `cls` in `version`, without compiling it."""
+    source = EncoderSource(Shape(version, version >= cls.__flexible__))
+    source.structure(cls, "m", False)
+    source.flush()
+    source.line("parts.append(out)")
+    return source

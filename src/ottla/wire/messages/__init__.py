@@ -1,0 +1,1 @@
+"""One module per API: the request, the response and their parts, for every version."""

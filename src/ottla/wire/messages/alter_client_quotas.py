@@ -1,0 +1,60 @@
+"""AlterClientQuotas (key 49): set or remove quotas (KIP-546).
+
+An entity whose name is null is the default one. 1 is flexible.
+
+Request and response have parts of one name; those of the response end in `Response`:
+EntityDataResponse, EntryDataResponse.
+"""
+
+from ottla.wire.notation import Message, array, boolean, float64, int16, int32, string
+
+
+class EntityData(Message):
+    """An element of `EntryData.entity`."""
+
+    entity_type: str = string()
+    entity_name: str | None = string(nullable="0+")
+
+
+class OpData(Message):
+    """An element of `EntryData.ops`."""
+
+    key: str = string()
+    value: float = float64()
+    remove: bool = boolean()
+
+
+class EntryData(Message):
+    """An element of `AlterClientQuotasRequest.entries`."""
+
+    entity: list[EntityData] = array(EntityData)
+    ops: list[OpData] = array(OpData)
+
+
+class AlterClientQuotasRequest(Message, api_key=49, versions="0-1", flexible="1+"):
+    """An AlterClientQuotas request."""
+
+    entries: list[EntryData] = array(EntryData)
+    validate_only: bool = boolean()
+
+
+class EntityDataResponse(Message):
+    """An element of `EntryDataResponse.entity`."""
+
+    entity_type: str = string()
+    entity_name: str | None = string(nullable="0+")
+
+
+class EntryDataResponse(Message):
+    """An element of `AlterClientQuotasResponse.entries`."""
+
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+    entity: list[EntityDataResponse] = array(EntityDataResponse)
+
+
+class AlterClientQuotasResponse(Message, api_key=49, versions="0-1", flexible="1+"):
+    """The answer to it."""
+
+    throttle_time_ms: int = int32()
+    entries: list[EntryDataResponse] = array(EntryDataResponse)

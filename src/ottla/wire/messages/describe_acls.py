@@ -1,0 +1,45 @@
+"""DescribeAcls (key 29): the access rules that match a filter.
+
+2 is flexible, 3 knows users as resources (KIP-373).
+"""
+
+from ottla.wire.notation import Message, array, int8, int16, int32, string
+
+
+class DescribeAclsRequest(Message, api_key=29, versions="1-3", flexible="2+"):
+    """A DescribeAcls request."""
+
+    resource_type_filter: int = int8()
+    resource_name_filter: str | None = string(nullable="0+")
+    pattern_type_filter: int = int8("1+", default=3)
+    principal_filter: str | None = string(nullable="0+")
+    host_filter: str | None = string(nullable="0+")
+    operation: int = int8()
+    permission_type: int = int8()
+
+
+class AclDescription(Message):
+    """An element of `DescribeAclsResource.acls`."""
+
+    principal: str = string()
+    host: str = string()
+    operation: int = int8()
+    permission_type: int = int8()
+
+
+class DescribeAclsResource(Message):
+    """An element of `DescribeAclsResponse.resources`."""
+
+    resource_type: int = int8()
+    resource_name: str = string()
+    pattern_type: int = int8("1+", default=3)
+    acls: list[AclDescription] = array(AclDescription)
+
+
+class DescribeAclsResponse(Message, api_key=29, versions="1-3", flexible="2+"):
+    """The answer to it."""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+    resources: list[DescribeAclsResource] = array(DescribeAclsResource)

@@ -1,0 +1,55 @@
+"""DescribeLogDirs (key 35): sizes and lags of the replicas in each log directory (KIP-113).
+
+2 is flexible, 3 has an error for the whole answer, 4 the size of the volume (KIP-827), 5 tells
+whether a directory takes new partitions (KIP-1066).
+"""
+
+from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
+
+
+class DescribableLogDirTopic(Message):
+    """An element of `DescribeLogDirsRequest.topics`."""
+
+    topic: str = string()
+    partitions: list[int] = array(int32)
+
+
+class DescribeLogDirsRequest(Message, api_key=35, versions="1-5", flexible="2+"):
+    """A DescribeLogDirs request."""
+
+    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")
+
+
+class DescribeLogDirsPartition(Message):
+    """An element of `DescribeLogDirsTopic.partitions`."""
+
+    partition_index: int = int32()
+    partition_size: int = int64()
+    offset_lag: int = int64()
+    is_future_key: bool = boolean()
+
+
+class DescribeLogDirsTopic(Message):
+    """An element of `DescribeLogDirsResult.topics`."""
+
+    name: str = string()
+    partitions: list[DescribeLogDirsPartition] = array(DescribeLogDirsPartition)
+
+
+class DescribeLogDirsResult(Message):
+    """An element of `DescribeLogDirsResponse.results`."""
+
+    error_code: int = int16()
+    log_dir: str = string()
+    topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
+    total_bytes: int = int64("4+", default=-1, ignorable=True)
+    usable_bytes: int = int64("4+", default=-1, ignorable=True)
+    is_cordoned: bool = boolean("5+", ignorable=True)
+
+
+class DescribeLogDirsResponse(Message, api_key=35, versions="1-5", flexible="2+"):
+    """The answer to it."""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16("3+", ignorable=True)
+    results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)

@@ -1,0 +1,39 @@
+"""DescribeTransactions (key 65): the state of transactional ids (KIP-664).
+
+Always flexible.
+"""
+
+from ottla.wire.notation import Message, array, int16, int32, int64, string
+
+
+class DescribeTransactionsRequest(Message, api_key=65, versions="0", flexible="0+"):
+    """A DescribeTransactions request."""
+
+    transactional_ids: list[str] = array(string)
+
+
+class TopicData(Message):
+    """An element of `TransactionState.topics`."""
+
+    topic: str = string()
+    partitions: list[int] = array(int32)
+
+
+class TransactionState(Message):
+    """An element of `DescribeTransactionsResponse.transaction_states`."""
+
+    error_code: int = int16()
+    transactional_id: str = string()
+    transaction_state: str = string()
+    transaction_timeout_ms: int = int32()
+    transaction_start_time_ms: int = int64()
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    topics: list[TopicData] = array(TopicData)
+
+
+class DescribeTransactionsResponse(Message, api_key=65, versions="0", flexible="0+"):
+    """The answer to it."""
+
+    throttle_time_ms: int = int32()
+    transaction_states: list[TransactionState] = array(TransactionState)

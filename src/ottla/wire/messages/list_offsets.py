@@ -1,0 +1,56 @@
+"""ListOffsets (key 2): the offset for a timestamp.
+
+Timestamp -1 asks for the end, -2 for the start, -3 (from 7, KIP-734) for the record with the
+largest timestamp; -4, -5 and -6 (8, 9 and 11) concern tiered storage. 2 respects the isolation
+level, 4 brings leader epochs, 6 is flexible, 10 a timeout (KIP-1075).
+"""
+
+from ottla.wire.notation import Message, array, int8, int16, int32, int64, string
+
+
+class ListOffsetsPartition(Message):
+    """An element of `ListOffsetsTopic.partitions`."""
+
+    partition_index: int = int32()
+    current_leader_epoch: int = int32("4+", default=-1, ignorable=True)
+    timestamp: int = int64()
+
+
+class ListOffsetsTopic(Message):
+    """An element of `ListOffsetsRequest.topics`."""
+
+    name: str = string()
+    partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition)
+
+
+class ListOffsetsRequest(Message, api_key=2, versions="1-11", flexible="6+"):
+    """A ListOffsets request."""
+
+    replica_id: int = int32()
+    isolation_level: int = int8("2+")
+    topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)
+    timeout_ms: int = int32("10+", ignorable=True)
+
+
+class ListOffsetsPartitionResponse(Message):
+    """An element of `ListOffsetsTopicResponse.partitions`."""
+
+    partition_index: int = int32()
+    error_code: int = int16()
+    timestamp: int = int64("1+", default=-1)
+    offset: int = int64("1+", default=-1)
+    leader_epoch: int = int32("4+", default=-1)
+
+
+class ListOffsetsTopicResponse(Message):
+    """An element of `ListOffsetsResponse.topics`."""
+
+    name: str = string()
+    partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse)
+
+
+class ListOffsetsResponse(Message, api_key=2, versions="1-11", flexible="6+"):
+    """The answer to it."""
+
+    throttle_time_ms: int = int32("2+", ignorable=True)
+    topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)

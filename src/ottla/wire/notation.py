@@ -1,0 +1,249 @@
+"""Our notation for messages: a class per struct, a field specifier per attribute.
+
+    class TopicProduceData(Message):
+        name: str = string("0-12")
+        partition_data: list[PartitionProduceData] = array(PartitionProduceData)
+
+The first argument says in which versions a field exists ("3+", "0-12", "2", "none");
+`nullable` in which of them it may be None; `tag` makes it a tagged field (KIP-482);
+`ignorable` allows dropping its value where a version lacks it. Every field has a default:
+the one given, else None where it is nullable in all its versions, else the type's zero.
+
+Type checkers see each class as a keyword-only dataclass. `__slots__` come from the metaclass;
+`__init__` is compiled when the class is first called, which keeps imports cheap.
+"""
+
+from collections.abc import Callable
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    overload,
+)
+from uuid import UUID
+
+from ottla.wire.field import HIGHEST_VERSION, UNSET, Field, version_range
+from ottla.wire.parts import Records
+
+T = TypeVar("T")
+
+
+class MessageType(type):
+    """Turns field specifiers into slots and keeps them, in order, in `__fields__`."""
+
+    def __new__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        api_key: int = -1,
+        versions: str = "0+",
+        flexible: str = "none",
+    ) -> "MessageType":
+        fields = {key: value for key, value in namespace.items() if type(value) is Field}
+        for key, field in fields.items():
+            field.name = key
+            del namespace[key]
+        low, high = version_range(flexible)
+        namespace |= {
+            "__slots__": tuple(fields),
+            "__fields__": tuple(fields.values()),
+            "__api_key__": api_key,
+            "__versions__": version_range(versions),
+            "__flexible__": low if low <= high else HIGHEST_VERSION + 1,
+            "__decoders__": {},
+            "__encoders__": {},
+        }
+        return super().__new__(cls, name, bases, namespace)
+
+
+@dataclass_transform(kw_only_default=True)
+class Message(metaclass=MessageType):
+    """A struct of the protocol. Mutable, compared field by field, not hashable."""
+
+    # Filled by the metaclass. Only a whole message has a key, versions and a first flexible one.
+    __fields__: ClassVar[tuple[Field, ...]]
+    __api_key__: ClassVar[int]
+    __versions__: ClassVar[tuple[int, int]]
+    __flexible__: ClassVar[int]
+    __decoders__: ClassVar[dict[int, Callable[[memoryview, int], Any]]]
+    __encoders__: ClassVar[dict[int, Callable[[Any, bytearray, list[Any]], None]]]
+
+    def __init__(self, **values: Any) -> None:
+        cls = type(self)
+        cls.__init__ = _constructor(cls)  # type: ignore[method-assign] # compiled on first use
+        cls.__init__(self, **values)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, f.name) == getattr(other, f.name) for f in self.__fields__)
+
+    __hash__ = None  # type: ignore[assignment] # mutable, so never a key
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in self.__fields__)
+        return f"{type(self).__name__}({shown})"
+
+
+def _constructor(cls: type[Message]) -> Any:
+    """Compile the keyword-only `__init__` of one class."""
+    names: dict[str, Any] = {"unset": UNSET}
+    parameters, body = ["self"], []
+    for index, field in enumerate(cls.__fields__):
+        if index == 0:
+            parameters.append("*")
+        value = field.name
+        if field.starts_fresh:
+            fresh = "[]"
+            if field.kind == "struct":
+                fresh = f"new{index}()"
+                names[f"new{index}"] = field.element
+            parameters.append(f"{value}=unset")
+            value = f"{fresh} if {value} is unset else {value}"
+        else:
+            names[f"default{index}"] = field.default
+            parameters.append(f"{value}=default{index}")
+        body.append(f" self.{field.name} = {value}")
+    source = f"def __init__({', '.join(parameters)}):\n" + "\n".join(body or [" pass"])
+    exec(source, names)
+    return names["__init__"]
+
+
+class Primitive(Generic[T]):
+    """The specifier of a kind of fixed size: `int32("3+", default=-1)`."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __call__(
+        self,
+        versions: str = "0+",
+        *,
+        default: T = UNSET,
+        tag: int | None = None,
+        ignorable: bool = False,
+    ) -> T:
+        return cast("T", Field(self.kind, versions, None, default, tag, ignorable))
+
+
+class Sized(Generic[T]):
+    """The specifier of a kind with a length before it, which can be null."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    @overload
+    def __call__(
+        self,
+        versions: str = "0+",
+        *,
+        nullable: None = None,
+        default: T = ...,
+        tag: int | None = None,
+        ignorable: bool = False,
+    ) -> T: ...
+    @overload
+    def __call__(
+        self,
+        versions: str = "0+",
+        *,
+        nullable: str,
+        default: T | None = ...,
+        tag: int | None = None,
+        ignorable: bool = False,
+    ) -> T | None: ...
+    def __call__(
+        self,
+        versions: str = "0+",
+        *,
+        nullable: str | None = None,
+        default: T | None = UNSET,
+        tag: int | None = None,
+        ignorable: bool = False,
+    ) -> T | None:
+        return cast("T", Field(self.kind, versions, nullable, default, tag, ignorable))
+
+
+boolean: Final = Primitive[bool]("boolean")
+int8: Final = Primitive[int]("int8")
+int16: Final = Primitive[int]("int16")
+uint16: Final = Primitive[int]("uint16")
+int32: Final = Primitive[int]("int32")
+int64: Final = Primitive[int]("int64")
+float64: Final = Primitive[float]("float64")
+uuid: Final = Primitive[UUID]("uuid")
+string: Final = Sized[str]("string")
+binary: Final = Sized[bytes]("binary")
+# Record batches: decoded as a slice of the buffer (a memoryview), encoded by reference.
+batches: Final = Sized[Records]("records")
+
+
+@overload
+def array(
+    element: Callable[..., T],
+    versions: str = "0+",
+    *,
+    nullable: None = None,
+    tag: int | None = None,
+    ignorable: bool = False,
+) -> list[T]: ...
+@overload
+def array(
+    element: Callable[..., T],
+    versions: str = "0+",
+    *,
+    nullable: str,
+    default: None = ...,
+    tag: int | None = None,
+    ignorable: bool = False,
+) -> list[T] | None: ...
+def array(
+    element: Callable[..., T],
+    versions: str = "0+",
+    *,
+    nullable: str | None = None,
+    default: None = UNSET,
+    tag: int | None = None,
+    ignorable: bool = False,
+) -> list[T] | None:
+    """Declare a list of a message class, or of a primitive named by its specifier (`int32`)."""
+    item = element.kind if isinstance(element, Primitive | Sized) else element
+    return cast("list[T]", Field("array", versions, nullable, default, tag, ignorable, item))
+
+
+@overload
+def struct(
+    element: Callable[..., T],
+    versions: str = "0+",
+    *,
+    nullable: None = None,
+    tag: int | None = None,
+    ignorable: bool = False,
+) -> T: ...
+@overload
+def struct(
+    element: Callable[..., T],
+    versions: str = "0+",
+    *,
+    nullable: str,
+    default: None = ...,
+    tag: int | None = None,
+    ignorable: bool = False,
+) -> T | None: ...
+def struct(
+    element: Callable[..., T],
+    versions: str = "0+",
+    *,
+    nullable: str | None = None,
+    default: None = UNSET,
+    tag: int | None = None,
+    ignorable: bool = False,
+) -> T | None:
+    """Declare one message inside another."""
+    return cast("T", Field("struct", versions, nullable, default, tag, ignorable, element))

@@ -1,0 +1,41 @@
+"""The pieces an encoded message consists of: bytes, and regions of files sent without copying."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+
+class FileRegion:
+    """`size` bytes at `position` of the open file `fd`, to be sent by the network layer.
+
+    Whoever makes one keeps `fd` open until it is sent.
+    """
+
+    __slots__ = ("fd", "position", "size")
+
+    def __init__(self, fd: int, position: int, size: int) -> None:
+        assert position >= 0
+        assert size >= 0
+        self.fd = fd
+        self.position = position
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FileRegion):
+            return NotImplemented
+        return (self.fd, self.position, self.size) == (other.fd, other.position, other.size)
+
+    def __hash__(self) -> int:
+        return hash((self.fd, self.position, self.size))
+
+    def __repr__(self) -> str:
+        return f"FileRegion(fd={self.fd}, position={self.position}, size={self.size})"
+
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Part: TypeAlias = bytes | bytearray | memoryview | FileRegion
+# What the records field of a message to be sent may hold (a sequence is a list or a tuple);
+# appended by reference, never copied.
+Records: TypeAlias = Part | Sequence[Part] | None

@@ -1,0 +1,75 @@
+"""What the compiled encoders and decoders call for the rare or shared cases."""
+
+import struct
+from typing import Any, Final
+from uuid import UUID
+
+from ottla.base.varint import append_unsigned, read_unsigned
+from ottla.wire.errors import VersionError, WireError
+
+# Topic ids come again and again; the bound keeps a hostile peer from filling memory.
+_KNOWN_UUIDS_MAX: Final = 4096
+# Records given piece by piece.
+several: Final = (list, tuple)
+_known_uuids: dict[bytes, UUID] = {}
+
+
+def uuid_of(raw: bytes) -> UUID:
+    """Return the UUID of 16 bytes; equal bytes usually give the same object."""
+    found = _known_uuids.get(raw)
+    if found is None:
+        if len(_known_uuids) >= _KNOWN_UUIDS_MAX:
+            _known_uuids.clear()
+        found = _known_uuids[raw] = UUID(bytes=raw)
+    return found
+
+
+def long_varint(view: memoryview, position: int) -> tuple[int, int]:
+    """Return (value, position after it) of an unsigned varint that may take several bytes."""
+    try:
+        return read_unsigned(view, position)
+    except ValueError as error:
+        raise WireError(f"a length at byte {position} is longer than 32 bits") from error
+
+
+def skip_tags(view: memoryview, position: int) -> int:
+    """Return the position after a section of tagged fields of which none is known."""
+    count, position = long_varint(view, position)
+    for _ in range(count):
+        _, position = long_varint(view, position)
+        size, position = long_varint(view, position)
+        position += size
+        if position > len(view):
+            raise truncated(position - size)
+    return position
+
+
+def truncated(position: int) -> WireError:
+    """The error for a length that is negative or reaches beyond the buffer."""
+    return WireError(f"a length before byte {position} does not fit the bytes that follow")
+
+
+def wrong_tag(tag: int, position: int) -> WireError:
+    """The error for a tagged field whose value is not as long as it says."""
+    return WireError(f"the tagged field {tag} before byte {position} does not have its own size")
+
+
+def numbers(code: str, count: int, view: memoryview, position: int) -> list[Any]:
+    """Return `count` numbers of the struct code; the caller has checked that they fit."""
+    return list(struct.unpack_from(f">{count}{code}", view, position))
+
+
+def packed_numbers(code: str, values: list[Any]) -> bytes:
+    """Return the numbers one after another, big endian."""
+    return struct.pack(f">{len(values)}{code}", *values)
+
+
+def unsupported(name: str, version: int) -> VersionError:
+    """The error for a value that the chosen version cannot carry."""
+    return VersionError(f"{name} has a value that version {version} cannot carry")
+
+
+__all__ = [
+    "append_unsigned", "long_varint", "numbers", "packed_numbers", "several", "skip_tags",
+    "truncated", "unsupported", "uuid_of", "wrong_tag",
+]  # fmt: skip
