@@ -1,0 +1,53 @@
+"""Which transactional batches a reader of committed records leaves out (KIP-98).
+
+A fetch answer names transactions that were aborted, as producer and first offset. A producer's
+transactional batches are aborted from there until its next abort marker. Batches are shown to it
+in order of offset, markers included.
+"""
+
+import heapq
+from collections.abc import Iterable
+
+from ottla.record.compression import Buffer
+from ottla.record.control import ControlType, read_marker
+from ottla.record.header import BatchHeader
+from ottla.record.reader import records
+
+
+class AbortedTransactions:
+    """Follows the aborted transactions of one partition along its batches."""
+
+    def __init__(self) -> None:
+        self._coming: list[tuple[int, int]] = []  # (first offset, producer id), a heap.
+        # Answers repeat what they named before: a transaction that ended stays ended.
+        self._known: set[tuple[int, int]] = set()
+        self._open: set[int] = set()
+
+    def learn(self, aborted: Iterable[tuple[int, int]]) -> None:
+        """Take in the (producer id, first offset) pairs of a fetch answer."""
+        for producer_id, first_offset in aborted:
+            if (first_offset, producer_id) not in self._known:
+                self._known.add((first_offset, producer_id))
+                heapq.heappush(self._coming, (first_offset, producer_id))
+
+    def is_aborted(self, header: BatchHeader) -> bool:
+        """Whether the data batch with this header belongs to an aborted transaction."""
+        if not header.is_transactional:
+            return False
+        self._begin(header.last_offset)
+        return header.producer_id in self._open
+
+    def on_control_batch(
+        self, buffer: Buffer, position: int, header: BatchHeader, *, check_crc: bool
+    ) -> None:
+        """End a transaction where the control batch at `position` does. Raises CorruptBatch."""
+        # A transaction may have begun since the last data batch.
+        self._begin(header.last_offset)
+        for record in records(buffer, position, header, check_crc=check_crc):
+            marker = read_marker(record)
+            if marker is not None and marker.control_type is ControlType.ABORT:
+                self._open.discard(header.producer_id)
+
+    def _begin(self, last_offset: int) -> None:
+        while self._coming and self._coming[0][0] <= last_offset:
+            self._open.add(heapq.heappop(self._coming)[1])

@@ -1,0 +1,218 @@
+"""The five codecs of a record batch: bytes in, bytes out, the output capped.
+
+Codec numbers are those of the batch's attributes (Kafka documentation, "Record Batch"). What
+they write to is never larger than the cap, so that a bomb is refused before it expands. Levels
+are Kafka's (KIP-390); None means the codec's default there.
+"""
+
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+from struct import Struct
+
+import cramjam
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+# What one batch may expand to unless the caller says otherwise.
+MAX_EXPANDED_BYTES = 32 << 20
+
+Buffer = bytes | bytearray | memoryview
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+_XERIAL_BLOCK_BYTES = 32 * 1024
+_SIZE = Struct(">i")
+# zlib's name for "with gzip's header and trailer".
+_GZIP_WINDOW = 31
+# Kafka's default level 9 for lz4 means the fast compressor, not the ninth level.
+_LZ4_DEFAULT_LEVEL = 9
+_LZ4_FAST = 1
+_SCRATCH_BYTES = 1 << 20
+# Buffers to expand into, one for each thread that was ever at it at the same time. To zero a
+# fresh one for each batch would take longer than to expand the batch.
+_scratches: list[bytearray] = []
+
+
+class Compression(IntEnum):
+    """A codec's number in the batch attributes; its name in lower case is the setting's."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @property
+    def setting(self) -> str:
+        """The name used by `compression.type`."""
+        return self.name.lower()
+
+
+class CorruptBatch(OttlaError):
+    """Bytes that are no record batch, or no longer the one that was written."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
+
+
+def compress(codec: int, payload: Buffer, level: int | None = None) -> Buffer:
+    """Return `payload` as `codec` writes it (codec 0: the same object)."""
+    match codec:
+        case Compression.NONE:
+            return payload
+        case Compression.GZIP:
+            return zlib.compress(payload, -1 if level is None else level, _GZIP_WINDOW)
+        case Compression.SNAPPY:
+            return _compress_xerial(payload)
+        case Compression.LZ4:
+            speed = _LZ4_FAST if level in (None, _LZ4_DEFAULT_LEVEL) else level
+            # Java's reader refuses frames whose blocks refer to earlier blocks.
+            frame = cramjam.lz4.Compressor(speed, content_checksum=False, block_linked=False)
+            frame.compress(payload if isinstance(payload, bytes) else bytes(payload))
+            return bytes(frame.finish())
+        case Compression.ZSTD:
+            return bytes(cramjam.zstd.compress(payload, level=3 if level is None else level))
+    raise unknown_codec(codec)
+
+
+# What the codecs' own formats begin with. Snappy's raw form begins with a length: anything.
+_MAGICS = {
+    Compression.GZIP: b"\x1f\x8b",
+    Compression.LZ4: b"\x04\x22\x4d\x18",
+    Compression.ZSTD: b"\x28\xb5\x2f\xfd",
+}
+
+
+def check_magic(codec: int, payload: memoryview) -> None:
+    """Raise CorruptBatch where `payload` cannot be the codec's: a look at its first bytes."""
+    magic = _MAGICS.get(Compression(codec))
+    if magic is not None and payload[: len(magic)] != magic:
+        raise CorruptBatch(f"the batch says {Compression(codec).setting} and holds something else")
+
+
+def decompress(codec: int, payload: Buffer, max_bytes: int = MAX_EXPANDED_BYTES) -> Buffer:
+    """Return what `payload` expands to (codec 0: the same object).
+
+    Raises CorruptBatch where the bytes are not the codec's or expand to more than `max_bytes`.
+    """
+    match codec:
+        case Compression.NONE:
+            return payload
+        case Compression.GZIP:
+            return _decompress_gzip(payload, max_bytes)
+        case Compression.SNAPPY:
+            return _decompress_snappy(payload, max_bytes)
+        case Compression.LZ4:
+            return _expand(cramjam.lz4.decompress_into, payload, max_bytes, "lz4")
+        case Compression.ZSTD:
+            return _expand(cramjam.zstd.decompress_into, payload, max_bytes, "zstd")
+    raise unknown_codec(codec)
+
+
+def unknown_codec(codec: int) -> OttlaError:
+    """The error for codec numbers 5 to 7, which mean nothing."""
+    return OttlaError(
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        f"compression codec {codec} is not known; use none, gzip, snappy, lz4 or zstd",
+    )
+
+
+def _expand(
+    decompress_into: Callable[[Buffer, Buffer], int],
+    payload: Buffer,
+    max_bytes: int,
+    name: str,
+) -> bytes:
+    """Expand into a buffer that grows by fours up to `max_bytes`, and not beyond."""
+    try:
+        scratch = _scratches.pop()
+    except IndexError:
+        scratch = bytearray(_SCRATCH_BYTES)
+    room = min(max_bytes, _SCRATCH_BYTES)
+    output = memoryview(scratch)[:room]
+    try:
+        while True:
+            try:
+                return bytes(output[: decompress_into(payload, output)])
+            except cramjam.DecompressionError as error:
+                if "whole buffer" not in str(error):
+                    raise CorruptBatch(f"{name} data does not expand: {error}") from error
+                if room >= max_bytes:
+                    raise _too_large(name, max_bytes) from error
+            room = min(max_bytes, room * 4)
+            output = memoryview(b"")
+            output = memoryview(bytearray(room))
+    finally:
+        _scratches.append(scratch)
+
+
+def _too_large(name: str, max_bytes: int) -> CorruptBatch:
+    return CorruptBatch(f"{name} data expands to more than {max_bytes} bytes")
+
+
+def _decompress_gzip(payload: Buffer, max_bytes: int) -> bytes:
+    """Expand the single member that clients write; leave several members to the other library.
+
+    Python's zlib is the faster one, but copies what follows a member: time that grows with the
+    square of the number of members, which a peer chooses.
+    """
+    member = zlib.decompressobj(_GZIP_WINDOW)
+    try:
+        # One byte more than allowed tells what fits from what does not.
+        content = member.decompress(payload, max_bytes + 1)
+    except zlib.error as error:
+        raise CorruptBatch(f"gzip data does not expand: {error}") from error
+    if len(content) > max_bytes:
+        raise _too_large("gzip", max_bytes)
+    if not member.eof:
+        raise CorruptBatch("gzip data ends within itself")
+    if member.unused_data:
+        return _expand(cramjam.gzip.decompress_into, payload, max_bytes, "gzip")
+    return content
+
+
+def _compress_xerial(payload: Buffer) -> bytes:
+    """Snappy blocks of 32 KiB in the framing of xerial's Java library, as Java clients write."""
+    parts: list[bytes] = [_XERIAL_HEADER]
+    view = memoryview(payload)
+    for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+        parts.append(_SIZE.pack(len(block)))
+        parts.append(block)
+    return b"".join(parts)
+
+
+def _decompress_snappy(payload: Buffer, max_bytes: int) -> Buffer:
+    """Expand xerial's framing, or a single raw block as librdkafka may write it."""
+    view = memoryview(payload)
+    if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+        return _expand_snappy_block(view, max_bytes, 0)
+    if len(view) < len(_XERIAL_HEADER):
+        raise CorruptBatch("snappy data ends within its header")
+    output = bytearray()
+    position = len(_XERIAL_HEADER)
+    while position < len(view):
+        if position + 4 > len(view):
+            raise CorruptBatch("snappy data ends within a block's size")
+        (size,) = _SIZE.unpack_from(view, position)
+        position += 4
+        if size <= 0 or position + size > len(view):
+            raise CorruptBatch(f"snappy block of {size} bytes does not fit its data")
+        output += _expand_snappy_block(view[position : position + size], max_bytes, len(output))
+        position += size
+    return output
+
+
+def _expand_snappy_block(block: memoryview, max_bytes: int, size_before: int) -> bytearray:
+    """Expand one raw block, which begins with the size it expands to, after `size_before`."""
+    try:
+        size = cramjam.snappy.decompress_raw_len(block)
+        if size > max_bytes - size_before:
+            raise _too_large("snappy", max_bytes)
+        output = bytearray(size)
+        written = cramjam.snappy.decompress_raw_into(block, output)
+    except cramjam.DecompressionError as error:
+        raise CorruptBatch(f"snappy data does not expand: {error}") from error
+    del output[written:]
+    return output

@@ -1,0 +1,222 @@
+"""What a leader checks of a client's batch before it appends it, and what it changes.
+
+Header, checksum and the numbers that must agree are always checked, and that uncompressed records
+are well formed. What a codec hides is looked at only where a setting demands it: another codec
+(`compression.type`), keys (compacted topics), a bound on old timestamps, or timestamps in doubt.
+The batch stays the bytes it was.
+Does not check sequence numbers against earlier batches: the log knows those.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.record.claims import LogConfigLike, is_suspect, refuse, whole_batch
+from ottla.record.codec import LONG_MAX, Record, decode_records
+from ottla.record.compression import (
+    MAX_EXPANDED_BYTES,
+    Buffer,
+    Compression,
+    CorruptBatch,
+    check_magic,
+    compress,
+)
+from ottla.record.header import (
+    ATTRIBUTES_POSITION,
+    COMPRESSION_MASK,
+    CRC_POSITION,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME_FLAG,
+    BatchHeader,
+    computed_crc,
+    read_header,
+)
+from ottla.record.reader import section
+from ottla.record.walk import check_section
+
+__all__ = ["LogConfigLike", "RejectedBatch", "Validated", "validate"]
+
+_CRC = Struct(">I")
+_ATTRIBUTES = Struct(">h")
+_LENGTH = Struct(">i")
+_MAX_TIMESTAMP = Struct(">q")
+_LENGTH_POSITION = 8
+_MAX_TIMESTAMP_POSITION = 35
+_RECORD_ERRORS_MAX = 3
+
+
+class Validated(NamedTuple):
+    """A batch that may be appended: the client's own bytes, or a new buffer where changed."""
+
+    buffer: memoryview | bytearray
+    header: BatchHeader
+
+
+class RejectedBatch(OttlaError):
+    """A batch refused; `record_errors` holds (index in the batch, reason) where records are why."""
+
+    def __init__(
+        self, code: ErrorCode, message: str, record_errors: tuple[tuple[int, str], ...] = ()
+    ) -> None:
+        super().__init__(code, message)
+        self.record_errors = record_errors
+
+
+# Hot: see `make bench` (codec).
+def validate(
+    buffer: memoryview, config: LogConfigLike, now_ms: int, *, produce_version: int = 13
+) -> Validated:
+    """Check the one batch that a produce request (version 3 or later) holds for a partition.
+
+    `buffer` must be writable where settings may demand a change in place. Raises OttlaError with
+    the code that Kafka answers; RejectedBatch where single records are at fault.
+    """
+    header = whole_batch(buffer)
+    attributes = header.attributes
+    codec = attributes & COMPRESSION_MASK
+    if is_suspect(header, config, attributes):
+        refuse(header, config, produce_version)
+    if computed_crc(buffer, 0, len(buffer)) != header.crc:
+        raise CorruptBatch("the batch's checksum does not match its bytes; it was damaged")
+    target = codec
+    if config.compression_type != "producer":
+        target = _TARGETS[config.compression_type]
+    is_append_time = config.message_timestamp_type == "LogAppendTime"
+    bounded = not is_append_time and _is_doubtful(header, config, now_ms)
+    newest = now_ms if is_append_time else header.max_timestamp
+    expanded: bytes | None = None
+    if bounded or target != codec or config.is_compacted:
+        expanded = section(buffer, 0, header, MAX_EXPANDED_BYTES)
+        found = _check_records(expanded, header, config, now_ms, bounded)
+        if not is_append_time:
+            newest = found
+    else:
+        _check_outside(buffer, codec, header.record_count)
+    if target == codec and not is_append_time and newest == header.max_timestamp:
+        return Validated(buffer, header)
+    return _changed(buffer, header, config, target, expanded, newest)
+
+
+def _check_outside(buffer: memoryview, codec: int, record_count: int) -> None:
+    """What can be told of the records without expanding them. Raises INVALID_RECORD as Kafka.
+
+    A consumer that meets records it cannot read is stuck for good: they must not get in.
+    """
+    payload = buffer[HEADER_SIZE:]
+    try:
+        if codec == Compression.NONE:
+            check_section(payload.tobytes(), record_count)
+        else:
+            check_magic(codec, payload)
+    except CorruptBatch as error:
+        raise OttlaError(ErrorCode.INVALID_RECORD, error.message) from error
+
+
+_TARGETS = {
+    "uncompressed": Compression.NONE,
+    "gzip": Compression.GZIP,
+    "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4,
+    "zstd": Compression.ZSTD,
+}
+
+
+def _is_doubtful(header: BatchHeader, config: LogConfigLike, now_ms: int) -> bool:
+    """Whether the timestamps of single records must be looked at.
+
+    The header's newest timestamp answers for the bound on the future, unless it contradicts the
+    oldest; the past is looked at only where the topic bounds it.
+    """
+    return (
+        header.max_timestamp - now_ms > config.message_timestamp_after_max_ms
+        or header.max_timestamp < header.base_timestamp
+        or config.message_timestamp_before_max_ms < LONG_MAX
+    )
+
+
+def _check_records(
+    expanded: bytes, header: BatchHeader, config: LogConfigLike, now_ms: int, bounded: bool
+) -> int:
+    """Look at each record: well-formed, keyed where compacted, timely where bounded.
+
+    Return the newest timestamp among them.
+    """
+    records = decode_records(
+        expanded, header.record_count, header.base_offset, header.base_timestamp
+    )
+    keyless: list[tuple[int, str]] = []
+    untimely: list[tuple[int, str]] = []
+    for index, record in enumerate(records):
+        if record.offset != index:
+            raise OttlaError(
+                ErrorCode.INVALID_RECORD, f"record {index} of the batch has offset {record.offset}"
+            )
+        if record.key is None and config.is_compacted:
+            keyless.append((index, "a compacted topic needs a key in each record"))
+        if bounded and _is_untimely(record, config, now_ms):
+            untimely.append((index, f"timestamp {record.timestamp} is out of range"))
+    if keyless:
+        raise _rejected(ErrorCode.INVALID_RECORD, keyless)
+    if untimely:
+        raise _rejected(ErrorCode.INVALID_TIMESTAMP, untimely)
+    return max(record.timestamp for record in records)
+
+
+def _is_untimely(record: Record, config: LogConfigLike, now_ms: int) -> bool:
+    if record.timestamp == -1:
+        return False
+    return (
+        now_ms - record.timestamp > config.message_timestamp_before_max_ms
+        or record.timestamp - now_ms > config.message_timestamp_after_max_ms
+    )
+
+
+def _rejected(code: ErrorCode, errors: list[tuple[int, str]]) -> RejectedBatch:
+    """Name the first few records at fault, and list them all."""
+    shown = "; ".join(f"record {index}: {reason}" for index, reason in errors[:_RECORD_ERRORS_MAX])
+    return RejectedBatch(code, f"{len(errors)} records were refused: {shown}", tuple(errors))
+
+
+def _changed(
+    buffer: memoryview,
+    header: BatchHeader,
+    config: LogConfigLike,
+    target: int,
+    expanded: bytes | None,
+    newest: int,
+) -> Validated:
+    """Give the batch another codec, another newest timestamp, or both; and a new checksum."""
+    batch: memoryview | bytearray = buffer
+    attributes = header.attributes
+    if target != attributes & COMPRESSION_MASK:
+        assert expanded is not None
+        payload: Buffer = compress(target, expanded, _level(target, config))
+        batch = bytearray(buffer[:HEADER_SIZE])
+        batch += payload
+        if len(batch) > config.max_message_bytes:
+            raise OttlaError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"the batch has {len(batch)} bytes after conversion to compression.type="
+                f"{config.compression_type}, max.message.bytes is {config.max_message_bytes}",
+            )
+        _LENGTH.pack_into(batch, _LENGTH_POSITION, len(batch) - LENGTH_OVERHEAD)
+        attributes = attributes & ~COMPRESSION_MASK | target
+    if config.message_timestamp_type == "LogAppendTime":
+        attributes |= LOG_APPEND_TIME_FLAG
+    _MAX_TIMESTAMP.pack_into(batch, _MAX_TIMESTAMP_POSITION, newest)
+    _ATTRIBUTES.pack_into(batch, ATTRIBUTES_POSITION, attributes)
+    _CRC.pack_into(batch, CRC_POSITION, computed_crc(batch, 0, len(batch)))
+    return Validated(batch, read_header(batch))
+
+
+def _level(codec: int, config: LogConfigLike) -> int | None:
+    """The level that the topic's settings ask of `codec`."""
+    match codec:
+        case Compression.GZIP:
+            return config.compression_gzip_level
+        case Compression.LZ4:
+            return config.compression_lz4_level
+        case Compression.ZSTD:
+            return config.compression_zstd_level
+    return None

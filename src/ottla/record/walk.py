@@ -1,0 +1,216 @@
+"""Where the parts of records stand, without an object for each record.
+
+For readers of columns: keys and values can then be gathered in bulk (numpy, Arrow) from the
+buffer itself. One row of eight 64-bit little-endian integers for each record; with numpy,
+`frombuffer(rows, "<i8").reshape(-1, WALK_COLUMNS)` gives the columns.
+"""
+
+from typing import Final
+
+from librt.strings import BytesWriter, write_i64_le
+from mypy_extensions import i64
+
+from ottla.record.codec import (
+    INT_MAX,
+    check_base_offset,
+    greatest_delta,
+    least_delta,
+    read_varlong,
+)
+from ottla.record.compression import CorruptBatch
+
+WALK_COLUMNS: Final = 8
+# The columns of a row. Positions count from the start of the walked buffer; a length of -1
+# stands for null; the header position is that of the first header, after the count of headers.
+OFFSET: Final = 0
+TIMESTAMP: Final = 1
+KEY_POSITION: Final = 2
+KEY_LENGTH: Final = 3
+VALUE_POSITION: Final = 4
+VALUE_LENGTH: Final = 5
+HEADERS_POSITION: Final = 6
+HEADER_COUNT: Final = 7
+
+
+class Walk:
+    """Rows of one batch after another, as long as the caller adds some."""
+
+    def __init__(self) -> None:
+        self._rows = BytesWriter()
+
+    @property
+    def record_count(self) -> int:
+        return len(self._rows) // (8 * WALK_COLUMNS)
+
+    def add(
+        self,
+        buffer: bytes,
+        start: int,
+        end: int,
+        record_count: int,
+        base_offset: int,
+        base_timestamp: int,
+    ) -> None:
+        """Walk an uncompressed records section at `buffer[start:end]`.
+
+        Offsets and timestamps (ms) in the rows are absolute. Raises CorruptBatch unless exactly
+        `record_count` well-formed records stand there; rows added before stay as they were.
+        """
+        if not 0 <= start <= end <= len(buffer):
+            raise CorruptBatch(f"no records section stands at {start} to {end}")
+        if record_count < 0 or record_count > (end - start) // 7:
+            raise CorruptBatch(f"{record_count} records cannot stand in {end - start} bytes")
+        check_base_offset(base_offset)
+        size_before = len(self._rows)
+        try:
+            _walk(self._rows, buffer, start, end, record_count, base_offset, base_timestamp)
+        except IndexError as error:
+            self._rows.truncate(size_before)
+            raise CorruptBatch("the records section ends within a record") from error
+        except CorruptBatch:
+            self._rows.truncate(size_before)
+            raise
+
+    def rows(self) -> bytes:
+        """Return all rows so far."""
+        return self._rows.getvalue()
+
+
+def walk(
+    buffer: bytes, start: int, end: int, record_count: int, base_offset: int, base_timestamp: int
+) -> bytes:
+    """Return the rows of a single records section (see `Walk.add`)."""
+    target = Walk()
+    target.add(buffer, start, end, record_count, base_offset, base_timestamp)
+    return target.rows()
+
+
+# Hot: once per uncompressed batch that a leader takes; 75 records of 100 bytes in 1 µs, compiled.
+def check_section(section: bytes, record_count: i64) -> None:
+    """Raise CorruptBatch unless `section` holds exactly `record_count` records, well formed.
+
+    Their offsets must be 0, 1, 2 and so on, as a producer numbers them. Timestamps are not judged.
+    """
+    end: i64 = len(section)
+    if record_count < 0 or record_count > end // 7:
+        raise CorruptBatch(f"{record_count} records cannot stand in {end} bytes")
+    try:
+        _check_section(section, record_count, end)
+    except IndexError as error:
+        raise CorruptBatch("the records section ends within a record") from error
+
+
+def _check_section(section: bytes, record_count: i64, end: i64) -> None:
+    # Most numbers are one byte: those are read here, without a call.
+    position: i64 = 0
+    index: i64 = 0
+    while index < record_count:
+        size, position = read_varlong(section, position)
+        if size < 0 or size > end - position:
+            raise CorruptBatch(f"a record of {size} bytes does not fit its batch")
+        stop = position + size
+        position += 1
+        byte: i64 = section[position]
+        position += 1
+        if byte > 0x7F:
+            _, position = read_varlong(section, position - 1)
+        delta, position = read_varlong(section, position)
+        if delta != index:
+            raise CorruptBatch(f"record {index} of the batch has offset {delta}")
+        byte = section[position]
+        position += 1
+        if byte != 1:
+            position = _skip_bytes(section, position - 1, stop)
+        position = _skip_bytes(section, position, stop)
+        byte = section[position]
+        position += 1
+        if byte:
+            count, position = read_varlong(section, position - 1)
+            if count < 0 or count > (stop - position) >> 1:
+                raise CorruptBatch(f"{count} headers do not fit their record")
+            position = _skip_headers(section, position, stop, count)
+        if position != stop:
+            raise CorruptBatch("a record's parts do not add up to its length")
+        index += 1
+    if position != end:
+        raise CorruptBatch("bytes follow the last record of the batch")
+
+
+def _skip_bytes(section: bytes, position: i64, stop: i64) -> i64:
+    """Return the position after a key or value."""
+    size, position = read_varlong(section, position)
+    if size > stop - position:
+        raise CorruptBatch(f"a key or value of {size} bytes does not fit its record")
+    return position + size if size > 0 else position
+
+
+# Hot: see `make bench` (codec).
+def _walk(
+    rows: BytesWriter,
+    buffer: bytes,
+    position: i64,
+    end: i64,
+    record_count: i64,
+    base_offset: i64,
+    base_timestamp: i64,
+) -> None:
+    least: i64 = least_delta(base_timestamp)
+    greatest: i64 = greatest_delta(base_timestamp)
+    index: i64 = 0
+    while index < record_count:
+        index += 1
+        size, position = read_varlong(buffer, position)
+        if size < 0 or size > end - position:
+            raise CorruptBatch(f"a record of {size} bytes does not fit its batch")
+        stop = position + size
+        delta, position = read_varlong(buffer, position + 1)
+        if delta < least or delta > greatest:
+            raise CorruptBatch("a record's timestamp leaves 64 bits")
+        timestamp = base_timestamp + delta
+        delta, position = read_varlong(buffer, position)
+        if delta < 0 or delta > INT_MAX:
+            raise CorruptBatch(f"a record's offset delta is {delta}")
+        write_i64_le(rows, base_offset + delta)
+        write_i64_le(rows, timestamp)
+        position = _walk_bytes(rows, buffer, position, stop)
+        position = _walk_bytes(rows, buffer, position, stop)
+        count, position = read_varlong(buffer, position)
+        if count < 0 or count > (stop - position) >> 1:
+            raise CorruptBatch(f"{count} headers do not fit their record")
+        write_i64_le(rows, position)
+        write_i64_le(rows, count)
+        if count:
+            position = _skip_headers(buffer, position, stop, count)
+        if position != stop:
+            raise CorruptBatch("a record's parts do not add up to its length")
+    if position != end:
+        raise CorruptBatch("bytes follow the last record of the batch")
+
+
+def _walk_bytes(rows: BytesWriter, buffer: bytes, position: i64, stop: i64) -> i64:
+    """Write position and length of a key or value; return the position after it."""
+    size, position = read_varlong(buffer, position)
+    write_i64_le(rows, position)
+    if size < 0:
+        write_i64_le(rows, -1)
+        return position
+    if size > stop - position:
+        raise CorruptBatch(f"a key or value of {size} bytes does not fit its record")
+    write_i64_le(rows, size)
+    return position + size
+
+
+def _skip_headers(buffer: bytes, position: i64, stop: i64, count: i64) -> i64:
+    """Return the position after `count` headers."""
+    index: i64 = 0
+    while index < count:
+        index += 1
+        size, position = read_varlong(buffer, position)
+        if size < 0 or size > stop - position:
+            raise CorruptBatch(f"a header's name of {size} bytes does not fit its record")
+        size, position = read_varlong(buffer, position + size)
+        if size > stop - position:
+            raise CorruptBatch(f"a header's value of {size} bytes does not fit its record")
+        if size > 0:
+            position += size
+    return position
