@@ -1,0 +1,1 @@
+"""The cluster image: topics, partitions, brokers, configs. Immutable, derived from the store."""

@@ -1,0 +1,136 @@
+"""The cluster as one immutable value: brokers, topics, partitions, settings.
+
+Derived from the store and replaced as a whole, so that a request sees one state from its first
+line to its last. Every `with_…` gives a new image that shares what did not change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from ottla.base.ids import BrokerId, TopicId
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+NO_LEADER = BrokerId(-1)
+# The key of settings that hold for all brokers.
+ALL_BROKERS = "<default>"
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a listener of a broker is reached."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerImage:
+    """A live broker. `endpoints` are by listener name."""
+
+    id: BrokerId
+    endpoints: Mapping[str, Endpoint]
+    rack: str | None = None
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionImage:
+    """Who has a partition, who is in sync, and who leads it in which term."""
+
+    # Invariant: isr is a subset of replicas; leader is in isr or NO_LEADER.
+    leader: BrokerId
+    leader_epoch: int
+    replicas: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    # Version of the partition's state in the store, for compare-and-set.
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    """A topic; the place of a partition in `partitions` is its number."""
+
+    name: str
+    id: TopicId
+    partitions: tuple[PartitionImage, ...]
+    # What the topic sets itself, as text; validated before it was stored.
+    configs: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    # Version of the topic's node in the store, for compare-and-set.
+    version: int = 0
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    @property
+    def replication_factor(self) -> int:
+        return len(self.partitions[0].replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterImage:
+    """All that a broker knows of its cluster."""
+
+    cluster_id: str
+    controller_id: BrokerId = NO_LEADER
+    brokers: Mapping[BrokerId, BrokerImage] = field(default_factory=dict)
+    topics: Mapping[str, TopicImage] = field(default_factory=dict)
+    # Invariant: holds exactly the topics of `topics`.
+    topics_by_id: Mapping[TopicId, TopicImage] = field(default_factory=dict)
+    # Changed while running: by broker id as text, or ALL_BROKERS.
+    broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def topic(self, name: str) -> TopicImage | None:
+        return self.topics.get(name)
+
+    def topic_by_id(self, topic_id: TopicId) -> TopicImage | None:
+        return self.topics_by_id.get(topic_id)
+
+    def partition(self, topic: str, index: int) -> PartitionImage | None:
+        """None where the topic or the partition does not exist."""
+        image = self.topics.get(topic)
+        if image is None or not 0 <= index < len(image.partitions):
+            return None
+        return image.partitions[index]
+
+    def with_topic(self, topic: TopicImage) -> "ClusterImage":
+        """Add a topic, or replace the one of its name."""
+        topics_by_id = dict(self.topics_by_id)
+        before = self.topics.get(topic.name)
+        if before is not None:
+            del topics_by_id[before.id]
+        topics_by_id[topic.id] = topic
+        return replace(self, topics={**self.topics, topic.name: topic}, topics_by_id=topics_by_id)
+
+    def without_topic(self, name: str) -> "ClusterImage":
+        """Remove a topic that exists."""
+        topics = dict(self.topics)
+        topics_by_id = dict(self.topics_by_id)
+        del topics_by_id[topics.pop(name).id]
+        return replace(self, topics=topics, topics_by_id=topics_by_id)
+
+    def with_broker(self, broker: BrokerImage) -> "ClusterImage":
+        """Add a broker, or replace the one of its id."""
+        return replace(self, brokers={**self.brokers, broker.id: broker})
+
+    def without_broker(self, broker_id: BrokerId) -> "ClusterImage":
+        """Remove a broker that exists."""
+        brokers = dict(self.brokers)
+        del brokers[broker_id]
+        return replace(self, brokers=brokers)
+
+    def with_controller(self, controller_id: BrokerId) -> "ClusterImage":
+        return replace(self, controller_id=controller_id)
+
+    def with_broker_configs(self, broker: str, configs: Mapping[str, str]) -> "ClusterImage":
+        """Replace what is set for one broker, or for ALL_BROKERS."""
+        return replace(self, broker_configs={**self.broker_configs, broker: configs})
+
+    def with_group_configs(self, group: str, configs: Mapping[str, str]) -> "ClusterImage":
+        """Replace what is set for one group."""
+        return replace(self, group_configs={**self.group_configs, group: configs})

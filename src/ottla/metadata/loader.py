@@ -1,0 +1,103 @@
+"""Reads a ClusterImage out of the store."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.metadata import nodes, paths
+from ottla.metadata.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
+from ottla.metadata.nodes import TopicNode
+
+
+class _Node(Protocol):
+    """What the loader needs of a node."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    @property
+    def version(self) -> int: ...
+
+
+class Source(Protocol):
+    """What the loader needs of the store."""
+
+    async def subtree(self, path: str) -> Mapping[str, _Node]:
+        """The node and all below it by path; empty where there is none."""
+        ...
+
+
+class Loaded(NamedTuple):
+    """The image, and the topics whose deletion was begun and not finished."""
+
+    image: ClusterImage
+    deleting: tuple[TopicImage, ...]
+
+
+async def load_image(source: Source, cluster_id: str) -> Loaded:
+    """Read brokers, topics and settings. Raises OttlaError naming a node that is damaged."""
+    brokers_tree = await source.subtree(paths.BROKERS)
+    config_tree = await source.subtree("/config")
+    marked = await source.subtree(paths.DELETE_TOPICS)
+    going = {path.removeprefix(f"{paths.DELETE_TOPICS}/") for path in marked}
+    topic_configs = _configs(config_tree, paths.CONFIG_TOPICS)
+    topics = [
+        _topic(brokers_tree, name, topic_configs.get(name, {}))
+        for name in _children(brokers_tree, paths.TOPICS)
+    ]
+    living = {topic.name: topic for topic in topics if topic.name not in going}
+    image = ClusterImage(
+        cluster_id,
+        brokers={broker.id: broker for broker in _brokers(brokers_tree)},
+        topics=living,
+        topics_by_id={topic.id: topic for topic in living.values()},
+        broker_configs=_configs(config_tree, paths.CONFIG_BROKERS),
+        group_configs={
+            paths.group_of(name): configs
+            for name, configs in _configs(config_tree, paths.CONFIG_GROUPS).items()
+        },
+    )
+    return Loaded(image, tuple(topic for topic in topics if topic.name in going))
+
+
+def _brokers(tree: Mapping[str, _Node]) -> list[BrokerImage]:
+    return [
+        nodes.decode_broker(path, tree[path].data)
+        for path in (f"{paths.BROKER_IDS}/{name}" for name in _children(tree, paths.BROKER_IDS))
+    ]
+
+
+def _topic(tree: Mapping[str, _Node], name: str, configs: Mapping[str, str]) -> TopicImage:
+    node = tree[paths.topic(name)]
+    held = nodes.decode_topic(paths.topic(name), node.data)
+    partitions = tuple(_partition(tree, name, index, held) for index in range(len(held.replicas)))
+    return TopicImage(name, held.id, partitions, configs, node.version)
+
+
+def _partition(
+    tree: Mapping[str, _Node], name: str, index: int, topic: TopicNode
+) -> PartitionImage:
+    path = paths.partition_state(name, index)
+    node = tree.get(path)
+    if node is None:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"the store lacks {path}, which is made together with its topic",
+        )
+    return nodes.decode_partition(path, node.data, topic.replicas[index], node.version)
+
+
+def _configs(tree: Mapping[str, _Node], parent: str) -> dict[str, dict[str, str]]:
+    return {
+        name: nodes.decode_configs(f"{parent}/{name}", tree[f"{parent}/{name}"].data)
+        for name in _children(tree, parent)
+    }
+
+
+def _children(tree: Mapping[str, _Node], parent: str) -> list[str]:
+    prefix = f"{parent}/"
+    return [
+        path[len(prefix) :]
+        for path in tree
+        if path.startswith(prefix) and "/" not in path[len(prefix) :]
+    ]

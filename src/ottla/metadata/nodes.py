@@ -1,0 +1,159 @@
+"""What the nodes of the store hold, as JSON in the form Kafka gave it in ZooKeeper."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId, TopicId
+from ottla.metadata.image import BrokerImage, Endpoint, PartitionImage
+from ottla.metadata.topic_id import topic_id_text, topic_id_value
+
+
+@dataclass(frozen=True, slots=True)
+class TopicNode:
+    """The node of a topic: its id, and the replicas of each partition by number."""
+
+    id: TopicId
+    replicas: tuple[tuple[BrokerId, ...], ...]
+
+
+def encode_topic(node: TopicNode) -> bytes:
+    """The data of a topic's node."""
+    partitions = {str(index): list(replicas) for index, replicas in enumerate(node.replicas)}
+    return _dump(
+        {
+            "version": 3,
+            "topic_id": topic_id_text(node.id),
+            "partitions": partitions,
+            "adding_replicas": {},
+            "removing_replicas": {},
+        }
+    )
+
+
+def decode_topic(path: str, data: bytes) -> TopicNode:
+    """Raises OttlaError where the node is not what `encode_topic` writes."""
+    held = _load(path, data)
+    try:
+        partitions = {int(index): replicas for index, replicas in held["partitions"].items()}
+        replicas = tuple(_brokers(partitions[index]) for index in range(len(partitions)))
+        return TopicNode(TopicId(topic_id_value(held["topic_id"])), replicas)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _broken(path, error) from error
+
+
+def encode_partition(partition: PartitionImage, controller_epoch: int) -> bytes:
+    """The data of a partition's state."""
+    return _dump(
+        {
+            "version": 1,
+            "controller_epoch": controller_epoch,
+            "leader": partition.leader,
+            "leader_epoch": partition.leader_epoch,
+            "isr": list(partition.isr),
+        }
+    )
+
+
+def decode_partition(
+    path: str, data: bytes, replicas: tuple[BrokerId, ...], version: int
+) -> PartitionImage:
+    """Raises OttlaError where the node is not what `encode_partition` writes."""
+    held = _load(path, data)
+    try:
+        return PartitionImage(
+            leader=BrokerId(int(held["leader"])),
+            leader_epoch=int(held["leader_epoch"]),
+            replicas=replicas,
+            isr=_brokers(held["isr"]),
+            version=version,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, error) from error
+
+
+def encode_configs(configs: Mapping[str, str]) -> bytes:
+    """The data of a settings node."""
+    return _dump({"version": 1, "config": dict(configs)})
+
+
+def decode_configs(path: str, data: bytes) -> dict[str, str]:
+    """Raises OttlaError where the node is not what `encode_configs` writes."""
+    held = _load(path, data)
+    configs = held.get("config")
+    if not isinstance(configs, dict):
+        raise _broken(path, TypeError("config is no object"))
+    return {str(name): str(value) for name, value in configs.items()}
+
+
+def encode_broker(broker: BrokerImage, now_ms: int) -> bytes:
+    """The data of a broker's node; `now_ms` is when it registered."""
+    endpoints = [f"{name}://{e.host}:{e.port}" for name, e in broker.endpoints.items()]
+    first = next(iter(broker.endpoints.values()), Endpoint("", -1))
+    return _dump(
+        {
+            "version": 5,
+            "host": first.host,
+            "port": first.port,
+            "endpoints": endpoints,
+            "listener_security_protocol_map": dict.fromkeys(broker.endpoints, "PLAINTEXT"),
+            "rack": broker.rack,
+            "timestamp": str(now_ms),
+        }
+    )
+
+
+def decode_broker(path: str, data: bytes) -> BrokerImage:
+    """Raises OttlaError where the node is not what `encode_broker` writes."""
+    held = _load(path, data)
+    try:
+        endpoints: dict[str, Endpoint] = {}
+        for entry in held["endpoints"]:
+            name, _, rest = entry.partition("://")
+            host, _, port = rest.rpartition(":")
+            endpoints[name] = Endpoint(host, int(port))
+        broker_id = BrokerId(int(path.rpartition("/")[2]))
+        return BrokerImage(broker_id, endpoints, held.get("rack"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _broken(path, error) from error
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    """The data of the node that names the cluster."""
+    return _dump({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(path: str, data: bytes) -> str:
+    """Raises OttlaError where the node is not what `encode_cluster_id` writes."""
+    held = _load(path, data)
+    if not isinstance(held.get("id"), str):
+        raise _broken(path, TypeError("id is no text"))
+    return str(held["id"])
+
+
+def _brokers(ids: Sequence[Any]) -> tuple[BrokerId, ...]:
+    return tuple(BrokerId(int(broker)) for broker in ids)
+
+
+def _dump(held: dict[str, Any]) -> bytes:
+    return json.dumps(held, separators=(",", ":")).encode()
+
+
+def _load(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        held = json.loads(data)
+    except ValueError as error:
+        raise _broken(path, error) from error
+    if not isinstance(held, dict):
+        raise _broken(path, TypeError("it is no object"))
+    return held
+
+
+def _broken(path: str, error: Exception) -> OttlaError:
+    return OttlaError(
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        f"the store's node {path} does not hold what it should ({error}); restore it from a "
+        "copy, or delete it if what it describes is not needed",
+    )

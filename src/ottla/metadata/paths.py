@@ -1,0 +1,80 @@
+"""Where in the store what stands: the paths of Kafka's design papers."""
+
+BROKERS = "/brokers"
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+CLUSTER_ID = "/cluster/id"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+DELETE_TOPICS = "/admin/delete_topics"
+CONFIG_TOPICS = "/config/topics"
+CONFIG_BROKERS = "/config/brokers"
+CONFIG_GROUPS = "/config/groups"
+CONFIG_CHANGES = "/config/changes"
+# Producer ids are handed out in blocks; this holds the block given out last.
+PRODUCER_IDS = "/latest_producer_id_block"
+
+# What must exist before anything else is written.
+FOUNDATIONS = (
+    BROKER_IDS,
+    "/brokers/epochs",
+    TOPICS,
+    "/cluster",
+    DELETE_TOPICS,
+    CONFIG_TOPICS,
+    CONFIG_BROKERS,
+    CONFIG_GROUPS,
+    CONFIG_CHANGES,
+    "/config/clients",
+    "/config/users",
+)
+
+
+def broker(broker_id: int) -> str:
+    """A live broker; ephemeral."""
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic(name: str) -> str:
+    """A topic's id and replica lists."""
+    return f"{TOPICS}/{name}"
+
+
+def partitions(name: str) -> str:
+    """The parent of the partitions of a topic."""
+    return f"{TOPICS}/{name}/partitions"
+
+
+def partition(name: str, index: int) -> str:
+    """The parent of the state of a partition."""
+    return f"{TOPICS}/{name}/partitions/{index}"
+
+
+def partition_state(name: str, index: int) -> str:
+    """Leader, leader epoch and in-sync replicas of a partition."""
+    return f"{TOPICS}/{name}/partitions/{index}/state"
+
+
+def topic_config(name: str) -> str:
+    """What a topic sets itself."""
+    return f"{CONFIG_TOPICS}/{name}"
+
+
+def topic_deletion(name: str) -> str:
+    """There while a topic is being deleted."""
+    return f"{DELETE_TOPICS}/{name}"
+
+
+def broker_config(broker: str) -> str:
+    """What was changed for one broker (its id as text) or for all (`<default>`)."""
+    return f"{CONFIG_BROKERS}/{broker}"
+
+
+def group_config(group: str) -> str:
+    """What a group sets itself. Group ids are free text: `/` and `%` are escaped."""
+    return f"{CONFIG_GROUPS}/{group.replace('%', '%25').replace('/', '%2F')}"
+
+
+def group_of(name: str) -> str:
+    """The group whose `group_config` node is named `name`."""
+    return name.replace("%2F", "/").replace("%25", "%")

@@ -1,0 +1,173 @@
+"""Decides what a new or a growing topic looks like. Writes nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId, TopicId
+from ottla.metadata.image import ClusterImage, PartitionImage, TopicImage
+from ottla.metadata.placement import check_assignment, place
+from ottla.metadata.topic_names import check_no_collision, check_topic_name
+
+# As in Kafka: one request may not make more, so that no number typed wrong stops the cluster.
+PARTITIONS_PER_REQUEST_MAX = 10_000
+
+# For a number of partitions or replicas: as the broker's settings say.
+BY_DEFAULT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """What is asked for. `assignments` are replica lists by partition; None leaves them to us."""
+
+    name: str
+    partitions: int = BY_DEFAULT
+    replication_factor: int = BY_DEFAULT
+    assignments: Mapping[int, Sequence[int]] | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDefaults:
+    """The broker's settings num.partitions and default.replication.factor."""
+
+    partitions: int
+    replication_factor: int
+
+
+def plan_topic(
+    new: NewTopic, topic_id: TopicId, image: ClusterImage, defaults: TopicDefaults, start: int
+) -> TopicImage:
+    """The topic to create. Its settings are taken as they are: who calls has checked them.
+
+    `start` is any number; it spreads leaders over brokers. Raises OttlaError with Kafka's code
+    and words (INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
+    INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST).
+    """
+    check_topic_name(new.name)
+    if new.name in image.topics:
+        raise OttlaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+    check_no_collision(new.name, image.topics)
+    replicas = _manual(new, image) if new.assignments else _automatic(new, image, defaults, start)
+    partitions = tuple(_new_partition(assigned) for assigned in replicas)
+    return TopicImage(new.name, topic_id, partitions, dict(new.configs))
+
+
+def plan_growth(
+    topic: TopicImage,
+    count: int,
+    assignments: Sequence[Sequence[int]] | None,
+    image: ClusterImage,
+    start: int,
+) -> TopicImage:
+    """The topic with partitions added until there are `count`; `assignments` are of the new ones.
+
+    Raises OttlaError(INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR).
+    """
+    before = len(topic.partitions)
+    if count == before:
+        raise OttlaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {before} partition(s).")
+    if count < before:
+        raise OttlaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {before} partition(s); {count} would not be an "
+            "increase. Partitions cannot be taken away.",
+        )
+    check_partition_count(count - before)
+    brokers = sorted(image.brokers)
+    if assignments is None:
+        added = place(brokers, topic.replication_factor, range(before, count), start, start)
+    else:
+        added = _checked_growth(topic, count - before, assignments, brokers)
+    partitions = tuple(_new_partition(assigned) for assigned in added)
+    return replace(topic, partitions=topic.partitions + partitions)
+
+
+def check_partition_count(count: int) -> None:
+    """Refuse more new partitions than one request may make. Raises OttlaError(POLICY_VIOLATION)."""
+    if count > PARTITIONS_PER_REQUEST_MAX:
+        raise OttlaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"Excessively large number of partitions per request: {count}; at most "
+            f"{PARTITIONS_PER_REQUEST_MAX} can be made at once.",
+        )
+
+
+def _checked_growth(
+    topic: TopicImage, added: int, assignments: Sequence[Sequence[int]], brokers: list[BrokerId]
+) -> tuple[tuple[BrokerId, ...], ...]:
+    if len(assignments) != added:
+        raise OttlaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {added} additional partition(s), but only {len(assignments)} "
+            "assignment(s) were specified.",
+        )
+    for replicas in assignments:
+        check_assignment(replicas, brokers)
+        if len(replicas) != topic.replication_factor:
+            raise OttlaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes a partition with {len(replicas)} "
+                f"replica(s), but the topic has {topic.replication_factor}.",
+            )
+    return tuple(tuple(BrokerId(broker) for broker in replicas) for replicas in assignments)
+
+
+def _manual(new: NewTopic, image: ClusterImage) -> tuple[tuple[BrokerId, ...], ...]:
+    assert new.assignments is not None
+    if new.replication_factor != BY_DEFAULT:
+        raise _request("replication factor")
+    if new.partitions != BY_DEFAULT:
+        raise _request("number of partitions")
+    brokers = sorted(image.brokers)
+    count = len(new.assignments)
+    if sorted(new.assignments) != list(range(count)):
+        raise OttlaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "The manual partition assignment should number its partitions 0, 1, 2 … without gaps.",
+        )
+    factor = len(new.assignments[0])
+    for index in range(count):
+        check_assignment(new.assignments[index], brokers)
+        if len(new.assignments[index]) != factor:
+            raise OttlaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment gives partition {index} "
+                f"{len(new.assignments[index])} replica(s), but partition 0 {factor}.",
+            )
+    return tuple(
+        tuple(BrokerId(broker) for broker in new.assignments[index]) for index in range(count)
+    )
+
+
+def _automatic(
+    new: NewTopic, image: ClusterImage, defaults: TopicDefaults, start: int
+) -> tuple[tuple[BrokerId, ...], ...]:
+    if new.partitions == 0 or new.partitions < BY_DEFAULT:
+        raise OttlaError(
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        )
+    if new.replication_factor == 0 or new.replication_factor < BY_DEFAULT:
+        raise OttlaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    by_default = new.partitions == BY_DEFAULT
+    count = defaults.partitions if by_default else new.partitions
+    check_partition_count(count)
+    by_default = new.replication_factor == BY_DEFAULT
+    factor = defaults.replication_factor if by_default else new.replication_factor
+    return place(sorted(image.brokers), factor, range(count), start, start)
+
+
+def _new_partition(replicas: tuple[BrokerId, ...]) -> PartitionImage:
+    return PartitionImage(leader=replicas[0], leader_epoch=0, replicas=replicas, isr=replicas)
+
+
+def _request(what: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"A manual partition assignment was specified, but {what} was not set to -1.",
+    )
