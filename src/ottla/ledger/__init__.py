@@ -1,0 +1,1 @@
+"""Arithmetic of offsets: data, control, aborted, compacted, deleted, lost."""

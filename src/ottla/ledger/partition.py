@@ -1,0 +1,121 @@
+"""The account of one range of a partition: what became of each offset.
+
+    end - start = loaded + control + aborted + compacted + deleted + unexplained
+
+Every term but the last is counted from its own evidence: records decoded, headers of
+control batches, markers that abort, headers on both sides of a gap, the log's start.
+What none of them explains is `unexplained`, and a load that is right has none.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLedger:
+    """Counts of offsets in [start, end) of one partition."""
+
+    # Invariant: 0 <= start <= end; every count >= 0.
+    partition: int
+    start: int
+    end: int
+    loaded: int = 0
+    control: int = 0
+    aborted: int = 0
+    compacted: int = 0
+    deleted: int = 0
+
+    @property
+    def accounted(self) -> int:
+        return self.loaded + self.control + self.aborted + self.compacted + self.deleted
+
+    @property
+    def unexplained(self) -> int:
+        """Offsets nobody can account for; negative where some were counted twice."""
+        return self.end - self.start - self.accounted
+
+    @property
+    def balances(self) -> bool:
+        return self.unexplained == 0
+
+    def followed_by(self, later: "PartitionLedger") -> "PartitionLedger":
+        """The account of both ranges as one. `later` starts where this one ends."""
+        assert (self.partition, self.end) == (later.partition, later.start)
+        return replace(
+            self,
+            end=later.end,
+            loaded=self.loaded + later.loaded,
+            control=self.control + later.control,
+            aborted=self.aborted + later.aborted,
+            compacted=self.compacted + later.compacted,
+            deleted=self.deleted + later.deleted,
+        )
+
+
+@dataclass(slots=True)
+class RangeAccount:
+    """Counts a range of a partition while its batches pass by in order of offset.
+
+    `gaps_are_compaction` says whether the topic's cleanup policy may remove single records:
+    only then does a gap between two batches count as compacted. Elsewhere it is unexplained.
+    """
+
+    # Invariant: start <= position <= end; every offset below `position` has been counted once,
+    # or stays unexplained for good.
+    partition: int
+    start: int
+    end: int
+    gaps_are_compaction: bool
+    position: int = field(init=False)
+    loaded: int = 0
+    control: int = 0
+    aborted: int = 0
+    compacted: int = 0
+    deleted: int = 0
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.start <= self.end
+        self.position = self.start
+
+    def log_starts_at(self, log_start_offset: int) -> None:
+        """Retention or a deletion has removed everything below: evidence is the log's start."""
+        deleted = min(log_start_offset, self.end) - self.position
+        if deleted > 0:
+            self.deleted += deleted
+            self.position += deleted
+
+    def records(self, base_offset: int, last_offset: int, loaded: int) -> None:
+        """Count a batch of data: `loaded` of its records lie in the range."""
+        spanned = self._span(base_offset, last_offset)
+        if loaded > spanned:
+            raise OttlaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"the batch at offset {base_offset} of partition {self.partition} holds {loaded} "
+                f"records for {spanned} offsets; read the partition with `ottla log dump`",
+            )
+        self.loaded += loaded
+        # A batch keeps its span when compaction takes records out of it; the header tells.
+        if self.gaps_are_compaction:
+            self.compacted += spanned - loaded
+
+    def control_batch(self, base_offset: int, last_offset: int) -> None:
+        self.control += self._span(base_offset, last_offset)
+
+    def aborted_batch(self, base_offset: int, last_offset: int) -> None:
+        self.aborted += self._span(base_offset, last_offset)
+
+    def ledger(self) -> PartitionLedger:
+        return PartitionLedger(
+            self.partition, self.start, self.end,
+            self.loaded, self.control, self.aborted, self.compacted, self.deleted,
+        )  # fmt: skip
+
+    def _span(self, base_offset: int, last_offset: int) -> int:
+        """Advance over a batch; return how many of its offsets lie in the range."""
+        first = max(base_offset, self.position)
+        after = min(last_offset + 1, self.end)
+        if self.gaps_are_compaction and min(first, self.end) > self.position:
+            self.compacted += min(first, self.end) - self.position
+        self.position = max(self.position, min(last_offset + 1, self.end))
+        return max(0, after - first)
