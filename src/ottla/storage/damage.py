@@ -1,0 +1,66 @@
+"""Judging bytes that are no valid batch: the torn end of a crash, or damage to kept data.
+
+A crash may lose, tear or leave empty what was not yet flushed; it cannot do so in front of
+something that was flushed, for a flush covers all of a file before it. So the end of a log is
+cut where nothing valid stands behind the first bad batch, or where the bad batch lies in
+a page that was never written. A bad batch with valid ones behind it, in a page that was
+written, is damage: cutting there could drop acknowledged records.
+"""
+
+import re
+from struct import pack
+
+from ottla.record.header import HEADER_SIZE, MAGIC, MAGIC_POSITION, computed_crc, read_header
+from ottla.storage.batch_walk import header_fault
+from ottla.storage.filesystem import File
+
+# What the page cache writes at once.
+PAGE_BYTES = 4096
+_CHUNK_BYTES = 4 << 20
+
+
+def valid_batch_behind(file: File, position: int, size: int, base_offset: int) -> int:
+    """Position of the first valid batch from the bad place `position` on, -1 for none.
+
+    Every byte is tried as a beginning: the bad batch's own length may be what is wrong. An
+    offset may be what is wrong, this one or an earlier one, so any of the segment's will do.
+    """
+    # A segment from `base_offset` on has offsets of the same 2^32 or the next, and magic 2.
+    high = base_offset >> 32
+    starts = b"|".join(re.escape(pack(">i", half & 0x7FFFFFFF)) for half in (high, high + 1))
+    pattern = re.compile(b"(?s)(?=(?:%s).{12}%s)" % (starts, re.escape(bytes([MAGIC]))))
+    begin = position
+    while begin + HEADER_SIZE <= size:
+        chunk = file.pread(min(_CHUNK_BYTES, size - begin), begin)
+        for match in pattern.finditer(chunk):
+            if _is_batch(file, begin + match.start(), size, base_offset):
+                return begin + match.start()
+        begin += max(1, len(chunk) - HEADER_SIZE)
+    return -1
+
+
+def _is_batch(file: File, position: int, size: int, base_offset: int) -> bool:
+    head = file.pread(HEADER_SIZE, position)
+    if len(head) < HEADER_SIZE:
+        return False
+    header = read_header(head)
+    if header_fault(header, size - position, base_offset) is not None:
+        return False
+    if header.record_count < 0 or header.last_offset_delta + 1 < header.record_count:
+        return False
+    batch = file.pread(header.size, position)
+    return len(batch) == header.size and computed_crc(batch, 0, header.size) == header.crc
+
+
+def is_unwritten(file: File, position: int, claimed_end: int, size: int) -> bool:
+    """Whether the bad batch at `position` runs into a page that never reached the disk.
+
+    Such a page is zeros from its first byte. Zeros inside a batch may be its records', so the
+    page must also cover a place where a header must stand: the bad batch's or the next one's.
+    """
+    page = (claimed_end - 1) // PAGE_BYTES * PAGE_BYTES
+    if page < position:
+        return False
+    zeros = file.pread(min(PAGE_BYTES, size - page), page)
+    covers_header = page == position or page + len(zeros) - claimed_end > MAGIC_POSITION
+    return covers_header and not any(zeros)

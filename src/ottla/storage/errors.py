@@ -1,0 +1,77 @@
+"""What can be wrong with a disk, as answers: all are KAFKA_STORAGE_ERROR to a client."""
+
+import errno
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_GONE = frozenset({errno.ENOENT, errno.EBADF})
+
+
+class StorageError(OttlaError):
+    """A disk does not do what was asked; the message says what and where."""
+
+    # Whether the log it concerns serves no more.
+    stops_log = False
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)
+
+
+class DiskFull(StorageError):
+    """No space for this write. Nothing of it remains, reads go on, later writes may succeed."""
+
+
+class DirectoryFailed(StorageError):
+    """A disk error that makes the whole log directory untrustworthy until a restart."""
+
+    stops_log = True
+
+
+class LogGone(StorageError):
+    """The log's files were closed, renamed or removed: it was deleted meanwhile, or by hand."""
+
+    stops_log = True
+
+
+class LogCorrupt(StorageError):
+    """A log whose promised bytes are damaged. The log stays offline, others are not concerned."""
+
+    stops_log = True
+
+    def __init__(self, path: str, position: int, offset: int, what: str, remedy: str) -> None:
+        super().__init__(f"{path}: at byte {position}, offset {offset}: {what}. {remedy}")
+        self.path = path
+        self.position = position
+        self.offset = offset
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the system refused a write for want of space."""
+    return error.errno in _FULL
+
+
+def storage_error(error: OSError, path: str, what: str) -> StorageError:
+    """Name the failed step and the remedy: space can come back, a failing disk cannot."""
+    if is_full(error):
+        return DiskFull(
+            f"{path}: no space left to {what}. Free space on that disk or shorten retention; "
+            "writing goes on by itself when there is room."
+        )
+    if error.errno in _GONE:
+        return LogGone(f"{path}: could not {what}: the log's files are gone")
+    return DirectoryFailed(
+        f"{path}: could not {what}: {error.strerror or error}. "
+        "Its log directory is offline; check the disk, then restart the broker."
+    )
+
+
+def fsync_error(error: OSError, path: str) -> DirectoryFailed:
+    """A failed fsync, whatever its reason: the kernel may have dropped what it could not write.
+
+    Trying again would succeed and save nothing, so a full disk is no exception here.
+    """
+    return DirectoryFailed(
+        f"{path}: could not flush: {error.strerror or error}. What was written since the last "
+        "flush may be lost. Its log directory is offline; check the disk, then restart the broker."
+    )

@@ -1,0 +1,168 @@
+"""Opening a partition's folder: from the files on disk to a log's state in memory."""
+
+from dataclasses import dataclass
+
+from ottla.storage.config import LogConfig
+from ottla.storage.errors import LogCorrupt, storage_error
+from ottla.storage.filesystem import FileSystem
+from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.names import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LEADER_EPOCHS,
+    LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SNAPSHOT_SUFFIX,
+    TEMPORARY_SUFFIX,
+    parse_segment_file,
+)
+from ottla.storage.producer_snapshot import newest_good
+from ottla.storage.producer_state import ProducerStates
+from ottla.storage.recovery import Recovery, recover
+from ottla.storage.replay import Replay
+from ottla.storage.segment import Segment
+
+
+@dataclass(slots=True)
+class LoadedLog:
+    """What a folder holds. `snapshots` are the offsets of its producer snapshots, sorted."""
+
+    segments: list[Segment]
+    epochs: LeaderEpochs
+    producers: ProducerStates
+    snapshots: list[int]
+    log_start_offset: int
+    log_end_offset: int
+    recovery: Recovery
+
+
+def load(
+    filesystem: FileSystem,
+    folder: str,
+    config: LogConfig,
+    *,
+    log_start_offset: int,
+    recovery_point: int,
+    clean: bool,
+    producer_expiration_ms: int,
+    now_ms: int,
+) -> LoadedLog:
+    """Load and, after an unclean stop, recover. Raises LogCorrupt and other StorageErrors."""
+    try:
+        filesystem.mkdir(folder)
+        segments = _find_segments(filesystem, folder, config, log_start_offset, now_ms)
+        epochs, epochs_read = _read_epochs(filesystem, folder)
+        transactions_read = _read_transactions(segments)
+        producers = ProducerStates(producer_expiration_ms)
+        first_offset = segments[0].base_offset
+        known_below = 2**63 - 1 if clean else recovery_point
+        snapshots = _snapshots(filesystem, folder, known_below)
+        reflected, entries = newest_good(filesystem, folder, snapshots, known_below)
+        if not epochs_read or not transactions_read:
+            # What only the batches can tell is asked from the first one on.
+            reflected, entries = -1, []
+        begin = max(first_offset, reflected)
+        producers.load(entries, begin, now_ms)
+        replay = Replay(epochs, producers, begin)
+        found = recover(segments, replay, known_below, check_end=not clean)
+        end = replay.next_offset
+        if clean and end < recovery_point:
+            raise LogCorrupt(
+                segments[-1].path(),
+                segments[-1].size,
+                end,
+                f"the log ends here but was flushed up to offset {recovery_point}",
+                "Restore the file from a copy or a replica, or delete the partition.",
+            )
+        if end < log_start_offset:
+            segments, end = [_restart_at(segments, log_start_offset)], log_start_offset
+            producers.load([], end, now_ms)
+        segments[-1].create()
+    except OSError as error:
+        raise storage_error(error, folder, "load the log") from error
+    start = max(log_start_offset, segments[0].base_offset)
+    epochs.truncate_from_end(end)
+    epochs.truncate_from_start(start)
+    producers.map_end_offset = end
+    kept = [offset for offset in snapshots if offset <= end]
+    return LoadedLog(segments, epochs, producers, kept, start, end, found)
+
+
+def _find_segments(
+    filesystem: FileSystem, folder: str, config: LogConfig, log_start_offset: int, now_ms: int
+) -> list[Segment]:
+    """Segments by base offset; leftovers of interrupted work are removed."""
+    names = filesystem.listdir(folder)
+    logs = {name[:20] for name in names if name.endswith(LOG_SUFFIX)}
+    segments = []
+    for name in names:
+        path = f"{folder}/{name}"
+        if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, TEMPORARY_SUFFIX)):
+            filesystem.unlink(path)
+            continue
+        parsed = parse_segment_file(name)
+        if parsed is None:
+            continue
+        base_offset, suffix = parsed
+        if suffix == LOG_SUFFIX:
+            segment = Segment(filesystem, folder, base_offset, config, now_ms)
+            segment.size = filesystem.size(path)
+            segment.loaded = False
+            segments.append(segment)
+        elif suffix in SEGMENT_SUFFIXES and suffix != SNAPSHOT_SUFFIX and name[:20] not in logs:
+            filesystem.unlink(path)
+    if not segments:
+        segment = Segment(filesystem, folder, log_start_offset, config, now_ms)
+        segment.create()
+        segments.append(segment)
+    segments.sort(key=lambda segment: segment.base_offset)
+    return segments
+
+
+def _read_epochs(filesystem: FileSystem, folder: str) -> tuple[LeaderEpochs, bool]:
+    """The epochs as they were last written, and whether they could be read."""
+    try:
+        return LeaderEpochs.decode(filesystem.read_bytes(f"{folder}/{LEADER_EPOCHS}")), True
+    except (FileNotFoundError, ValueError):
+        return LeaderEpochs(), False
+
+
+def _read_transactions(segments: list[Segment]) -> bool:
+    """Whether all transaction indexes are good; read whole, they are small and rare."""
+    try:
+        for segment in segments:
+            segment.read_transaction_index()
+    except ValueError:
+        for segment in segments:
+            segment.transactions.entries.clear()
+        return False
+    return True
+
+
+def _snapshots(filesystem: FileSystem, folder: str, offset_max: int) -> list[int]:
+    """Offsets of the producer snapshots, those above `offset_max` removed.
+
+    A snapshot from above the flushed end may speak of records that were lost.
+    """
+    kept = []
+    for name in filesystem.listdir(folder):
+        parsed = parse_segment_file(name)
+        if parsed is not None and parsed[1] == SNAPSHOT_SUFFIX:
+            if parsed[0] > offset_max:
+                filesystem.unlink(f"{folder}/{name}")
+            else:
+                kept.append(parsed[0])
+    return sorted(kept)
+
+
+def _restart_at(segments: list[Segment], log_start_offset: int) -> Segment:
+    """Replace all segments, which end below the log start offset, by an empty one there."""
+    for segment in segments:
+        segment.close()
+        segment.remove_files()
+    first = segments[0]
+    fresh = Segment(
+        first.filesystem, first.folder, log_start_offset, first.config, first.created_ms
+    )
+    fresh.create()
+    return fresh

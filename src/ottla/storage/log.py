@@ -1,0 +1,249 @@
+"""A partition's log with its upkeep: retention, truncation, and answers about the past.
+
+One thread owns a log. What may block for long (flushing, removing files) is handed out as jobs.
+"""
+
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.storage import timestamps
+from ottla.storage.answers import Appended, Slice
+from ottla.storage.batch_walk import BadHeader, header_at
+from ottla.storage.config import LogConfig
+from ottla.storage.deletion import Deletion, set_aside
+from ottla.storage.errors import storage_error
+from ottla.storage.flush import FlushJob
+from ottla.storage.flushed_log import FlushedLog
+from ottla.storage.names import SNAPSHOT_SUFFIX, deleted_folder, segment_file
+from ottla.storage.producer_state import ProducerEntry
+from ottla.storage.replay import rebuild_producers
+from ottla.storage.retention import deletable
+from ottla.storage.segment import Segment
+from ottla.storage.timestamps import TimestampOffset
+from ottla.storage.transaction_index import AbortedTransaction
+
+__all__ = ["Appended", "FlushJob", "Log", "Slice", "TimestampOffset"]
+
+
+class Log(FlushedLog):
+    """One partition's log on this broker."""
+
+    def delete_old_segments(self, now_ms: int, high_watermark: int) -> list[Deletion]:
+        """Take segments out of the log that retention lets go; run the jobs after their delay.
+
+        Raises StorageError.
+        """
+        try:
+            count = deletable(
+                self.segments.as_list(),
+                self.config,
+                now_ms=now_ms,
+                high_watermark=high_watermark,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+            )
+        except OSError as error:
+            raise storage_error(error, self.folder, "look for old segments") from error
+        if not count:
+            return []
+        if count == len(self.segments):
+            self.roll(now_ms)
+        removed = self.segments.remove_first(count)
+        self.rolled = [segment for segment in self.rolled if segment not in removed]
+        first = self.segments.first.base_offset
+        if first > self.log_start_offset:
+            self.advance_log_start(first)
+        return [self._set_aside(removed)]
+
+    def _set_aside(self, removed: list[Segment]) -> Deletion:
+        gone = {segment.base_offset for segment in removed}
+        self.snapshots = [offset for offset in self.snapshots if offset not in gone]
+        self.rolled_snapshots = [kept for kept in self.rolled_snapshots if kept[0] not in gone]
+        try:
+            return set_aside(self.filesystem, removed, self.config.file_delete_delay_ms)
+        except OSError as error:
+            raise storage_error(error, self.folder, "set segments aside") from error
+
+    def advance_log_start(self, offset: int) -> None:
+        """Make `offset` the first readable one; lower ones than the present are ignored.
+
+        Raises OttlaError: OFFSET_OUT_OF_RANGE above the log end offset.
+        """
+        if offset > self.log_end_offset:
+            raise OttlaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.topic_partition}: cannot delete records up to offset {offset}, "
+                f"the log ends at {self.log_end_offset}",
+            )
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self.leader_epochs.truncate_from_start(offset)
+
+    def truncate_to(self, offset: int, now_ms: int) -> list[Deletion]:
+        """Drop everything at and above `offset`: a follower's end that the leader does not have.
+
+        A batch that holds `offset` inside goes as a whole. What the recovery point checkpoint
+        says of this log must be lowered to `offset` before (`LogDirectories.truncate` does).
+        Returns the removal of whole segments. Raises StorageError.
+        """
+        if offset >= self.log_end_offset:
+            return []
+        if offset < self.log_start_offset:
+            return self.restart_at(offset, now_ms)
+        keep = self.segments.floor(offset) + 1
+        removed = self.segments.remove_after(keep)
+        self._forget_flushes()
+        deletions = [self._set_aside(removed)] if removed else []
+        self.active = active = self.segments.last
+        try:
+            position = active.position_of(offset)
+            if position < active.size:
+                header = header_at(active.file, position, active.size, active.base_offset)
+                offset = min(offset, header.base_offset)
+            if not active.loaded:
+                active.load_indexes()
+            active.truncate(position, offset)
+        except BadHeader as bad:
+            raise active.corrupt(bad) from None
+        except OSError as error:
+            raise storage_error(error, active.path(), "truncate") from error
+        self._end_at(offset)
+        self._reload_producers(now_ms)
+        return deletions
+
+    def restart_at(self, offset: int, now_ms: int) -> list[Deletion]:
+        """Drop all records and go on, empty, at `offset`. Raises StorageError."""
+        self._forget_flushes()
+        removed = self.segments.as_list()
+        deletion = self._set_aside(removed)
+        segment = Segment(self.filesystem, self.folder, offset, self.config, now_ms)
+        try:
+            segment.create()
+        except OSError as error:
+            raise storage_error(error, segment.path(), "begin a new segment") from error
+        self.segments.replace(segment)
+        self.active = segment
+        self.log_start_offset = offset
+        self._end_at(offset)
+        self._reload_producers(now_ms)
+        return [deletion]
+
+    def _forget_flushes(self) -> None:
+        self.truncations += 1
+        self.checkpointed_size = 0
+        self.rolled.clear()
+        self.rolled_snapshots.clear()
+        self.has_new_files = True
+
+    def _end_at(self, offset: int) -> None:
+        self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.unflushed_records = offset - self.recovery_point
+        self.leader_epochs.truncate_from_end(offset)
+        self._active_epoch = self.leader_epochs.latest
+
+    def _reload_producers(self, now_ms: int) -> None:
+        end = self.log_end_offset
+        try:
+            for offset in [snapshot for snapshot in self.snapshots if snapshot > end]:
+                self.filesystem.unlink(f"{self.folder}/{segment_file(offset, SNAPSHOT_SUFFIX)}")
+                self.snapshots.remove(offset)
+            rebuild_producers(
+                self.filesystem,
+                self.folder,
+                self.segments.as_list(),
+                self.snapshots,
+                self.producers,
+                end,
+                now_ms,
+            )
+        except OSError as error:
+            raise storage_error(error, self.folder, "read the producers' state again") from error
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record at or after `timestamp` ms; None where there is none.
+
+        Raises StorageError.
+        """
+        return timestamps.first_at_or_after(
+            self.segments.as_list(), timestamp, self.log_start_offset, self.leader_epochs
+        )
+
+    def max_timestamp_offset(self) -> TimestampOffset | None:
+        """The first record that has the log's greatest timestamp; None for an empty log."""
+        return timestamps.greatest(
+            self.segments.as_list(), self.log_start_offset, self.leader_epochs
+        )
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """(epoch, offset at which it ended) as KIP-101 and KIP-279 want it; (-1, -1) unknown."""
+        return self.leader_epochs.end_offset(leader_epoch, self.log_end_offset)
+
+    def describe_producers(self) -> list[ProducerEntry]:
+        """Producers that are remembered, by id."""
+        return [entry for _, entry in sorted(self.producers.entries.items())]
+
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget producers that were silent for `producer.id.expiration.ms`."""
+        self.producers.expire(now_ms)
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Below it no transaction is undecided; at most `high_watermark`."""
+        producers = self.producers
+        if not producers.open_transactions and not producers.unreplicated:
+            return high_watermark
+        producers.on_high_watermark(high_watermark)
+        unstable = producers.first_unstable_offset()
+        return high_watermark if unstable is None else min(unstable, high_watermark)
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """Aborted transactions with records in [start, end), for readers of committed records."""
+        found: list[AbortedTransaction] = []
+        for number in range(self.segments.floor(start), len(self.segments)):
+            entries, is_complete = self.segments[number].transactions.overlapping(start, end)
+            found += entries
+            if is_complete:
+                break
+        return found
+
+    def update_config(self, config: LogConfig) -> None:
+        """Use other settings from now on; index sizes hold from the next segment on."""
+        self.config = config
+        for segment in self.segments:
+            segment.config = config
+
+    def close(self, *, clean: bool, now_ms: int | None = None) -> None:
+        """Give all files back; `clean` flushes first, with indexes and a producer snapshot.
+
+        Raises StorageError, where the log was not clean.
+        """
+        try:
+            if clean and not self.offline:
+                self.active.become_inactive()
+                self.flush(now_ms, checkpoint=True)
+        finally:
+            self.offline = self.offline or f"{self.topic_partition}: the log is closed"
+            for segment in self.segments:
+                segment.close()
+
+    def delete(self, unique: UUID) -> Deletion:
+        """Take the whole log out of its directory by another name. Raises StorageError.
+
+        `unique` keeps the name apart from that of a topic created again. The log serves no
+        more; run the job after its delay.
+        """
+        parent = self.folder.rpartition("/")[0]
+        target = f"{parent}/{deleted_folder(self.topic_partition, unique)}"
+        try:
+            self.filesystem.rename(self.folder, target)
+            self.filesystem.fsync_directory(parent)
+        except OSError as error:
+            raise storage_error(error, self.folder, "delete the log") from error
+        self.offline = f"{self.topic_partition}: the log was deleted"
+        return Deletion(
+            self.filesystem,
+            [],
+            self.segments.as_list(),
+            self.config.file_delete_delay_ms,
+            folder=target,
+        )

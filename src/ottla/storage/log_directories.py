@@ -1,0 +1,267 @@
+"""All log directories of a broker: where a partition lives, and what one failing disk stops.
+
+Kafka's `log.dirs`: a new partition goes where the fewest are; a directory that fails goes offline
+with its logs while the others serve.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.storage.config import LogConfig
+from ottla.storage.deletion import Deletion
+from ottla.storage.errors import DirectoryFailed, StorageError
+from ottla.storage.filesystem import FileSystem
+from ottla.storage.log import Log
+from ottla.storage.log_directory import CheckpointJob, LogDirectory
+from ottla.storage.meta_properties import cluster_of
+
+# Reading from the page cache and checksums both leave the interpreter to other threads.
+LOADING_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A partition whose log is to be opened."""
+
+    topic_partition: TopicPartition
+    topic_id: UUID
+    config: LogConfig
+
+
+class LogDirectories:
+    """The directories at `paths`. One thread owns them; `open_all` uses threads of its own."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        paths: Sequence[str],
+        *,
+        cluster_id: str,
+        node_id: int,
+        producer_expiration_ms: int = 86_400_000,
+        new_id: Callable[[], UUID] = uuid4,
+    ) -> None:
+        """Claim and lock the directories. One that fails is offline from the start.
+
+        Raises OttlaError where one is another cluster's or broker's, or in use; StorageError
+        where none can be used.
+        """
+        assert paths
+        self._filesystem = filesystem
+        self._producer_expiration_ms = producer_expiration_ms
+        self._new_id = new_id
+        self.directories: list[LogDirectory] = []
+        # Paths that could not even be opened, and why.
+        self.unusable: dict[str, StorageError] = {}
+        self._homes: dict[TopicPartition, LogDirectory] = {}
+        try:
+            for path in paths:
+                self._add(path, cluster_id, node_id)
+        except OttlaError:
+            self.close({}, clean=False)
+            raise
+        if not self.directories:
+            raise next(iter(self.unusable.values()))
+
+    def _add(self, path: str, cluster_id: str, node_id: int) -> None:
+        try:
+            directory = LogDirectory(self._filesystem, path, cluster_id, node_id, self._new_id())
+            self.directories.append(directory)
+            for partition in directory.folders():
+                self._homes.setdefault(partition, directory)
+        except StorageError as error:
+            self.unusable[path] = error
+
+    @staticmethod
+    def find_cluster_id(filesystem: FileSystem, paths: Sequence[str]) -> str | None:
+        """The cluster that one of the directories belongs to; None where all are new."""
+        for path in paths:
+            cluster_id = cluster_of(filesystem, path)
+            if cluster_id is not None:
+                return cluster_id
+        return None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing here ever waits for a disk."""
+        return self._filesystem.in_memory
+
+    @property
+    def online(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if not directory.failure]
+
+    def leftovers(self) -> list[Deletion]:
+        """Removals of deleted logs that an earlier run did not finish; may run at once."""
+        return [deletion for directory in self.online for deletion in directory.leftovers()]
+
+    def partitions_on_disk(self) -> dict[TopicPartition, UUID | None]:
+        """Partitions with a folder, and the topic ids these say: to find what is no topic's."""
+        return {p: t for directory in self.online for p, t in directory.folders().items()}
+
+    def open(
+        self, topic_partition: TopicPartition, topic_id: UUID, config: LogConfig, *, now_ms: int
+    ) -> Log:
+        """Open one log, made where missing; an open one is returned as it is.
+
+        Raises StorageError (LogCorrupt: that log only; else see `fail`).
+        """
+        wanted = Wanted(topic_partition, topic_id, config)
+        found = self.open_all([wanted], now_ms=now_ms)[topic_partition]
+        if isinstance(found, Log):
+            return found
+        raise found
+
+    def open_all(
+        self, wanted: Sequence[Wanted], *, now_ms: int
+    ) -> dict[TopicPartition, Log | StorageError]:
+        """Open many logs at once, recovering what an unclean stop left; errors are values."""
+        places: list[tuple[Wanted, LogDirectory]] = []
+        found: dict[TopicPartition, Log | StorageError] = {}
+        for one in wanted:
+            try:
+                places.append((one, self._place(one.topic_partition)))
+            except StorageError as error:
+                found[one.topic_partition] = error
+
+        def open_one(place: tuple[Wanted, LogDirectory]) -> Log | StorageError:
+            one, directory = place
+            try:
+                return self._open(one, directory, now_ms)
+            except StorageError as error:
+                return error
+
+        if len(places) < 2 or self.in_memory:
+            logs = [open_one(place) for place in places]
+        else:
+            with ThreadPoolExecutor(LOADING_THREADS, "ottla-load") as pool:
+                logs = list(pool.map(open_one, places))
+        for (one, directory), log in zip(places, logs, strict=True):
+            found[one.topic_partition] = log
+            self._enter(one.topic_partition, directory, log)
+        return found
+
+    def _open(self, one: Wanted, directory: LogDirectory, now_ms: int) -> Log:
+        known = directory.logs.get(one.topic_partition)
+        if known is not None:
+            return known
+        return directory.open_log(
+            one.topic_partition,
+            one.topic_id,
+            one.config,
+            producer_expiration_ms=self._producer_expiration_ms,
+            unique=self._new_id(),
+            now_ms=now_ms,
+        )
+
+    def _enter(
+        self, partition: TopicPartition, directory: LogDirectory, log: Log | StorageError
+    ) -> None:
+        if isinstance(log, Log):
+            directory.logs[partition] = log
+            directory.refused.pop(partition, None)
+        else:
+            directory.refused[partition] = log
+            if isinstance(log, DirectoryFailed):
+                directory.fail(log.message)
+
+    def _place(self, partition: TopicPartition) -> LogDirectory:
+        """The partition's directory; for a new one that with the fewest partitions."""
+        home = self._homes.get(partition)
+        if home is None:
+            online = self.online
+            if not online:
+                raise StorageError("all log directories are offline; check the disks")
+            counts = {directory.path: 0 for directory in online}
+            for directory in self._homes.values():
+                if not directory.failure:
+                    counts[directory.path] += 1
+            home = min(online, key=lambda directory: counts[directory.path])
+            self._homes[partition] = home
+        if home.failure:
+            raise StorageError(home.failure)
+        return home
+
+    def home(self, partition: TopicPartition) -> LogDirectory | None:
+        """The directory that holds the partition, None where none does."""
+        return self._homes.get(partition)
+
+    def high_watermark(self, partition: TopicPartition) -> int:
+        """What the last checkpoint said of the partition's high watermark; 0 for nothing."""
+        home = self._homes.get(partition)
+        return 0 if home is None else home.high_watermarks.get(partition, 0)
+
+    def delete(self, partition: TopicPartition) -> Deletion:
+        """Take a partition out; its files go with the returned job. Raises OttlaError."""
+        home = self._homes.get(partition)
+        if home is None:
+            raise OttlaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no log directory holds {partition}"
+            )
+        deletion = home.delete_log(partition, self._new_id())
+        del self._homes[partition]
+        return deletion
+
+    def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
+        """Truncate an open log, having lowered its recovery point on the disk. StorageError."""
+        home = self._homes[partition]
+        log = home.logs[partition]
+        log.recovery_point = min(log.recovery_point, offset)
+        home.prepare_checkpoints({}).run()
+        return log.truncate_to(offset, now_ms)
+
+    def fail(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
+        """Take the directory of `partition` offline where `error` concerns it all.
+
+        Returns the partitions that are offline now: all of the directory's for a
+        DirectoryFailed, `partition` alone for a LogCorrupt, none for a DiskFull.
+        """
+        home = self._homes.get(partition)
+        if home is None:
+            return []
+        if isinstance(error, DirectoryFailed):
+            home.fail(error.message)
+            return list(home.logs)
+        if error.stops_log and partition in home.logs:
+            home.logs[partition].offline = error.message
+            home.refused[partition] = error
+            return [partition]
+        return []
+
+    def prepare_checkpoints(
+        self, high_watermarks: Mapping[TopicPartition, int]
+    ) -> list[CheckpointJob]:
+        """One job per directory that serves; each may run in any thread."""
+        return [directory.prepare_checkpoints(high_watermarks) for directory in self.online]
+
+    def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Write all checkpoints at once, in this thread. Raises StorageError."""
+        for job in self.prepare_checkpoints(high_watermarks):
+            job.run()
+
+    def close(
+        self,
+        high_watermarks: Mapping[TopicPartition, int],
+        *,
+        clean: bool,
+        now_ms: int | None = None,
+    ) -> None:
+        """Close all logs and directories. Raises the first StorageError when all are closed."""
+        first: StorageError | None = None
+        for directory in self.directories:
+            is_clean = clean
+            for log in directory.logs.values():
+                try:
+                    log.close(clean=clean, now_ms=now_ms)
+                except StorageError as error:
+                    first, is_clean = first or error, False
+            try:
+                directory.close(high_watermarks, clean=is_clean)
+            except StorageError as error:
+                first = first or error
+        self.directories = []
+        if first is not None:
+            raise first

@@ -1,0 +1,250 @@
+"""One log directory: its owner, its lock, its checkpoints, and the logs that stand in it.
+
+Files at its top, all Kafka's: `meta.properties`, `.lock`, `.kafka_cleanshutdown` (present while
+stopped in order), and the three offset checkpoints.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.storage import partition_metadata
+from ottla.storage.checkpoint import (
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    decode_offsets,
+    encode_offsets,
+    write_atomically,
+)
+from ottla.storage.config import LogConfig
+from ottla.storage.deletion import Deletion
+from ottla.storage.errors import StorageError, storage_error
+from ottla.storage.filesystem import FileSystem
+from ottla.storage.log import Log
+from ottla.storage.meta_properties import claim
+from ottla.storage.names import (
+    DELETED_FOLDER_SUFFIX,
+    deleted_folder,
+    parse_partition_folder,
+    stray_folder,
+)
+
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+LOCK = ".lock"
+
+
+@dataclass(slots=True)
+class CheckpointJob:
+    """The checkpoints of one directory as they were when the job was made."""
+
+    filesystem: FileSystem
+    files: dict[str, bytes]
+
+    def run(self) -> None:
+        """Write them; may be called in any thread. Raises StorageError."""
+        for path, content in self.files.items():
+            try:
+                write_atomically(self.filesystem, path, content)
+            except OSError as error:
+                raise storage_error(error, path, "write a checkpoint") from error
+
+
+class LogDirectory:
+    """One of a broker's log directories."""
+
+    def __init__(
+        self, filesystem: FileSystem, path: str, cluster_id: str, node_id: int, fresh_id: UUID
+    ) -> None:
+        """Lock and claim the directory, made where missing; read its checkpoints.
+
+        Raises OttlaError: see `meta_properties.claim`; StorageError where it is in use or fails.
+        """
+        self.filesystem = filesystem
+        self.path = path
+        self.logs: dict[TopicPartition, Log] = {}
+        # Logs that could not be opened, and why.
+        self.refused: dict[TopicPartition, StorageError] = {}
+        # Why the directory serves no more; empty while it does.
+        self.failure = ""
+        try:
+            _make_durably(filesystem, path)
+            lock = filesystem.lock(f"{path}/{LOCK}")
+            if lock is None:
+                raise OttlaError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"{path} is in use by another broker process. Stop that one, or give this "
+                    "broker a data directory of its own.",
+                )
+            self._lock = lock
+            try:
+                self.directory_id = claim(
+                    filesystem, path, cluster_id, node_id, fresh_id
+                ).directory_id
+                self._read_checkpoints()
+            except BaseException:
+                lock.close()
+                raise
+        except OSError as error:
+            raise storage_error(error, path, "open the log directory") from error
+
+    def _read_checkpoints(self) -> None:
+        self.recovery_points = self._offsets(RECOVERY_POINTS)
+        self.high_watermarks = self._offsets(HIGH_WATERMARKS)
+        self.log_starts = self._offsets(LOG_START_OFFSETS)
+        marker = f"{self.path}/{CLEAN_SHUTDOWN}"
+        self.was_clean = self.filesystem.exists(marker)
+        # From here on the directory is in use: a crash must not find the marker.
+        self.filesystem.unlink(marker)
+        self.filesystem.fsync_directory(self.path)
+
+    def _offsets(self, name: str) -> dict[TopicPartition, int]:
+        """A checkpoint; an unreadable one is as good as none: more is read from the logs."""
+        try:
+            return decode_offsets(self.filesystem.read_bytes(f"{self.path}/{name}"))
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    def folder_of(self, partition: TopicPartition) -> str:
+        return f"{self.path}/{partition}"
+
+    def folders(self) -> dict[TopicPartition, UUID | None]:
+        """Partitions with a folder here and the topic ids that these say. Raises StorageError."""
+        found = {}
+        try:
+            for name in self.filesystem.listdir(self.path):
+                partition = parse_partition_folder(name)
+                if partition is not None and self.filesystem.is_directory(f"{self.path}/{name}"):
+                    folder = f"{self.path}/{name}"
+                    found[partition] = partition_metadata.read(self.filesystem, folder)
+        except OSError as error:
+            raise storage_error(error, self.path, "list the logs") from error
+        return found
+
+    def leftovers(self) -> list[Deletion]:
+        """Removals that an earlier run of the broker did not finish."""
+        try:
+            names = self.filesystem.listdir(self.path)
+        except OSError as error:
+            raise storage_error(error, self.path, "list the logs") from error
+        return [
+            Deletion(self.filesystem, [], [], 0, folder=f"{self.path}/{name}")
+            for name in names
+            if name.endswith(DELETED_FOLDER_SUFFIX)
+        ]
+
+    def open_log(
+        self,
+        partition: TopicPartition,
+        topic_id: UUID,
+        config: LogConfig,
+        *,
+        producer_expiration_ms: int,
+        unique: UUID,
+        now_ms: int,
+    ) -> Log:
+        """Open a partition's log, made where missing. May run in a thread of its own.
+
+        A folder that holds another topic of that name (deleted and made again while this broker
+        was away) is set aside by the suffix `-stray` and kept. Raises StorageError.
+        """
+        folder = self.folder_of(partition)
+        filesystem = self.filesystem
+        try:
+            known = partition_metadata.read(filesystem, folder)
+            is_stray = known is not None and known != topic_id
+            if is_stray:
+                filesystem.rename(folder, f"{self.path}/{stray_folder(partition, unique)}")
+            if known != topic_id:
+                # Nothing is made durable yet, as nothing is lost with it: the first flush of the
+                # log makes its folder's name durable, and a lost or torn file is written again.
+                filesystem.mkdir(folder)
+                partition_metadata.write(filesystem, folder, topic_id)
+        except OSError as error:
+            raise storage_error(error, folder, "open the log") from error
+        log = Log.open(
+            filesystem,
+            folder,
+            partition,
+            config,
+            log_start_offset=0 if is_stray else self.log_starts.get(partition, 0),
+            recovery_point=0 if is_stray else self.recovery_points.get(partition, 0),
+            clean=self.was_clean and partition in self.recovery_points and not is_stray,
+            producer_expiration_ms=producer_expiration_ms,
+            now_ms=now_ms,
+        )
+        log.has_new_folder = known != topic_id
+        return log
+
+    def delete_log(self, partition: TopicPartition, unique: UUID) -> Deletion:
+        """Take a log out by another name; it need not be open. Raises StorageError."""
+        log = self.logs.pop(partition, None)
+        for known in (self.refused, self.recovery_points, self.high_watermarks, self.log_starts):
+            known.pop(partition, None)
+        if log is not None:
+            return log.delete(unique)
+        target = f"{self.path}/{deleted_folder(partition, unique)}"
+        try:
+            self.filesystem.rename(self.folder_of(partition), target)
+        except OSError as error:
+            raise storage_error(error, self.folder_of(partition), "delete the log") from error
+        return Deletion(self.filesystem, [], [], 0, folder=target)
+
+    def prepare_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> CheckpointJob:
+        """Gather what the three checkpoints should say now (P19).
+
+        Of logs that are not open, what was read of them stays.
+        """
+        for partition, log in self.logs.items():
+            self.recovery_points[partition] = log.recovery_point
+            if log.log_start_offset > log.segments.first.base_offset:
+                self.log_starts[partition] = log.log_start_offset
+            else:
+                self.log_starts.pop(partition, None)
+            if partition in high_watermarks:
+                self.high_watermarks[partition] = high_watermarks[partition]
+        contents = {
+            RECOVERY_POINTS: self.recovery_points,
+            HIGH_WATERMARKS: self.high_watermarks,
+            LOG_START_OFFSETS: self.log_starts,
+        }
+        files = {f"{self.path}/{name}": encode_offsets(said) for name, said in contents.items()}
+        return CheckpointJob(self.filesystem, files)
+
+    def fail(self, reason: str) -> None:
+        """Serve no more from here; what it holds answers KAFKA_STORAGE_ERROR."""
+        self.failure = self.failure or reason
+        for log in self.logs.values():
+            log.offline = log.offline or reason
+
+    def close(self, high_watermarks: Mapping[TopicPartition, int], *, clean: bool) -> None:
+        """Close what is open and unlock; leave the marker where everything went well.
+
+        Raises StorageError, with the directory closed uncleanly.
+        """
+        try:
+            job = self.prepare_checkpoints(high_watermarks)
+            if clean and not self.failure:
+                job.run()
+                if not self.refused:
+                    content = b'{"version":0,"brokerEpoch":-1}'
+                    write_atomically(self.filesystem, f"{self.path}/{CLEAN_SHUTDOWN}", content)
+        except OSError as error:
+            raise storage_error(error, self.path, "close the log directory") from error
+        finally:
+            self._lock.close()
+
+
+def _make_durably(filesystem: FileSystem, path: str) -> None:
+    """Make a directory and its missing parents so that they survive a power cut."""
+    missing = []
+    ancestor = path
+    while ancestor and not filesystem.exists(ancestor):
+        missing.append(ancestor)
+        ancestor = ancestor.rpartition("/")[0]
+    filesystem.mkdir(path)
+    for made in reversed(missing):
+        parent, _, _ = made.rpartition("/")
+        filesystem.fsync_directory(parent or ("/" if made.startswith("/") else "."))

@@ -1,0 +1,119 @@
+"""Files and folders in memory that know what of them is on the disk, and so survive a power cut.
+
+Of what was not flushed, files keep a beginning, perhaps with a torn or empty end, or some pages of
+it; folders keep the first few of their changes.
+"""
+
+from __future__ import annotations
+
+from random import Random  # noqa: TID251  # Only the type: the caller brings a seeded one.
+
+PAGE_BYTES = 4096
+SECTOR_BYTES = 512
+
+
+class FileNode:
+    """A file's bytes: [0, synced) are on the disk, and behind them `old_tail` was."""
+
+    __slots__ = ("content", "is_locked", "modified_ms", "old_tail", "poisoned", "synced")
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.synced = 0
+        # What a truncation cut off that is not flushed yet: a power cut can bring it back.
+        self.old_tail = b""
+        # A failed fsync: the kernel forgets what was dirty, so later ones do not save it.
+        self.poisoned = False
+        self.is_locked = False
+        self.modified_ms = 0
+
+    def truncate(self, size: int) -> None:
+        if size < self.synced:
+            self.old_tail = bytes(self.content[size : self.synced]) + self.old_tail
+            self.synced = size
+        del self.content[size:]
+
+    def sync(self) -> None:
+        if not self.poisoned:
+            self.synced = len(self.content)
+            self.old_tail = b""
+
+    def lose_power(self, random: Random) -> None:
+        kept = self.content[: self.synced]
+        unsynced = self.content[self.synced :]
+        if self.old_tail and random.random() < 0.5:
+            kept += self.old_tail
+        elif unsynced:
+            kept += _survivors(unsynced, random)
+        self.content = kept
+        self.old_tail = b""
+        self.synced = len(kept)
+        self.poisoned = self.is_locked = False
+
+
+def _survivors(unsynced: bytearray, random: Random) -> bytearray:
+    """What a power cut leaves of bytes that were written and not flushed."""
+    kind = random.random()
+    kept = unsynced[: random.randint(0, len(unsynced))]
+    if kind < 0.70:
+        return kept
+    if kind < 0.85:
+        torn = random.randbytes(min(SECTOR_BYTES, len(unsynced) - len(kept)))
+        return kept + torn
+    if kind < 0.95:
+        return kept + bytes(len(unsynced) - len(kept))
+    pages = bytearray(unsynced)
+    for start in range(0, len(pages), PAGE_BYTES):
+        if random.random() < 0.5:
+            end = min(start + PAGE_BYTES, len(pages))
+            pages[start:end] = bytes(end - start)
+    return pages
+
+
+class FolderNode:
+    """A folder: names as the process sees them, as the disk has them, and the changes between."""
+
+    __slots__ = ("durable", "names", "pending")
+
+    def __init__(self) -> None:
+        self.names: dict[str, FileNode | FolderNode] = {}
+        self.durable: dict[str, FileNode | FolderNode] = {}
+        self.pending: list[dict[str, FileNode | FolderNode | None]] = []
+
+    def change(self, changes: dict[str, FileNode | FolderNode | None]) -> None:
+        """Do together what either survives together or not at all; None removes a name."""
+        _apply(self.names, changes)
+        self.pending.append(changes)
+
+    def sync(self) -> None:
+        self.durable = dict(self.names)
+        self.pending.clear()
+
+    def lose_power(self, random: Random) -> None:
+        for changes in self.pending[: random.randint(0, len(self.pending))]:
+            _apply(self.durable, changes)
+        self.names = dict(self.durable)
+        self.pending.clear()
+        for node in self.names.values():
+            node.lose_power(random)
+
+
+def _apply(
+    names: dict[str, FileNode | FolderNode], changes: dict[str, FileNode | FolderNode | None]
+) -> None:
+    for name, node in changes.items():
+        if node is None:
+            names.pop(name, None)
+        else:
+            names[name] = node
+
+
+def files_below(folder: FolderNode) -> list[FileNode]:
+    """All files in `folder` and the folders in it."""
+    found = []
+    for node in folder.names.values():
+        if isinstance(node, FileNode):
+            found.append(node)
+        else:
+            found += files_below(node)
+    return found

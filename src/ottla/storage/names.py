@@ -1,0 +1,68 @@
+"""Names of files and folders, as Kafka gives them.
+
+A segment's files share its base offset in 20 digits; a partition's folder is `topic-partition`.
+"""
+
+from uuid import UUID
+
+from ottla.base.ids import TopicPartition
+
+LOG_SUFFIX = ".log"
+OFFSET_INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"
+SEGMENT_SUFFIXES = (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    SNAPSHOT_SUFFIX,
+)
+DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+TEMPORARY_SUFFIX = ".tmp"
+
+DELETED_FOLDER_SUFFIX = "-delete"
+STRAY_FOLDER_SUFFIX = "-stray"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+
+_NAME_LENGTH_MAX = 255
+
+
+def segment_file(base_offset: int, suffix: str) -> str:
+    """`00000000000000000042.log` for (42, ".log")."""
+    return f"{base_offset:020d}{suffix}"
+
+
+def parse_segment_file(name: str) -> tuple[int, str] | None:
+    """Return (base offset, suffix) of a segment's file, None for any other name."""
+    digits, dot, rest = name.partition(".")
+    if len(digits) != 20 or not digits.isascii() or not digits.isdigit() or not dot:
+        return None
+    return int(digits), "." + rest
+
+
+def parse_partition_folder(name: str) -> TopicPartition | None:
+    """Return the partition that owns the folder `name`, None where it is no partition's."""
+    topic, dash, number = name.rpartition("-")
+    if not dash or not topic or not number.isascii() or not number.isdigit():
+        return None
+    return TopicPartition(topic, int(number))
+
+
+def deleted_folder(partition: TopicPartition, unique: UUID) -> str:
+    """Name of a partition's folder between its deletion and the removal of its files."""
+    return _set_aside(partition, unique, DELETED_FOLDER_SUFFIX)
+
+
+def stray_folder(partition: TopicPartition, unique: UUID) -> str:
+    """Name of a folder whose topic is no longer the one that bears its name; it is kept."""
+    return _set_aside(partition, unique, STRAY_FOLDER_SUFFIX)
+
+
+def _set_aside(partition: TopicPartition, unique: UUID, suffix: str) -> str:
+    ending = f".{unique.hex}{suffix}"
+    return str(partition)[: _NAME_LENGTH_MAX - len(ending)] + ending

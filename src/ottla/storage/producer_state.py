@@ -1,0 +1,264 @@
+"""What a log knows of its idempotent and transactional producers: sequences and transactions.
+
+Semantics are Kafka's (KIP-98, KIP-360, KIP-447, KIP-890 as far as the log is concerned): the
+last five batches of each producer tell duplicates, a new epoch begins at sequence 0, a producer
+without state may begin anywhere. Not here: the snapshot's bytes (`producer_snapshot`).
+"""
+
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
+from ottla.record.header import TRANSACTIONAL_FLAG, BatchHeader
+
+BATCHES_KEPT = 5
+SEQUENCE_MASK = 0x7FFFFFFF
+NO_OFFSET = -1
+
+
+class AppendedBatch(NamedTuple):
+    """One batch that a producer appended. `timestamp` is its greatest, in milliseconds."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) & SEQUENCE_MASK
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that a marker at `last_offset` has just ended."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
+class ProducerEntry:
+    """The state of one producer id in one partition."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "last_timestamp",
+        "producer_epoch",
+        "producer_id",
+        "transaction_first_offset",
+    )
+
+    def __init__(
+        self,
+        producer_id: int,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+        coordinator_epoch: int = -1,
+        last_timestamp: int = -1,
+        transaction_first_offset: int = NO_OFFSET,
+        batches: list[AppendedBatch] | None = None,
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = last_timestamp
+        # First offset of the open transaction, NO_OFFSET where none is open.
+        self.transaction_first_offset = transaction_first_offset
+        # Invariant: oldest first, at most BATCHES_KEPT, all of `producer_epoch`.
+        self.batches = batches if batches is not None else []
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else NO_OFFSET
+
+    def duplicate_of(self, header: BatchHeader) -> AppendedBatch | None:
+        """The kept batch that `header` repeats, if any."""
+        if header.producer_epoch != self.producer_epoch:
+            return None
+        first, last = header.base_sequence, header.last_sequence
+        for batch in self.batches:
+            if batch.last_sequence == last and batch.first_sequence == first:
+                return batch
+        return None
+
+
+class ProducerStates:
+    """All producers of one log."""
+
+    def __init__(self, expiration_ms: int = 86_400_000) -> None:
+        self.expiration_ms = expiration_ms
+        self.entries: dict[int, ProducerEntry] = {}
+        # Offset up to which (exclusive) the log is reflected here.
+        self.map_end_offset = 0
+        # First offset -> producer id of transactions without a marker, oldest first.
+        self.open_transactions: dict[int, int] = {}
+        # Ended by a marker which may still lie above the high watermark.
+        self.unreplicated: list[CompletedTransaction] = []
+
+    def check(self, header: BatchHeader) -> AppendedBatch | None:
+        """Judge a client's batch before it is appended.
+
+        Returns the earlier append it repeats, None where it is new and in order. Raises
+        OttlaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
+        """
+        # Hot: 0.6 µs for a batch in order.
+        entry = self.entries.get(header.producer_id)
+        if entry is None:
+            return None
+        batches = entry.batches
+        expected = batches[-1].last_sequence + 1 & SEQUENCE_MASK if batches else 0
+        if header.producer_epoch != entry.producer_epoch or header.base_sequence != expected:
+            duplicate = entry.duplicate_of(header)
+            if duplicate is not None:
+                return duplicate
+            _check_order(entry, header)
+        if entry.transaction_first_offset != NO_OFFSET and not header.is_transactional:
+            raise OttlaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {entry.producer_id} has an open transaction "
+                "but sent a batch outside of it",
+            )
+        return None
+
+    def update(self, header: BatchHeader, base_offset: int) -> None:
+        """Take in a data batch that stands at `base_offset`, whatever `check` would say of it."""
+        # Hot: 1.0 µs.
+        producer_id = header.producer_id
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            entry = self.entries[producer_id] = ProducerEntry(producer_id)
+        batches = entry.batches
+        if header.producer_epoch != entry.producer_epoch:
+            entry.producer_epoch = header.producer_epoch
+            batches.clear()
+        delta = header.last_offset_delta
+        timestamp = header.max_timestamp
+        last_sequence = header.base_sequence + delta & SEQUENCE_MASK
+        batches.append(AppendedBatch(last_sequence, base_offset + delta, delta, timestamp))
+        if len(batches) > BATCHES_KEPT:
+            del batches[0]
+        entry.last_timestamp = timestamp
+        if header.attributes & TRANSACTIONAL_FLAG and entry.transaction_first_offset == NO_OFFSET:
+            entry.transaction_first_offset = base_offset
+            self.open_transactions[base_offset] = producer_id
+
+    def check_marker(self, header: BatchHeader, coordinator_epoch: int) -> None:
+        """Judge a marker before it is appended by the leader.
+
+        Raises OttlaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        entry = self.entries.get(header.producer_id)
+        if entry is None:
+            return
+        if header.producer_epoch < entry.producer_epoch:
+            raise _fenced(entry, header.producer_epoch)
+        if coordinator_epoch < entry.coordinator_epoch:
+            raise OttlaError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"marker of coordinator epoch {coordinator_epoch} for producer "
+                f"{entry.producer_id}, which has seen epoch {entry.coordinator_epoch}",
+            )
+
+    def end_transaction(
+        self, header: BatchHeader, offset: int, coordinator_epoch: int, is_aborted: bool
+    ) -> CompletedTransaction | None:
+        """Take in a marker that stands at `offset`; returns what it ended, None for nothing."""
+        entry = self.entries.get(header.producer_id)
+        if entry is None:
+            entry = self.entries[header.producer_id] = ProducerEntry(header.producer_id)
+        if header.producer_epoch != entry.producer_epoch:
+            entry.producer_epoch = header.producer_epoch
+            entry.batches.clear()
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = header.max_timestamp
+        first_offset = entry.transaction_first_offset
+        if first_offset == NO_OFFSET:
+            return None
+        entry.transaction_first_offset = NO_OFFSET
+        self.open_transactions.pop(first_offset, None)
+        completed = CompletedTransaction(header.producer_id, first_offset, offset, is_aborted)
+        self.unreplicated.append(completed)
+        return completed
+
+    def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
+        """What the last stable offset is once `completed` is decided, for the index's entry."""
+        for first_offset in self.open_transactions:
+            return first_offset
+        return completed.last_offset + 1
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Forget ended transactions whose marker is committed."""
+        if self.unreplicated:
+            self.unreplicated = [
+                completed
+                for completed in self.unreplicated
+                if completed.last_offset >= high_watermark
+            ]
+
+    def first_unstable_offset(self) -> int | None:
+        """The least first offset of a transaction that is open or not surely ended."""
+        first = next(iter(self.open_transactions), None)
+        for completed in self.unreplicated:
+            if first is None or completed.first_offset < first:
+                first = completed.first_offset
+        return first
+
+    def expire(self, now_ms: int) -> None:
+        """Forget producers that have been silent for `expiration_ms` and hold no transaction."""
+        for producer_id in [p for p, entry in self.entries.items() if self.expired(entry, now_ms)]:
+            del self.entries[producer_id]
+
+    def expired(self, entry: ProducerEntry, now_ms: int) -> bool:
+        return (
+            entry.transaction_first_offset == NO_OFFSET
+            and now_ms - entry.last_timestamp >= self.expiration_ms
+        )
+
+    def load(self, entries: list[ProducerEntry], map_end_offset: int, now_ms: int) -> None:
+        """Begin again from a snapshot's entries."""
+        kept = [entry for entry in entries if not self.expired(entry, now_ms)]
+        self.entries = {entry.producer_id: entry for entry in kept}
+        self.open_transactions = {
+            entry.transaction_first_offset: entry.producer_id
+            for entry in sorted(kept, key=lambda entry: entry.transaction_first_offset)
+            if entry.transaction_first_offset != NO_OFFSET
+        }
+        self.unreplicated = []
+        self.map_end_offset = map_end_offset
+
+
+def _check_order(entry: ProducerEntry, header: BatchHeader) -> None:
+    """Raise OttlaError where the batch, which repeats none, is not the next one."""
+    epoch = header.producer_epoch
+    if epoch < entry.producer_epoch:
+        raise _fenced(entry, epoch)
+    if epoch > entry.producer_epoch:
+        if header.base_sequence != 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
+            raise OttlaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {entry.producer_id} begins epoch {epoch} at sequence "
+                f"{header.base_sequence}; a new epoch begins at 0",
+            )
+    elif header.base_sequence != entry.last_sequence + 1 & SEQUENCE_MASK:
+        raise OttlaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"producer {entry.producer_id} of epoch {epoch} sent sequence "
+            f"{header.base_sequence} after {entry.last_sequence}",
+        )
+
+
+def _fenced(entry: ProducerEntry, producer_epoch: int) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        f"producer {entry.producer_id} sent epoch {producer_epoch}, "
+        f"but epoch {entry.producer_epoch} is in use",
+    )
