@@ -1,0 +1,1 @@
+"""The store in which brokers agree: sessions, versions, sequences, watches."""

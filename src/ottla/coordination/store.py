@@ -1,0 +1,223 @@
+"""The store of what brokers must agree on: a tree of small nodes with versions.
+
+The primitives are ZooKeeper's, so that a real ZooKeeper, a SQLite file and a simulated one can
+stand behind the same interface: compare-and-set on a version, several operations at once or none,
+sessions whose ephemeral nodes die with them, sequence numbers, watches. Nodes hold a few
+kilobytes. Nothing here knows what the nodes mean.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+# As the `version` of a change: whatever the version is.
+ANY_VERSION = -1
+
+
+class StoreError(OttlaError):
+    """An operation the store refused or could not finish."""
+
+    def __init__(self, path: str, message: str, code: ErrorCode) -> None:
+        super().__init__(code, message)
+        self.path = path
+
+
+class NoNode(StoreError):
+    """The node, or the parent of a node to create, does not exist."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, f"the store holds no node {path}", ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class NodeExists(StoreError):
+    """The node to create is there already."""
+
+    def __init__(self, path: str) -> None:
+        message = f"the store already holds {path}"
+        super().__init__(path, message, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class BadVersion(StoreError):
+    """Somebody else changed the node meanwhile: read it again and decide anew."""
+
+    def __init__(self, path: str, expected: int, found: int) -> None:
+        message = f"{path} is at version {found}, not {expected}"
+        super().__init__(path, message, ErrorCode.INVALID_UPDATE_VERSION)
+
+
+class NotEmpty(StoreError):
+    """The node to delete has children."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, f"{path} has children", ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class SessionExpired(StoreError):
+    """The session has ended; its ephemeral nodes are gone. Open another."""
+
+    def __init__(self, session_id: int) -> None:
+        message = f"session {session_id} with the store has ended"
+        super().__init__("", message, ErrorCode.STALE_BROKER_EPOCH)
+
+
+class StoreUnavailable(StoreError):
+    """The store did not answer. Whether a change was made is not known."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", message, ErrorCode.REQUEST_TIMED_OUT)
+
+
+class Node(NamedTuple):
+    """What a node holds. `version` starts at 0 and grows by one with each `set`."""
+
+    data: bytes
+    version: int
+
+
+class Session(Protocol):
+    """A lease on being alive. Ephemeral nodes belong to one and end with it."""
+
+    @property
+    def id(self) -> int:
+        """Unique among all sessions the store ever had."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """1 for the first session of this client, one more for each that follows."""
+        ...
+
+    @property
+    def expired(self) -> bool: ...
+
+    def on_expired(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once, on the loop, when the session has ended."""
+        ...
+
+    async def close(self) -> None:
+        """End the session now and delete its ephemeral nodes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make a node whose parent exists. The result is its path, with the number if sequential."""
+
+    path: str
+    data: bytes = b""
+    session: Session | None = None
+    sequential: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Replace a node's data. The result is its new version."""
+
+    path: str
+    data: bytes
+    version: int = ANY_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a node without children. The result is None."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Require that a node exists at a version. The result is None."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+Operation: TypeAlias = Create | Set | Delete | Check
+Result: TypeAlias = str | int | None
+
+
+class Watch(Protocol):
+    """A standing wish to be told of changes."""
+
+    def cancel(self) -> None:
+        """Tell no more."""
+        ...
+
+
+class Store(Protocol):
+    """A client of the store. All paths are absolute: `/brokers/ids/1`.
+
+    Every method may raise StoreUnavailable. After one, the fate of a change is unknown and
+    must be found out by reading.
+    """
+
+    async def get(self, path: str) -> Node | None:
+        """The node, or None where there is none."""
+        ...
+
+    async def children(self, path: str) -> list[str]:
+        """Names of the children in ascending order; empty where there is no such node."""
+        ...
+
+    async def subtree(self, path: str) -> dict[str, Node]:
+        """The node and all below it by path, each as of some instant during the call."""
+        ...
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
+        """Do all operations in order, or none. Raises the StoreError of the first that fails."""
+        ...
+
+    async def ensure(self, path: str) -> None:
+        """Create the node and its ancestors, empty and persistent, where they lack."""
+        ...
+
+    def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
+        """Call `callback` on the loop after the node was made, changed or deleted.
+
+        Changes may be told together, and a call may come where nothing changed: read the node
+        again to learn what it is now.
+        """
+        ...
+
+    def watch_children(self, path: str, callback: Callable[[], None]) -> Watch:
+        """Call `callback` on the loop after a child was added or removed."""
+        ...
+
+    async def open_session(self, lease_ms: int) -> Session:
+        """Begin a session that ends `lease_ms` after its holder was last heard of."""
+        ...
+
+    async def close(self) -> None:
+        """End this client's session and give the store back."""
+        ...
+
+
+async def create(store: Store, path: str, data: bytes = b"") -> None:
+    """Make one persistent node. Raises NodeExists, NoNode."""
+    await store.multi([Create(path, data)])
+
+
+async def set_data(store: Store, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+    """Replace one node's data and return its new version. Raises NoNode, BadVersion."""
+    (result,) = await store.multi([Set(path, data, version)])
+    assert isinstance(result, int)
+    return result
+
+
+async def delete(store: Store, path: str, version: int = ANY_VERSION) -> None:
+    """Remove one node. Raises NoNode, BadVersion, NotEmpty."""
+    await store.multi([Delete(path, version)])
+
+
+def parent_of(path: str) -> str:
+    """`/a/b` → `/a`, `/a` → `/`."""
+    return path.rpartition("/")[0] or "/"
+
+
+def check_path(path: str) -> None:
+    """A path is absolute, has no empty part and no trailing slash; ours are always so."""
+    assert path == "/" or (path.startswith("/") and "//" not in path and path[-1] != "/"), path
