@@ -1,0 +1,136 @@
+"""OffsetCommit: where a group resumes."""
+
+from collections.abc import Callable
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import NO_TOPIC_ID, TopicPartition
+from ottla.group.group import Group
+from ottla.group.rebalance import keep_alive
+from ottla.group.records import CommittedOffset, OffsetRecord
+from ottla.group.state import GroupState
+from ottla.group.turn import Turn
+from ottla.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+# From this version on a client is told that the group does not exist (KIP-848).
+_GROUP_NOT_FOUND_FROM = 9
+
+# Says of a topic in a request and a partition index whether there is such a partition.
+PartitionCheck = Callable[[OffsetCommitRequestTopic, int], ErrorCode]
+
+
+def validate_commit(
+    turn: Turn, group: Group | None, request: OffsetCommitRequest, version: int
+) -> ErrorCode:
+    """Whether the caller may commit for the group.
+
+    An old generation, or a member that is out, is refused: that is what keeps a zombie from
+    moving offsets back. Generation -1 without a member is somebody who only stores offsets, which
+    is allowed while the group has no members. A commit of a member renews its session.
+    """
+    generation = request.generation_id_or_member_epoch
+    if group is None:
+        if generation < 0:
+            return ErrorCode.NONE
+        if version >= _GROUP_NOT_FOUND_FROM:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        return ErrorCode.ILLEGAL_GENERATION
+    if generation < 0 and group.state is GroupState.EMPTY:
+        return ErrorCode.NONE
+    if generation < 0 and not request.member_id and request.group_instance_id is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    code = group.validate_member(request.member_id, request.group_instance_id)
+    if code is not ErrorCode.NONE:
+        return code
+    if generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    keep_alive(turn, group, group.members[request.member_id])
+    return ErrorCode.NONE
+
+
+def commit(
+    turn: Turn,
+    group: Group | None,
+    request: OffsetCommitRequest,
+    version: int,
+    check: PartitionCheck,
+) -> OffsetCommitResponse:
+    """Write the offsets of the partitions that exist; the rest get their errors."""
+    code = validate_commit(turn, group, request, version)
+    if code is not ErrorCode.NONE:
+        return commit_refused(request, code)
+    expire_timestamp_ms = (
+        turn.timestamp_ms + request.retention_time_ms if request.retention_time_ms >= 0 else None
+    )
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for partition in topic.partitions:
+            code = check(topic, partition.partition_index)
+            if code is ErrorCode.NONE:
+                code = _commit_one(turn, request.group_id, topic, partition, expire_timestamp_ms)
+            partitions.append(
+                OffsetCommitResponsePartition(
+                    partition_index=partition.partition_index, error_code=code
+                )
+            )
+        topics.append(
+            OffsetCommitResponseTopic(
+                name=topic.name, topic_id=topic.topic_id, partitions=partitions
+            )
+        )
+    return OffsetCommitResponse(topics=topics)
+
+
+def commit_refused(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
+    """The same error for every partition: this response has no other place for it."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _commit_one(
+    turn: Turn,
+    group_id: str,
+    topic: OffsetCommitRequestTopic,
+    partition: OffsetCommitRequestPartition,
+    expire_timestamp_ms: int | None,
+) -> ErrorCode:
+    metadata = partition.committed_metadata or ""
+    if len(metadata) > turn.settings.offset_metadata_max:
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE
+    turn.write(
+        OffsetRecord(
+            group_id,
+            TopicPartition(topic.name, partition.partition_index),
+            CommittedOffset(
+                offset=partition.committed_offset,
+                leader_epoch=partition.committed_leader_epoch,
+                metadata=metadata,
+                commit_timestamp_ms=turn.timestamp_ms,
+                expire_timestamp_ms=expire_timestamp_ms,
+                topic_id=topic.topic_id or NO_TOPIC_ID,
+            ),
+        )
+    )
+    return ErrorCode.NONE

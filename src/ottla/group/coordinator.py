@@ -1,0 +1,251 @@
+"""The coordinator of the groups in one partition of `__consumer_offsets`.
+
+Commands decide: they return the records to append and the answers to give once these are
+committed. `apply` is the only thing that changes what must survive, so replaying the partition
+rebuilds it. Who waits in a join and whose session ends when is soft state: commands change it at
+once, and a coordinator whose append failed is thrown away and replayed.
+It does no I/O, knows no clock, and never waits.
+"""
+
+from collections.abc import Callable, Sequence
+
+from ottla.base.errors import ErrorCode
+from ottla.group import (
+    committing,
+    deleting,
+    describing,
+    fetching,
+    joining,
+    leaving,
+    liveness,
+    retention,
+    syncing,
+)
+from ottla.group.answers import NO_MEMBER_ID, join_refused, sync_refused
+from ottla.group.group import Group
+from ottla.group.member import Ticket
+from ottla.group.rebalance import keep_alive, prepare
+from ottla.group.records import CoordinatorRecord, GroupRecord, OffsetRecord
+from ottla.group.settings import GroupSettings
+from ottla.group.timers import Timers
+from ottla.group.turn import Call, Decision, Moment, Reply, Turn
+from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.wire.messages.join_group import JoinGroupRequest
+from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from ottla.wire.messages.list_groups import ListedGroup
+from ottla.wire.messages.offset_commit import OffsetCommitRequest
+from ottla.wire.messages.offset_delete import OffsetDeleteRequest
+from ottla.wire.messages.sync_group import SyncGroupRequest
+
+
+class Coordinator:
+    """Groups by id, their deadlines, and the commands on them."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self._settings = settings
+        self._timers = Timers()
+        self.groups: dict[str, Group] = {}
+
+    def next_deadline_ms(self) -> int | None:
+        """When `on_deadline` wants to be called next (monotonic), None if nothing is due."""
+        return self._timers.next_deadline_ms()
+
+    def on_deadline(self, at: Moment) -> Decision:
+        """Act on the earliest deadline that has passed, if any; call again until none is due."""
+        turn = self._turn(at)
+        key = self._timers.pop_due(at.now_ms)
+        if key is not None:
+            group = self.groups.get(key.group_id)
+            if group is not None:
+                liveness.on_deadline(turn, group, key)
+        return turn.decision
+
+    def join(self, call: Call, request: JoinGroupRequest, at: Moment) -> Decision:
+        """JoinGroup. Only a caller without a member id brings a group into being."""
+        turn = self._turn(at)
+        code = joining.check_session_timeout(turn, request)
+        if code is not ErrorCode.NONE:
+            turn.reply(call.ticket, join_refused(code, request.member_id))
+            return turn.decision
+        group = self.groups.get(request.group_id)
+        if group is None:
+            if request.member_id != NO_MEMBER_ID:
+                code = ErrorCode.UNKNOWN_MEMBER_ID
+                turn.reply(call.ticket, join_refused(code, request.member_id))
+                return turn.decision
+            group = Group(request.group_id)
+            self.groups[request.group_id] = group
+        joining.join(turn, group, call, request)
+        if group.is_void:
+            del self.groups[request.group_id]
+        return turn.decision
+
+    def sync(self, call: Call, request: SyncGroupRequest, at: Moment) -> Decision:
+        """SyncGroup."""
+        turn = self._turn(at)
+        group = self.groups.get(request.group_id)
+        if group is None:
+            turn.reply(call.ticket, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+        else:
+            syncing.sync(turn, group, call, request)
+        return turn.decision
+
+    def heartbeat(self, call: Call, request: HeartbeatRequest, at: Moment) -> Decision:
+        """Heartbeat."""
+        turn = self._turn(at)
+        group = self.groups.get(request.group_id)
+        code = (
+            ErrorCode.UNKNOWN_MEMBER_ID
+            if group is None
+            else liveness.heartbeat(turn, group, request)
+        )
+        turn.reply(call.ticket, HeartbeatResponse(error_code=code))
+        return turn.decision
+
+    def leave(self, call: Call, request: LeaveGroupRequest, at: Moment) -> Decision:
+        """LeaveGroup; before version 3 the one member's error is the whole answer's."""
+        turn = self._turn(at)
+        group = self.groups.get(request.group_id)
+        members = leaving.leaving_members(request, call.version)
+        if group is None:
+            answers = leaving.refused(members, ErrorCode.UNKNOWN_MEMBER_ID)
+        else:
+            answers = leaving.leave(turn, group, members)
+        if call.version < 3:
+            response = LeaveGroupResponse(error_code=answers[0].error_code)
+        else:
+            response = LeaveGroupResponse(members=answers)
+        turn.reply(call.ticket, response)
+        return turn.decision
+
+    def commit(
+        self,
+        call: Call,
+        request: OffsetCommitRequest,
+        check: committing.PartitionCheck,
+        at: Moment,
+    ) -> Decision:
+        """OffsetCommit. A group that only stores offsets comes into being by its first one."""
+        turn = self._turn(at)
+        group = self.groups.get(request.group_id)
+        turn.reply(call.ticket, committing.commit(turn, group, request, call.version, check))
+        return turn.decision
+
+    def fetch(
+        self,
+        call: Call,
+        group_id: str,
+        wanted: Sequence[fetching.WantedTopic] | None,
+        build: Callable[[list[fetching.FetchedTopic]], object],
+    ) -> Decision:
+        """OffsetFetch for one group; `build` makes the answer.
+
+        It tells of everything applied, and like all answers is given when that is committed.
+        """
+        return _answer(call, build(fetching.fetch(self.groups.get(group_id), wanted)))
+
+    def describe(self, call: Call, group_id: str) -> Decision:
+        """DescribeGroups for one group; the answer is a DescribedGroup."""
+        return _answer(call, describing.describe(group_id, self.groups.get(group_id), call.version))
+
+    def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
+        """ListGroups, with the filters of its request."""
+        return [
+            describing.listed(group)
+            for group in self.groups.values()
+            if describing.is_listed(group, states, types)
+        ]
+
+    def delete(self, call: Call, group_id: str, at: Moment) -> Decision:
+        """DeleteGroups for one group; the answer is an ErrorCode."""
+        turn = self._turn(at)
+        turn.reply(call.ticket, deleting.delete_group(turn, self.groups.get(group_id)))
+        return turn.decision
+
+    def delete_offsets(
+        self,
+        call: Call,
+        request: OffsetDeleteRequest,
+        exists: deleting.Exists,
+        at: Moment,
+    ) -> Decision:
+        """OffsetDelete."""
+        turn = self._turn(at)
+        group = self.groups.get(request.group_id)
+        turn.reply(call.ticket, deleting.delete_offsets(turn, group, request, exists))
+        return turn.decision
+
+    def expire_offsets(self, at: Moment) -> Decision:
+        """Forget what has outlived `offsets.retention.minutes`, and groups nothing is left of."""
+        turn = self._turn(at)
+        self._sweep()
+        for group in self.groups.values():
+            retention.expire(turn, group)
+        return turn.decision
+
+    def forget_topics(self, gone: Callable[[str, int], bool], at: Moment) -> Decision:
+        """Forget the offsets of partitions that were deleted."""
+        turn = self._turn(at)
+        for group in self.groups.values():
+            deleting.forget_topic_partitions(turn, group, gone)
+        return turn.decision
+
+    def apply(self, record: CoordinatorRecord) -> None:
+        """Make a record part of the state: at its append, or when the partition is replayed."""
+        match record:
+            case OffsetRecord(group_id, topic_partition, committed):
+                group = self.groups.get(group_id)
+                if committed is not None:
+                    if group is None:
+                        group = self.groups[group_id] = Group(group_id)
+                    group.offsets[topic_partition] = committed
+                elif group is not None:
+                    group.offsets.pop(topic_partition, None)
+            case GroupRecord(group_id, stored):
+                group = self.groups.get(group_id)
+                if stored is not None:
+                    if group is None:
+                        group = self.groups[group_id] = Group(group_id)
+                    group.adopt(stored)
+                elif group is not None:
+                    self._drop(group)
+
+    def start(self, at: Moment) -> Decision:
+        """Everything is replayed: sessions of the members found start now (KIP-62 keeps them)."""
+        turn = self._turn(at)
+        self._sweep()
+        for group in self.groups.values():
+            for member in group.members.values():
+                keep_alive(turn, group, member)
+            if len(group.members) > self._settings.max_size:
+                prepare(turn, group)
+        return turn.decision
+
+    def waiting(self) -> list[Ticket]:
+        """Whoever waits in a join or a sync: to be told when this coordinator is given up."""
+        return [
+            ticket
+            for group in self.groups.values()
+            for member in group.members.values()
+            for ticket in (member.joining, member.syncing)
+            if ticket is not None
+        ]
+
+    def _sweep(self) -> None:
+        """Let go of groups that nobody ever wrote anything about."""
+        for group_id in [group_id for group_id, group in self.groups.items() if group.is_void]:
+            del self.groups[group_id]
+
+    def _drop(self, group: Group) -> None:
+        """The group is deleted. Offsets that outlive it (the topic is compacted) stay readable."""
+        del self.groups[group.group_id]
+        if group.offsets:
+            rest = self.groups[group.group_id] = Group(group.group_id)
+            rest.offsets = group.offsets
+
+    def _turn(self, at: Moment) -> Turn:
+        return Turn(self._settings, self._timers, at)
+
+
+def _answer(call: Call, message: object) -> Decision:
+    return Decision(replies=[Reply(call.ticket, message)])

@@ -1,0 +1,78 @@
+"""DeleteGroups and OffsetDelete, and the offsets of topics that are gone."""
+
+from collections.abc import Callable
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.group.group import Group
+from ottla.group.records import GroupRecord, OffsetRecord
+from ottla.group.state import GroupState
+from ottla.group.turn import Turn
+from ottla.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+# Says whether there is such a partition.
+Exists = Callable[[str, int], bool]
+
+
+def delete_group(turn: Turn, group: Group | None) -> ErrorCode:
+    """Forget an empty group and its offsets."""
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.state is not GroupState.EMPTY:
+        return ErrorCode.NON_EMPTY_GROUP
+    for topic_partition in group.offsets:
+        turn.write(OffsetRecord(group.group_id, topic_partition, None))
+    turn.write(GroupRecord(group.group_id, None))
+    return ErrorCode.NONE
+
+
+def delete_offsets(
+    turn: Turn, group: Group | None, request: OffsetDeleteRequest, exists: Exists
+) -> OffsetDeleteResponse:
+    """Forget offsets of topics that no member reads (KIP-496)."""
+    if group is None:
+        return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
+    if group.state is not GroupState.EMPTY and not group.uses_consumer_protocol:
+        # What its members read cannot be known.
+        return OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetDeleteResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=_delete_offset(
+                            turn, group, TopicPartition(topic.name, each.partition_index), exists
+                        ),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _delete_offset(
+    turn: Turn, group: Group, topic_partition: TopicPartition, exists: Exists
+) -> ErrorCode:
+    if not exists(topic_partition.topic, topic_partition.partition):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if group.state is not GroupState.EMPTY and group.is_subscribed_to(topic_partition.topic):
+        return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    if topic_partition in group.offsets:
+        turn.write(OffsetRecord(group.group_id, topic_partition, None))
+    return ErrorCode.NONE
+
+
+def forget_topic_partitions(turn: Turn, group: Group, gone: Exists) -> None:
+    """Write tombstones for the offsets of partitions that are gone."""
+    for topic_partition in group.offsets:
+        if gone(topic_partition.topic, topic_partition.partition):
+            turn.write(OffsetRecord(group.group_id, topic_partition, None))

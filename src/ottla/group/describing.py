@@ -1,0 +1,62 @@
+"""DescribeGroups and ListGroups: what a person sees of the groups."""
+
+from collections.abc import Sequence
+
+from ottla.base.errors import ErrorCode
+from ottla.group.group import Group
+from ottla.group.state import GroupState
+from ottla.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from ottla.wire.messages.list_groups import ListedGroup
+
+CLASSIC = "classic"
+
+# From this version on an unknown group is an error; before, it was shown as dead (KIP-1043).
+_GROUP_NOT_FOUND_FROM = 6
+
+
+def describe(group_id: str, group: Group | None, version: int) -> DescribedGroup:
+    """The group as it stands. What members offer is shown of a stable group only, as in Kafka."""
+    if group is None:
+        if version < _GROUP_NOT_FOUND_FROM:
+            return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=GroupState.DEAD.value,
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+            error_message=f"Group {group_id} not found.",
+        )
+    stable = group.state is GroupState.STABLE
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if stable else "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def is_listed(group: Group, states: Sequence[str], types: Sequence[str]) -> bool:
+    """Whether the group passes the filters; an empty one lets all pass, case does not matter."""
+    if states and group.state.value.lower() not in {state.lower() for state in states}:
+        return False
+    return not types or CLASSIC in {each.lower() for each in types}
+
+
+def listed(group: Group) -> ListedGroup:
+    """The group as a line of a list."""
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state.value,
+        group_type=CLASSIC,
+    )

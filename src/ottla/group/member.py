@@ -1,0 +1,54 @@
+"""A member of a group."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+# Whoever waits for an answer. The core hands it back in a Reply and never looks inside.
+Ticket = object
+
+
+class OfferedProtocol(NamedTuple):
+    """An assignor the member can work with, and what it tells the leader for it."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(slots=True)
+class Member:
+    """A member as the coordinator knows it."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    # In the member's order of preference.
+    protocols: tuple[OfferedProtocol, ...]
+    assignment: bytes = b""
+    # Soft state: who waits, and for what. It is gone after a restart, and members ask again.
+    joining: Ticket | None = None
+    syncing: Ticket | None = None
+    # It has not finished its first join, so it cannot send heartbeats yet.
+    is_new: bool = False
+
+    @property
+    def is_static(self) -> bool:
+        return self.group_instance_id is not None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for us, so that its silence is no sign of death."""
+        return not self.is_new and (self.joining is not None or self.syncing is not None)
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """What it tells the leader under `protocol_name`, empty if it does not offer that."""
+        for name, metadata in self.protocols:
+            if name == protocol_name:
+                return metadata
+        return b""
+
+    def votes_for(self, candidates: set[str]) -> str:
+        """The candidate it likes best."""
+        return next(name for name, _ in self.protocols if name in candidates)

@@ -1,0 +1,68 @@
+"""Offsets that nobody needs any more are forgotten (KIP-211)."""
+
+from collections.abc import Callable
+
+from ottla.base.ids import TopicPartition
+from ottla.group.group import Group
+from ottla.group.records import CommittedOffset, GroupRecord, OffsetRecord
+from ottla.group.state import GroupState
+from ottla.group.turn import Turn
+
+
+def expire(turn: Turn, group: Group) -> None:
+    """Write tombstones for what has expired; and for the group, if it is empty then."""
+    expired = expired_offsets(group, turn.timestamp_ms, turn.settings.offsets_retention_ms)
+    for topic_partition in expired:
+        turn.write(OffsetRecord(group.group_id, topic_partition, None))
+    if (
+        len(expired) == len(group.offsets)
+        and group.state is GroupState.EMPTY
+        and not group.pending_joins
+    ):
+        turn.write(GroupRecord(group.group_id, None))
+
+
+def expired_offsets(group: Group, timestamp_ms: int, retention_ms: int) -> list[TopicPartition]:
+    """Which offsets have outlived the retention.
+
+    It counts from when the group became empty; for a group that never had members from the commit.
+    While consumers are there, only offsets of topics none of them reads expire, from their commit.
+    A commit that brought its own retention keeps to that.
+    """
+    basis = _basis(group)
+    if basis is None:
+        return []
+    return [
+        topic_partition
+        for topic_partition, committed in group.offsets.items()
+        if not _is_read(group, topic_partition.topic)
+        and (
+            timestamp_ms >= committed.expire_timestamp_ms
+            if committed.expire_timestamp_ms is not None
+            else timestamp_ms - basis(committed) >= retention_ms
+        )
+    ]
+
+
+def _basis(group: Group) -> Callable[[CommittedOffset], int] | None:
+    """From when the retention of an offset counts; None where nothing may expire."""
+    if group.protocol_type is None:
+        return _commit_time
+    if group.state is GroupState.EMPTY:
+        since = group.state_timestamp_ms
+        return _commit_time if since is None else lambda _: since
+    if (
+        group.state is GroupState.STABLE
+        and group.uses_consumer_protocol
+        and group.subscribed is not None
+    ):
+        return _commit_time
+    return None
+
+
+def _commit_time(committed: CommittedOffset) -> int:
+    return committed.commit_timestamp_ms
+
+
+def _is_read(group: Group, topic: str) -> bool:
+    return group.state is GroupState.STABLE and group.is_subscribed_to(topic)

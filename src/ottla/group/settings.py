@@ -1,0 +1,19 @@
+"""What a coordinator needs to know of the broker's settings."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """Values of the broker settings `group.*` and `offset(s).*`, with Kafka's defaults."""
+
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3_000
+    # How many members a group may have.
+    max_size: int = 2_147_483_647
+    # How long the metadata of a committed offset may be, in characters.
+    offset_metadata_max: int = 4_096
+    offsets_retention_ms: int = 7 * 24 * 60 * 60 * 1_000
+    # A new member does not know its id yet and cannot send heartbeats while its join waits.
+    new_member_join_timeout_ms: int = 5 * 60 * 1_000

@@ -1,0 +1,70 @@
+"""What goes into a decision and what comes out of it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ottla.group.member import Ticket
+from ottla.group.records import CoordinatorRecord
+from ottla.group.settings import GroupSettings
+from ottla.group.timers import Timers
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a command is decided: `now_ms` is monotonic, `timestamp_ms` the time of day."""
+
+    now_ms: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who asks, and how to answer."""
+
+    ticket: Ticket
+    version: int
+    client_id: str = ""
+    client_host: str = ""
+    # Fresh and unguessable: what makes a member id unique.
+    nonce: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer for whoever waits with `ticket`; its type follows from what was asked."""
+
+    ticket: Ticket
+    message: Any
+
+
+@dataclass(slots=True)
+class Decision:
+    """Records to append and apply; answers to give once they are committed."""
+
+    records: list[CoordinatorRecord] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+
+
+class Turn:
+    """One decision in the making: the time, the settings, and what was decided so far.
+
+    `now_ms` is monotonic and measures timeouts; `timestamp_ms` is the time of day and goes into
+    records.
+    """
+
+    __slots__ = ("decision", "now_ms", "settings", "timers", "timestamp_ms")
+
+    def __init__(self, settings: GroupSettings, timers: Timers, at: Moment) -> None:
+        self.settings = settings
+        self.timers = timers
+        self.now_ms = at.now_ms
+        self.timestamp_ms = at.timestamp_ms
+        self.decision = Decision()
+
+    def reply(self, ticket: Ticket, message: Any) -> None:
+        """Answer once everything written is committed."""
+        self.decision.replies.append(Reply(ticket, message))
+
+    def write(self, record: CoordinatorRecord) -> None:
+        """Have a record appended, then applied."""
+        self.decision.records.append(record)
