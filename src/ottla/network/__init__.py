@@ -1,0 +1,1 @@
+"""Sockets: listeners, connections that cut bytes into requests, and ordered output."""

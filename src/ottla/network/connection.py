@@ -1,0 +1,324 @@
+"""One client's connection: cuts the stream into requests, and sends the answers in their order.
+
+All whole requests of one receive are served in one turn of the loop, in place in a buffer that
+every connection of the loop shares; what the turn answers leaves in one write. A request's bytes
+are valid until `serve` returns: whoever needs them longer copies them.
+"""
+
+import asyncio
+import logging
+import mmap
+from collections import deque
+from struct import Struct
+from typing import cast
+
+from ottla.network.output import Output, Piece, held, let_go
+from ottla.network.service import CloseConnection, Hub, Slot
+from ottla.network.sniff import explain_bad_size, foreign_protocol
+from ottla.wire.parts import Part
+
+_log = logging.getLogger(__name__)
+
+_SIZE = Struct(">i")
+_SIZE_BYTES = _SIZE.size
+# What one receive may bring. Frames of more than half of it get a buffer of their own.
+RECEIVE_BUFFER_BYTES = 512 << 10
+_NOTHING = memoryview(b"")
+# Answers of one turn that leave together while more requests of it wait to be served. All in one
+# write would leave a client with few requests in flight, and then this loop, with nothing to do;
+# each by itself costs more than making it. Measured: two for small requests, four for large ones.
+_ANSWERS_AT_ONCE = 2
+_ANSWERS_AT_ONCE_IF_LARGE = 4
+_LARGE_REQUEST_BYTES = 4096
+# How an IPv4 address looks on a socket that serves both families.
+_MAPPED = "::ffff:"
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The protocol object of one accepted socket.
+
+    Invariant: `_tail` and `_large` are never both in use.
+    """
+
+    def __init__(self, hub: Hub, loop: asyncio.AbstractEventLoop) -> None:
+        self._hub = hub
+        self._loop = loop
+        self._serve_frame = hub.service.attach(self)
+        self._shared = hub.receive_buffer
+        self._limits = hub.limits
+        self._size_max = hub.limits.request_bytes_max
+        # Bytes received and not served yet: the head of a frame, or frames held back.
+        self._tail = b""
+        # A frame too big for the shared buffer, size prefix included, and how much is there.
+        self._large = _NOTHING
+        self._large_filled = 0
+        self._slots: deque[Slot] = deque()
+        self._unanswered_bytes = 0
+        self._out: list[Piece] = []
+        self._flush_scheduled = False
+        self._in_turn = False
+        self._reading = True
+        self._awaits_budget = False
+        self._greeted = False
+        self.closed = False
+        # Set by every receive, cleared by the sweep for idle connections.
+        self.active = True
+        self.idle_since_ms = 0
+
+    # -- asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have the methods, not the base class.
+        self._transport = cast("asyncio.Transport", transport)
+        self.output = Output(self._transport, self._loop, self._relieve)
+        peer = transport.get_extra_info("peername") or ("", 0)
+        local = transport.get_extra_info("sockname") or ("", 0)
+        self.peer_host: str = peer[0].removeprefix(_MAPPED)
+        self.peer_port: int = peer[1]
+        self.local_host: str = local[0].removeprefix(_MAPPED)
+        self.local_port: int = local[1]
+        refusal = self._hub.on_opened(self)
+        if refusal is not None:
+            self.close(refusal)
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self.closed = True
+        self.output.close()
+        self._drop_large()
+        slots, self._slots = self._slots, deque()
+        for slot in slots:
+            if slot.pieces is not None:
+                let_go(slot.pieces)
+            elif slot.on_abandoned is not None:
+                slot.on_abandoned()
+        let_go(self._out)
+        self._out = []
+        self._hub.on_closed(self)
+
+    def pause_writing(self) -> None:
+        self.output.pause()
+        self._apply_pressure()
+
+    def resume_writing(self) -> None:
+        self.output.resume()
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        if self._large_filled:
+            return self._large[self._large_filled :]
+        tail = self._tail
+        if not tail:
+            return self._shared
+        length = len(tail)
+        self._shared[:length] = tail
+        return self._shared[length:]
+
+    # Hot: once per receive.
+    def buffer_updated(self, nbytes: int) -> None:
+        self.active = True
+        self._in_turn = True
+        if self._large_filled:
+            self._fill_large(nbytes)
+        else:
+            end = len(self._tail) + nbytes
+            consumed = self._serve_frames(self._shared, end)
+            if consumed == end:
+                self._tail = b""
+            else:
+                self._keep(self._shared[consumed:end])
+        self._in_turn = False
+        if self._out:
+            self._flush()
+
+    # -- the service's side
+
+    def defer(self, request_bytes: int) -> Slot:
+        """Reserve the place of the answer to the request that is being served."""
+        slot = Slot(self, request_bytes, None)
+        self._slots.append(slot)
+        self._unanswered_bytes += request_bytes
+        return slot
+
+    def on_slot_answered(self) -> None:
+        """Move what is answered, in order, to the output of this turn."""
+        slots = self._slots
+        while slots and slots[0].pieces is not None:
+            first = slots.popleft()
+            self._unanswered_bytes -= first.request_bytes
+            assert first.pieces is not None
+            self._out += first.pieces
+        if not self._flush_scheduled and not self._in_turn:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
+
+    @property
+    def unanswered(self) -> int:
+        """Requests whose answers are still to come."""
+        return len(self._slots)
+
+    def close(self, reason: str) -> None:
+        """Close at once, and say why in the log."""
+        if not self.closed:
+            # What came before the bytes that end it is answered, where the client reads at all.
+            if self._out and not self._slots and not self.output.blocked:
+                self._flush()
+            self.closed = True
+            _log.warning(
+                "closing the connection from %s:%d: %s", self.peer_host, self.peer_port, reason
+            )
+        if self.output.blocked or self._slots:
+            self._transport.abort()
+        else:
+            self._transport.close()
+
+    def close_quietly(self) -> None:
+        """Close after what was written is sent: the listener stops, or the client was idle."""
+        self.closed = True
+        self._transport.close()
+
+    # -- frames
+
+    # Hot: once per receive, its loop once per request.
+    def _serve_frames(self, view: memoryview, end: int) -> int:
+        """Serve the whole frames before `end`; return the position of the first one not served."""
+        position = answers = 0
+        while end - position >= _SIZE_BYTES:
+            (size,) = _SIZE.unpack_from(view, position)
+            suspicious = not self._greeted or not 0 < size <= self._size_max
+            if suspicious and not self._is_acceptable(bytes(view[position : position + 4]), size):
+                return end
+            frame_end = position + _SIZE_BYTES + size
+            if frame_end > end:
+                break
+            parts = self._serve(view[position + _SIZE_BYTES : frame_end])
+            position = frame_end
+            if self.closed:
+                return end
+            slots = self._slots
+            if parts:
+                pieces = held(parts)
+                if slots:
+                    slots.append(Slot(self, 0, pieces))
+                else:
+                    self._out += pieces
+                    answers += 1
+                    is_large = size >= _LARGE_REQUEST_BYTES
+                    at_once = _ANSWERS_AT_ONCE_IF_LARGE if is_large else _ANSWERS_AT_ONCE
+                    if answers >= at_once and end - position >= _SIZE_BYTES:
+                        answers = 0
+                        self._flush()
+            if slots and self._must_wait():
+                self._apply_pressure()
+                break
+        return position
+
+    def _serve(self, frame: memoryview) -> list[Part] | None:
+        try:
+            return self._serve_frame(frame)
+        except CloseConnection as order:
+            self.close(str(order))
+        except Exception:  # noqa: BLE001  # The supervisor of connections: one may fail, the rest serve on.
+            _log.exception(
+                "a request from %s:%d failed unexpectedly", self.peer_host, self.peer_port
+            )
+            self.close("the broker failed to serve its request; the error is logged above")
+        return None
+
+    def _is_acceptable(self, head: bytes, size: int) -> bool:
+        if 0 < size <= self._size_max:
+            self._greeted = True
+            foreign = foreign_protocol(head)
+            if foreign is None:
+                return True
+            self.close(f"the client sent {foreign}")
+        else:
+            self.close(explain_bad_size(head, size, self._size_max))
+        return False
+
+    def _keep(self, rest: memoryview) -> None:
+        """Keep what was received and not served, past this turn."""
+        self._tail = rest.tobytes()
+        if len(rest) < _SIZE_BYTES or not self._reading:
+            return
+        (size,) = _SIZE.unpack_from(rest)
+        if size + _SIZE_BYTES > len(self._shared) // 2:
+            self._apply_pressure()
+            self._awaits_budget = True
+            if self._hub.budget.take(size + _SIZE_BYTES, self._start_large):
+                self._start_large()
+
+    def _start_large(self) -> None:
+        """The budget allows it: receive the frame that begins in the tail into its own buffer."""
+        self._awaits_budget = False
+        (size,) = _SIZE.unpack_from(self._tail)
+        if self.closed:
+            self._hub.budget.give(size + _SIZE_BYTES)
+            return
+        self._large = memoryview(mmap.mmap(-1, size + _SIZE_BYTES))
+        self._large[: len(self._tail)] = self._tail
+        self._large_filled = len(self._tail)
+        self._tail = b""
+        self._relieve()
+
+    def _fill_large(self, count: int) -> None:
+        self._large_filled += count
+        if self._large_filled < len(self._large):
+            return
+        frame = self._large
+        self._large = _NOTHING
+        self._large_filled = 0
+        self._serve_frames(frame, len(frame))
+        self._hub.budget.give(len(frame))
+
+    def _drop_large(self) -> None:
+        if self._large_filled:
+            self._hub.budget.give(len(self._large))
+            self._large = _NOTHING
+            self._large_filled = 0
+
+    # -- pressure
+
+    def _must_wait(self) -> bool:
+        return (
+            len(self._slots) >= self._limits.unanswered_requests_max
+            or self._unanswered_bytes >= self._limits.unanswered_bytes_max
+            or self.output.blocked
+        )
+
+    def _apply_pressure(self) -> None:
+        if self._reading and not self._transport.is_closing():
+            self._reading = False
+            self._transport.pause_reading()
+
+    def _relieve(self) -> None:
+        """Read again where nothing speaks against it; requests held back are served first."""
+        if self._reading or self._awaits_budget or self.closed or self._must_wait():
+            return
+        self._reading = True
+        if self._tail:
+            held = memoryview(bytearray(self._tail))
+            self._in_turn = True
+            consumed = self._serve_frames(held, len(held))
+            self._tail = b""
+            if consumed < len(held):
+                self._keep(held[consumed:])
+            self._in_turn = False
+            if self._out and not self._flush_scheduled:
+                self._flush_scheduled = True
+                self._loop.call_soon(self._flush_later)
+        if self._reading and not self.closed:
+            self._transport.resume_reading()
+
+    def _flush_later(self) -> None:
+        self._flush_scheduled = False
+        if self._out and not self.closed:
+            self._flush()
+        self._relieve()
+
+    def _flush(self) -> None:
+        out = self._out
+        self._out = []
+        if self.closed:
+            return
+        self.output.send(out)
+        if self.output.blocked:
+            self._apply_pressure()

@@ -1,0 +1,63 @@
+"""What a client may ask of a broker's memory and sockets, and the budget all connections share."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Bounds of one listener's connections. Sizes in bytes, times in milliseconds."""
+
+    # `socket.request.max.bytes`
+    request_bytes_max: int = 100 << 20
+    # Requests that one connection may have without an answer before it is no longer read.
+    unanswered_requests_max: int = 256
+    unanswered_bytes_max: int = 64 << 20
+    # `connections.max.idle.ms`; negative: never.
+    idle_ms_max: int = 600_000
+    # `max.connections` and `max.connections.per.ip`
+    connections_max: int = 2**31 - 1
+    connections_per_address_max: int = 2**31 - 1
+    # `socket.send.buffer.bytes`, `socket.receive.buffer.bytes`; -1 leaves them to the system.
+    send_buffer_bytes: int = -1
+    receive_buffer_bytes: int = -1
+    # `socket.listen.backlog.size`
+    backlog: int = 50
+
+
+class MemoryBudget:
+    """Bytes that requests under assembly may take, over all connections (`queued.max.bytes`).
+
+    A request larger than the whole budget is let in when nothing else is held, else it could
+    never be served.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._held_bytes = 0
+        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
+
+    @property
+    def held_bytes(self) -> int:
+        return self._held_bytes
+
+    def take(self, size: int, on_taken: Callable[[], None]) -> bool:
+        """Take `size` bytes at once, or call `on_taken` when they have been taken later."""
+        if not self._waiting and self._fits(size):
+            self._held_bytes += size
+            return True
+        self._waiting.append((size, on_taken))
+        return False
+
+    def give(self, size: int) -> None:
+        """Give back `size` bytes, and serve in order those who wait."""
+        self._held_bytes -= size
+        assert self._held_bytes >= 0
+        while self._waiting and self._fits(self._waiting[0][0]):
+            wanted, on_taken = self._waiting.popleft()
+            self._held_bytes += wanted
+            on_taken()
+
+    def _fits(self, size: int) -> bool:
+        return self._held_bytes == 0 or self._held_bytes + size <= self._limit_bytes

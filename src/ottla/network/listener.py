@@ -1,0 +1,157 @@
+"""An address on which connections are accepted, counted and, when idle for too long, closed."""
+
+import asyncio
+import errno
+import logging
+import socket
+from collections import Counter
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
+from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.service import Service
+
+_log = logging.getLogger(__name__)
+
+_SWEEPS_PER_IDLE_TIME = 4
+# Output beyond this that the socket does not take makes the connection wait.
+_WRITE_HIGH_BYTES = 256 << 10
+
+
+class Listener:
+    """Accepts Kafka connections on one address and hands their requests to one service."""
+
+    def __init__(
+        self,
+        name: str,
+        service: Service,
+        limits: ConnectionLimits,
+        budget: MemoryBudget,
+        receive_buffer: memoryview | None = None,
+    ) -> None:
+        self.name = name
+        self.service = service
+        self.limits = limits
+        self.budget = budget
+        self.receive_buffer = receive_buffer or memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.connections: set[Connection] = set()
+        self.port = 0
+        self._per_address: Counter[str] = Counter()
+        self._server: asyncio.Server | None = None
+        self._sweep: asyncio.TimerHandle | None = None
+        self._stopped = asyncio.Event()
+
+    async def start(self, host: str, port: int) -> None:
+        """Bind and listen; port 0 takes a free one, told by `self.port`. Raises OttlaError."""
+        self._loop = asyncio.get_running_loop()
+        accepting = _bind(host, port, self.limits)
+        self._server = await self._loop.create_server(
+            lambda: Connection(self, self._loop), sock=accepting, backlog=self.limits.backlog
+        )
+        self.port = accepting.getsockname()[1]
+        self._schedule_sweep()
+
+    async def stop(self) -> None:
+        """Accept no more, and close all connections once what was written to them is sent."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        if self._server is not None:
+            self._server.close()
+        if self.connections:
+            self._stopped.clear()
+            for connection in list(self.connections):
+                connection.close_quietly()
+            try:
+                await asyncio.wait_for(self._stopped.wait(), timeout=1.0)
+            except TimeoutError:
+                for connection in list(self.connections):
+                    connection.close("the broker stops and the client does not read")
+
+    def on_opened(self, connection: Connection) -> str | None:
+        """Count a connection in. The reason, where it is refused."""
+        self.connections.add(connection)
+        self._per_address[connection.peer_host] += 1
+        if len(self.connections) > self.limits.connections_max:
+            return f"there are already max.connections ({self.limits.connections_max}) of them"
+        per_address_max = self.limits.connections_per_address_max
+        if self._per_address[connection.peer_host] > per_address_max:
+            return f"its address already has max.connections.per.ip ({per_address_max}) of them"
+        return None
+
+    def on_closed(self, connection: Connection) -> None:
+        """Count a connection out."""
+        self.connections.discard(connection)
+        self._per_address[connection.peer_host] -= 1
+        if self._per_address[connection.peer_host] <= 0:
+            del self._per_address[connection.peer_host]
+        if not self.connections:
+            self._stopped.set()
+
+    def _schedule_sweep(self) -> None:
+        if self.limits.idle_ms_max > 0:
+            delay_s = self.limits.idle_ms_max / 1000 / _SWEEPS_PER_IDLE_TIME
+            self._sweep = self._loop.call_later(delay_s, self._close_idle)
+
+    def _close_idle(self) -> None:
+        now_ms = int(self._loop.time() * 1000)
+        for connection in list(self.connections):
+            if connection.active or connection.unanswered:
+                connection.active = False
+                connection.idle_since_ms = now_ms
+            elif now_ms - connection.idle_since_ms >= self.limits.idle_ms_max:
+                _log.info(
+                    "closing an idle connection from %s:%d",
+                    connection.peer_host,
+                    connection.peer_port,
+                )
+                connection.close_quietly()
+        self._schedule_sweep()
+
+
+def _bind(host: str, port: int, limits: ConnectionLimits) -> socket.socket:
+    """A bound socket with the listener's options. Raises OttlaError that says why it cannot be."""
+    try:
+        return _bound(host, port, limits)
+    except OSError as error:
+        where = f"{host or 'all addresses'}"
+        if error.errno == errno.EADDRINUSE:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"port {port} on {where} is in use, perhaps by another broker: stop that, or"
+                " choose another port (`listeners`; `ottla start --port`)",
+            ) from error
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"cannot listen on {where}, port {port}: {error}; check `listeners`",
+        ) from error
+
+
+def _bound(host: str, port: int, limits: ConnectionLimits) -> socket.socket:
+    if host:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return _socket(found[0][0], (host, port), limits)
+    if socket.has_dualstack_ipv6():
+        return _socket(socket.AF_INET6, ("::", port), limits)
+    return _socket(socket.AF_INET, ("", port), limits)
+
+
+def _socket(
+    family: socket.AddressFamily, address: tuple[str, int], limits: ConnectionLimits
+) -> socket.socket:
+    """A socket bound to `address`; the IPv6 one of all addresses takes IPv4, too."""
+    accepting = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        accepting.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            only_ipv6 = address[0] != "::"
+            accepting.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only_ipv6)
+        if limits.send_buffer_bytes > 0:
+            accepting.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.send_buffer_bytes)
+        if limits.receive_buffer_bytes > 0:
+            accepting.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.receive_buffer_bytes)
+        accepting.setblocking(False)
+        accepting.bind(address)
+    except BaseException:
+        accepting.close()
+        raise
+    return accepting
