@@ -1,0 +1,1 @@
+"""The broker process: composition root, dispatch, partitions, maintenance."""

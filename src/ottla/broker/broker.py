@@ -1,0 +1,242 @@
+"""The composition root: makes the parts of one broker, starts them in order, and stops them.
+
+Order of start: folders and their lock, the store, the image, the logs, groups, and listeners
+last, so that the first client finds everything there. It runs on whatever loop calls `start`,
+touches neither signals nor the loop's policy, and so can live inside any process.
+"""
+
+import asyncio
+import logging
+import random
+
+from ottla.base.clock import Clock, SystemClock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import advertised_addresses
+from ottla.broker.configs import Configs
+from ottla.broker.dispatch import Served, api_ranges, load_handlers
+from ottla.broker.fetch_sessions import FetchSessions
+from ottla.broker.flush import Flusher
+from ottla.broker.groups import Groups
+from ottla.broker.hosted import Hosted
+from ottla.broker.listeners import Listeners
+from ottla.broker.log_config import log_config
+from ottla.broker.maintenance import Maintenance
+from ottla.broker.partitions import Partitions
+from ottla.broker.producer_ids import ProducerIds
+from ottla.broker.purgatory import Purgatory
+from ottla.broker.registration import agree_on_cluster_id, prepare, register
+from ottla.broker.tasks import Tasks
+from ottla.broker.topics import Topics
+from ottla.coordination.memory import MemoryStore
+from ottla.coordination.sqlite import SqliteStore
+from ottla.coordination.store import NodeExists, Session, Store
+from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
+from ottla.metadata.loader import load_image
+from ottla.storage.errors import StorageError, storage_error
+from ottla.storage.filesystem import FileSystem, OsFileSystem
+from ottla.storage.log_directories import LogDirectories
+
+_log = logging.getLogger(__name__)
+
+_SESSION_EVICTION_MS = 120_000
+_PATIENCE_S = 2.0
+_STORE_FILE = "ottla-store.sqlite"
+
+
+class Broker:
+    """One broker. `await start()`, serve, `await stop()`; it is not started twice.
+
+    `image` is replaced as a whole, never changed.
+    """
+
+    image: ClusterImage
+    store: Store
+    cluster_id: str
+    log_directories: LogDirectories
+    partitions: Partitions
+    topics: Topics
+    configs: Configs
+    groups: Groups
+    producer_ids: ProducerIds
+    purgatory: Purgatory
+    flusher: Flusher
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        *,
+        clock: Clock | None = None,
+        filesystem: FileSystem | None = None,
+        store: Store | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clock: Clock = clock or SystemClock()
+        self.filesystem: FileSystem = filesystem or OsFileSystem()
+        self.broker_id = BrokerId(settings.broker_id)
+        self.group_commit = settings.text("log.flush.policy") == "group"
+        self._given_store = store
+        self._handlers: dict[int, Served] = load_handlers()
+        self.api_ranges = api_ranges(self._handlers)
+        self.fetch_sessions = FetchSessions(
+            settings.integer("max.incremental.fetch.session.cache.slots"),
+            _SESSION_EVICTION_MS,
+            rng or random.Random(),
+        )
+        self._tasks = Tasks()
+        self.spawn = self._tasks.spawn
+        self.listeners = Listeners(self, self._handlers)
+        self.maintenance = Maintenance(self)
+        self._session: Session | None = None
+
+    @property
+    def port(self) -> int:
+        """Port of the first listener."""
+        return self.listeners.port
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Ports by the names of their listeners."""
+        return self.listeners.ports
+
+    async def start(self) -> None:
+        """Serve. Raises OttlaError with cause and remedy where it cannot; then all is closed."""
+        self.loop = asyncio.get_running_loop()
+        try:
+            await self._open_store()
+            self._assemble()
+            await self._load()
+            self.groups.start()
+            await self.listeners.start()
+            await self._register()
+        except BaseException:
+            await self.stop(clean=False)
+            raise
+        self.maintenance.start()
+        for note in self.settings.notes:
+            _log.info("%s", note)
+
+    async def stop(self, *, clean: bool = True) -> None:
+        """Stop serving, flush and close. Not clean: without the flush, as after a crash."""
+        if clean:
+            await self._answer_who_waits()
+        await self.listeners.stop()
+        await self._tasks.cancel()
+        await self.maintenance.stop()
+        if hasattr(self, "groups"):
+            self.groups.close()
+        if hasattr(self, "partitions"):
+            self._close_logs(clean=clean)
+            self.purgatory.close()
+        if hasattr(self, "store"):
+            if self._session is not None:
+                await self._session.close()
+            if self._given_store is None:
+                await self.store.close()
+
+    async def _answer_who_waits(self) -> None:
+        """Flush what is appended, so that its producers learn of it before they are cut off."""
+        try:
+            await asyncio.wait_for(self.flusher.settle(), _PATIENCE_S)
+        except TimeoutError:
+            _log.warning("the disk does not answer: stopping without waiting for it")
+        # The answers leave in the next turn.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    async def _open_store(self) -> None:
+        paths = self.settings.log_dirs
+        self.store = self._given_store or await self._default_store()
+        await prepare(self.store)
+        found = LogDirectories.find_cluster_id(self.filesystem, paths)
+        self.cluster_id = await agree_on_cluster_id(self.store, found)
+        self.log_directories = LogDirectories(
+            self.filesystem,
+            paths,
+            cluster_id=self.cluster_id,
+            node_id=self.broker_id,
+            producer_expiration_ms=self.settings.integer("producer.id.expiration.ms"),
+        )
+
+    async def _default_store(self) -> Store:
+        """A file in the first log directory; in memory where that is, too."""
+        if self.filesystem.in_memory:
+            return MemoryStore()
+        folder = self.settings.log_dirs[0]
+        try:
+            self.filesystem.mkdir(folder)
+        except OSError as error:
+            raise storage_error(error, folder, "make the log directory") from error
+        return await SqliteStore.open(f"{folder}/{_STORE_FILE}")
+
+    def _assemble(self) -> None:
+        self.purgatory = Purgatory(self.clock, self.loop)
+        self.flusher = Flusher(self.loop, self.clock, inline=self.log_directories.in_memory)
+        self.partitions = Partitions(
+            self.broker_id,
+            self.log_directories,
+            self.flusher,
+            self.clock,
+            group_commit=self.group_commit,
+            config_of=lambda topic: log_config(topic, self.settings),
+            on_deletion=self.maintenance.remove_later,
+        )
+        self.groups = Groups(self.settings, self.clock, self.purgatory, self.partitions, self)
+        hosted = Hosted(self.partitions, self.groups)
+        self.producer_ids = ProducerIds(self.store, self.broker_id)
+        self.topics = Topics(self, self.store, self.settings, hosted)
+        self.configs = Configs(
+            self, self.store, self.settings, hosted, self.topics.changing, self.broker_id
+        )
+
+    async def _load(self) -> None:
+        loaded = await load_image(self.store, self.cluster_id)
+        # What the store remembers of brokers is replaced by who is alive; here that is this one.
+        self.image = loaded.image.with_broker(self._broker_image()).with_controller(self.broker_id)
+        self.configs.load()
+        await self.topics.load(self.image, loaded.deleting)
+        for deletion in self.log_directories.leftovers():
+            self.maintenance.remove_later(deletion)
+
+    async def _register(self) -> None:
+        """Announce the broker, with the ports it has now."""
+        image = self._broker_image()
+        self._session = await self.store.open_session(
+            self.settings.integer("broker.session.timeout.ms")
+        )
+        try:
+            await register(self.store, self._session, image, self.clock.now_ms())
+        except NodeExists:
+            raise OttlaError(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                f"a broker with node.id {self.broker_id} already runs in this cluster: stop it,"
+                " or give this one another node.id",
+            ) from None
+        self.image = self.image.with_broker(image)
+
+    def _broker_image(self) -> BrokerImage:
+        advertised = advertised_addresses(self.settings)
+        endpoints = {
+            name: Endpoint(advertised[name].host, advertised[name].port)
+            for name in self.listeners.ports
+            if name in advertised
+        }
+        rack = self.settings.value("broker.rack")
+        return BrokerImage(self.broker_id, endpoints, None if rack is None else str(rack))
+
+    def _close_logs(self, *, clean: bool) -> None:
+        self.flusher.close()
+        high_watermarks = {
+            partition.topic_partition: partition.log_end_offset
+            if clean
+            else partition.high_watermark
+            for partition in self.partitions
+        }
+        self.partitions.close()
+        try:
+            self.log_directories.close(high_watermarks, clean=clean, now_ms=self.clock.now_ms())
+        except StorageError as error:
+            _log.error("closing the logs: %s", error.message)

@@ -1,0 +1,295 @@
+"""Settings changed while running: stored, in effect at once, and described with their sources."""
+
+import logging
+from asyncio import Lock
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, BrokerSettings
+from ottla.base.settings.alter import Alteration, altered
+from ottla.base.settings.check import (
+    check_broker_configs,
+    check_group_configs,
+    check_topic_configs,
+)
+from ottla.base.settings.resolve import (
+    ConfigSource,
+    Resolved,
+    Synonym,
+    broker_value,
+    group_value,
+    topic_value,
+)
+from ottla.base.settings.setting import ConfigType, Setting, shortened
+from ottla.broker.loggers import alter_loggers, loggers
+from ottla.broker.topics import ImageHolder, PartitionHost, unknown_topic
+from ottla.coordination.store import Create, NoNode, Set, Store
+from ottla.metadata import paths
+from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
+from ottla.metadata.nodes import encode_configs
+from ottla.metadata.topic_names import check_topic_name
+
+_log = logging.getLogger(__name__)
+
+
+class ResourceType(IntEnum):
+    """What has settings, numbered as the protocol does."""
+
+    UNKNOWN = 0
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class Configs:
+    """Describes and alters the settings of topics, brokers and groups."""
+
+    def __init__(
+        self,
+        holder: ImageHolder,
+        store: Store,
+        settings: BrokerSettings,
+        host: PartitionHost,
+        changing: Lock,
+        broker_id: BrokerId,
+    ) -> None:
+        self._holder = holder
+        self._store = store
+        self._settings = settings
+        self._host = host
+        self._changing = changing
+        self._broker_id = broker_id
+
+    def load(self) -> None:
+        """Put what the store holds for this broker into effect; the image is read by now."""
+        self._take_broker_configs(self._holder.image)
+
+    def describe(self, kind: int, name: str) -> list[Resolved]:
+        """Every setting of a resource that is not internal, by name. Raises OttlaError."""
+        match kind:
+            case ResourceType.TOPIC:
+                topic = self._topic(name)
+                return [
+                    topic_value(key, topic.configs, self._settings)
+                    for key in _described(TOPIC_SETTINGS)
+                ]
+            case ResourceType.BROKER:
+                return self._describe_broker(name)
+            case ResourceType.GROUP:
+                _check_group(name)
+                configs = self._holder.image.group_configs.get(name, {})
+                return [
+                    group_value(key, configs, self._settings) for key in _described(GROUP_SETTINGS)
+                ]
+            case ResourceType.BROKER_LOGGER:
+                self._check_own_id(name)
+                return loggers()
+        raise _unsupported(kind)
+
+    async def alter(
+        self, kind: int, name: str, alterations: Sequence[Alteration], *, validate_only: bool
+    ) -> None:
+        """Change single settings (KIP-339). Raises OttlaError; then nothing was changed."""
+        if kind == ResourceType.BROKER_LOGGER:
+            self._check_own_id(name)
+            alter_loggers(alterations, validate_only=validate_only)
+            return
+        async with self._changing:
+            held = self._held(kind, name)
+            table, word = _table(kind)
+            inherited = self._inherited_lists(kind, held)
+            after = altered(held, alterations, table, word, inherited)
+            await self._replace(kind, name, held, after, validate_only=validate_only)
+
+    async def replace(
+        self, kind: int, name: str, configs: Mapping[str, str], *, validate_only: bool
+    ) -> None:
+        """Set exactly `configs` and no more (the older AlterConfigs). Raises OttlaError."""
+        async with self._changing:
+            held = self._held(kind, name)
+            await self._replace(kind, name, held, configs, validate_only=validate_only)
+
+    def resources(self, kinds: Sequence[int]) -> list[tuple[int, str]]:
+        """(type, name) of every resource of `kinds` that can have settings (KIP-1142)."""
+        image = self._holder.image
+        found: list[tuple[int, str]] = []
+        if ResourceType.TOPIC in kinds:
+            found += [(ResourceType.TOPIC, name) for name in sorted(image.topics)]
+        brokers = [str(broker) for broker in sorted(image.brokers)]
+        if ResourceType.BROKER in kinds:
+            found += [(ResourceType.BROKER, name) for name in brokers]
+        if ResourceType.BROKER_LOGGER in kinds:
+            found += [(ResourceType.BROKER_LOGGER, name) for name in brokers]
+        if ResourceType.GROUP in kinds:
+            named = sorted(name for name, configs in image.group_configs.items() if configs)
+            found += [(ResourceType.GROUP, name) for name in named]
+        return found
+
+    async def _replace(
+        self,
+        kind: int,
+        name: str,
+        held: Mapping[str, str],
+        after: Mapping[str, str],
+        *,
+        validate_only: bool,
+    ) -> None:
+        match kind:
+            case ResourceType.TOPIC:
+                check_topic_configs(after, self._settings)
+            case ResourceType.GROUP:
+                check_group_configs(after, self._settings)
+            case _:
+                changed = frozenset(
+                    key for key in {*held, *after} if held.get(key) != after.get(key)
+                )
+                check_broker_configs(after, changed, per_broker=bool(name))
+        if validate_only or dict(after) == dict(held):
+            return
+        await self._write(_path(kind, name), encode_configs(after))
+        self._put_in_effect(kind, name, dict(after))
+        _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, dict(after))
+
+    async def _write(self, path: str, data: bytes) -> None:
+        try:
+            await self._store.multi([Set(path, data)])
+        except NoNode:
+            await self._store.multi([Create(path, data)])
+
+    def _put_in_effect(self, kind: int, name: str, configs: dict[str, str]) -> None:
+        image = self._holder.image
+        match kind:
+            case ResourceType.TOPIC:
+                topic = image.topics[name]
+                image = image.with_topic(
+                    TopicImage(name, topic.id, topic.partitions, configs, topic.version)
+                )
+            case ResourceType.GROUP:
+                image = image.with_group_configs(name, configs)
+            case _:
+                image = image.with_broker_configs(name or ALL_BROKERS, configs)
+        self._holder.image = image
+        if kind == ResourceType.BROKER:
+            self._take_broker_configs(image)
+        self._host.update_configs(image)
+
+    def _take_broker_configs(self, image: ClusterImage) -> None:
+        configs = image.broker_configs
+        self._settings.set_dynamic(
+            configs.get(ALL_BROKERS, {}), configs.get(str(self._broker_id), {})
+        )
+
+    def _held(self, kind: int, name: str) -> Mapping[str, str]:
+        image = self._holder.image
+        match kind:
+            case ResourceType.TOPIC:
+                return self._topic(name).configs
+            case ResourceType.BROKER:
+                if name:
+                    self._check_broker(name)
+                return image.broker_configs.get(name or ALL_BROKERS, {})
+            case ResourceType.GROUP:
+                _check_group(name)
+                return image.group_configs.get(name, {})
+        raise _unsupported(kind)
+
+    def _inherited_lists(self, kind: int, held: Mapping[str, str]) -> dict[str, str]:
+        """What list settings are worth where nothing is set for the resource itself."""
+        table, _ = _table(kind)
+        inherited: dict[str, str] = {}
+        for name, setting in table.items():
+            if setting.type is not ConfigType.LIST or name in held:
+                continue
+            if kind == ResourceType.TOPIC:
+                value = topic_value(name, {}, self._settings).value
+            elif kind == ResourceType.BROKER:
+                value = self._settings.value(name)
+            else:
+                value = setting.default
+            inherited[name] = setting.text_of(value) or ""
+        return inherited
+
+    def _topic(self, name: str) -> TopicImage:
+        check_topic_name(name)
+        topic = self._holder.image.topic(name)
+        if topic is None:
+            raise unknown_topic(name)
+        return topic
+
+    def _describe_broker(self, name: str) -> list[Resolved]:
+        if not name:
+            # The settings of all brokers: only what was set for all of them.
+            configs = self._holder.image.broker_configs.get(ALL_BROKERS, {})
+            return [_cluster_wide(BROKER_SETTINGS[key], configs[key]) for key in sorted(configs)]
+        self._check_own_id(name)
+        return [broker_value(key, self._settings) for key in _described(BROKER_SETTINGS)]
+
+    def _check_own_id(self, name: str) -> None:
+        self._check_broker(name)
+        if name != str(self._broker_id):
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unexpected broker id, expected {self._broker_id} but received "
+                f"{shortened(name)}; ask the broker itself",
+            )
+
+    def _check_broker(self, name: str) -> None:
+        if not name.isdecimal():
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Broker id must be an integer, but it is: {shortened(name)}; leave it "
+                "empty for all brokers",
+            )
+
+
+def _described(table: dict[str, Setting]) -> list[str]:
+    return sorted(name for name, setting in table.items() if not setting.internal)
+
+
+def _table(kind: int) -> tuple[dict[str, Setting], str]:
+    if kind == ResourceType.TOPIC:
+        return TOPIC_SETTINGS, "topic"
+    if kind == ResourceType.GROUP:
+        return GROUP_SETTINGS, "group"
+    return BROKER_SETTINGS, "broker"
+
+
+def _path(kind: int, name: str) -> str:
+    if kind == ResourceType.TOPIC:
+        return paths.topic_config(name)
+    if kind == ResourceType.GROUP:
+        return paths.group_config(name)
+    return paths.broker_config(name or ALL_BROKERS)
+
+
+def _check_group(name: str) -> None:
+    if not name:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "Group name cannot be empty; name the group")
+
+
+def _cluster_wide(setting: Setting, text: str) -> Resolved:
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    shown = None if setting.sensitive else text
+    return Resolved(setting, setting.parse(text), source, (Synonym(setting.name, shown, source),))
+
+
+def _unsupported(kind: int) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"Unsupported resource type {kind}; settings belong to topics (2), brokers (4), loggers "
+        "of brokers (8) and groups (32)",
+    )
+
+
+def check_named_once(counts: Mapping[tuple[int, str], int], kind: int, name: str) -> None:
+    """Refuse a resource that its request names twice, for only one of the two could hold."""
+    if counts[kind, name] > 1:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "Each resource must appear at most once in a request: "
+            f"{shortened(name)} is there twice",
+        )

@@ -1,0 +1,88 @@
+"""A fetch that waits for `min_bytes`, woken by the high watermarks of its partitions (P10)."""
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.fetch_read import read_all
+from ottla.broker.fetch_reply import Reply
+from ottla.broker.fetch_sessions import PartitionKey, Wanted
+from ottla.broker.partition import Partition
+from ottla.broker.request import RequestContext
+from ottla.wire.messages.fetch import FetchRequest
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_READ_COMMITTED = 1
+
+
+class DelayedFetch:
+    """Registered with every partition it reads until it is answered."""
+
+    __slots__ = (
+        "_body",
+        "_broker",
+        "_deadline",
+        "_done",
+        "_look_scheduled",
+        "_partitions",
+        "_reply",
+        "_request",
+        "_wanted",
+    )
+
+    def __init__(
+        self,
+        broker: "Broker",
+        request: RequestContext,
+        body: FetchRequest,
+        wanted: list[tuple[PartitionKey, Wanted]],
+        reply: Reply,
+        partitions: list[Partition],
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._body = body
+        self._wanted = wanted
+        self._reply = reply
+        self._partitions = partitions
+        self._look_scheduled = False
+        self._done = False
+
+    def start(self) -> None:
+        """Wait."""
+        self._request.on_abandoned(self._finish)
+        self._deadline = self._broker.purgatory.schedule(self._body.max_wait_ms, self._on_deadline)
+        for partition in self._partitions:
+            partition.add_waiter(self)
+
+    def wake(self) -> None:
+        """A high watermark moved: look once, after all appends of this turn."""
+        if not self._look_scheduled:
+            self._look_scheduled = True
+            self._broker.loop.call_soon(self._look)
+
+    def _look(self) -> None:
+        self._look_scheduled = False
+        if not self._done:
+            self._try(at_last=False)
+
+    def _on_deadline(self) -> None:
+        self._try(at_last=True)
+
+    def _try(self, *, at_last: bool) -> None:
+        body = self._body
+        found = read_all(
+            self._broker.partitions,
+            self._wanted,
+            body.max_bytes,
+            committed=body.isolation_level == _READ_COMMITTED,
+        )
+        if at_last or found.urgent or found.size_bytes >= body.min_bytes:
+            self._finish()
+            self._request.reply(self._reply.build(found))
+
+    def _finish(self) -> None:
+        self._done = True
+        self._broker.purgatory.cancel(self._deadline)
+        for partition in self._partitions:
+            partition.waiters.discard(self)

@@ -1,0 +1,194 @@
+"""From the bytes of a request to the handler of its API, and back.
+
+The one place where errors become answers: an OttlaError of a handler is told to the client by
+the handler's `on_error`; bytes that are no request close the connection, as in Kafka.
+"""
+
+import importlib
+import logging
+from collections.abc import Callable
+from struct import Struct
+from struct import error as StructError  # noqa: N812  # It is an exception class.
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import NO_ANSWER, Handler, OnError
+from ottla.broker.produce_shortcut import ProduceShortcuts
+from ottla.broker.request import RequestContext
+from ottla.network.connection import Connection
+from ottla.network.service import CloseConnection, Serve
+from ottla.wire.api import API, ApiKey
+from ottla.wire.codec import decode
+from ottla.wire.errors import VersionError, WireError
+from ottla.wire.frames import Part, decode_request_header, encode_response
+from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_log = logging.getLogger(__name__)
+
+_PREFIX = Struct(">hhi")
+
+# One module per API under `handlers/`; an API is advertised because it stands here.
+HANDLER_MODULES = (
+    "produce",
+    "fetch",
+    "list_offsets",
+    "metadata",
+    "offset_commit",
+    "offset_fetch",
+    "find_coordinator",
+    "join_group",
+    "heartbeat",
+    "leave_group",
+    "sync_group",
+    "describe_groups",
+    "list_groups",
+    "api_versions",
+    "create_topics",
+    "delete_topics",
+    "delete_records",
+    "init_producer_id",
+    "offset_for_leader_epoch",
+    "describe_configs",
+    "alter_configs",
+    "describe_log_dirs",
+    "create_partitions",
+    "delete_groups",
+    "incremental_alter_configs",
+    "offset_delete",
+    "describe_cluster",
+    "describe_producers",
+    "list_config_resources",
+    "describe_topic_partitions",
+)
+
+
+class Served(NamedTuple):
+    """A handler, ready to be called."""
+
+    min_version: int
+    max_version: int
+    handle: Callable[[Any, Any, Any], Any]
+    request_type: Any
+    on_error: OnError
+    is_coroutine: bool
+
+
+def load_handlers() -> dict[int, Served]:
+    """Import the handlers and return them by API key."""
+    table: dict[int, Served] = {}
+    for name in HANDLER_MODULES:
+        module = importlib.import_module(f"ottla.broker.handlers.{name}")
+        handler: Handler = module.HANDLER
+        assert handler.api_key not in table, f"{name} is the second handler of {handler.api_key}"
+        request_type = API[handler.api_key].request
+        table[handler.api_key] = Served(
+            handler.min_version,
+            handler.max_version,
+            handler.handle,
+            request_type,
+            module.on_error,
+            handler.is_coroutine,
+        )
+    return table
+
+
+def api_ranges(table: dict[int, Served]) -> list[ApiVersion]:
+    """What ApiVersions tells clients, by key."""
+    return [
+        ApiVersion(
+            api_key=key,
+            min_version=served.min_version,
+            max_version=served.max_version,
+        )
+        for key, served in sorted(table.items())
+    ]
+
+
+class Dispatcher:
+    """The service behind a listener."""
+
+    def __init__(self, broker: "Broker", table: dict[int, Served], listener: str) -> None:
+        self._broker = broker
+        self._table = table
+        self._listener = listener
+
+    def attach(self, connection: Connection) -> Serve:
+        """See `network.connection.Service`."""
+        return Conversation(self._broker, self._table, self._listener, connection).serve
+
+
+class Conversation:
+    """The requests of one connection: decodes, calls the handler, encodes."""
+
+    def __init__(
+        self, broker: "Broker", table: dict[int, Served], listener: str, connection: Connection
+    ) -> None:
+        self._broker = broker
+        self._table = table
+        self._listener = listener
+        self._connection = connection
+        self._monotonic_ms = broker.clock.monotonic_ms
+        self._shortcuts = ProduceShortcuts(broker, connection)
+
+    # Hot: once per request.
+    def serve(self, frame: memoryview) -> list[Part] | None:
+        """See `network.connection.Serve`."""
+        parts = self._shortcuts.serve(frame)
+        if parts is not None:
+            return parts
+        try:
+            api_key, version, correlation_id = _PREFIX.unpack_from(frame)
+            served = self._table.get(api_key)
+            if served is None or not served.min_version <= version <= served.max_version:
+                return self._refuse(api_key, version, correlation_id)
+            header, position = decode_request_header(frame)
+            body = decode(served.request_type, version, frame, position)
+        except (WireError, VersionError, StructError) as error:
+            raise CloseConnection(f"it sent bytes that are no valid request: {error}") from error
+        request = RequestContext(
+            header, self._connection, self._listener, self._monotonic_ms(), len(frame)
+        )
+        if served.is_coroutine:
+            request.settle()
+            self._broker.spawn(self._run(served, request, body))
+            return None
+        try:
+            response = served.handle(self._broker, request, body)
+        except OttlaError as error:
+            response = served.on_error(body, error.code, error.message, version)
+        if api_key == ApiKey.PRODUCE:
+            self._shortcuts.learn(frame, version, body)
+        if response is None:
+            return request.settle()
+        if response is NO_ANSWER:
+            return None
+        return request.encode(response)
+
+    async def _run(self, served: Served, request: RequestContext, body: Any) -> None:
+        try:
+            response = await served.handle(self._broker, request, body)
+        except OttlaError as error:
+            response = served.on_error(body, error.code, error.message, request.version)
+        except Exception:  # noqa: BLE001  # The client must be told, whatever it is.
+            _log.exception("a request failed unexpectedly: %s", request.header)
+            message = "the broker failed to serve the request; its log says more"
+            response = served.on_error(
+                body, ErrorCode.UNKNOWN_SERVER_ERROR, message, request.version
+            )
+        request.reply(response)
+
+    def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
+        """Answer ApiVersions of the future as Kafka does; anything else unknown ends the talk."""
+        if api_key == ApiKey.API_VERSIONS:
+            response = ApiVersionsResponse(
+                error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=self._broker.api_ranges
+            )
+            return encode_response(response, api_key, 0, correlation_id)
+        try:
+            name = ApiKey(api_key).name
+        except ValueError:
+            raise CloseConnection(f"it called API {api_key}, which is unknown here") from None
+        raise CloseConnection(f"it called {name} in version {version}, which is not served here")

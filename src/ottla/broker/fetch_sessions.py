@@ -1,0 +1,152 @@
+"""Fetch sessions (KIP-227): what a fetcher asked last time, so that it asks only for changes.
+
+Pure: time is an argument. A session's id goes with an epoch that counts its requests, so that a
+lost answer is noticed.
+"""
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+NO_SESSION = 0
+_EPOCH_MAX = 2**31 - 1
+
+
+class PartitionKey(NamedTuple):
+    """How requests of one session name a partition: by topic name, or from v13 on by topic id."""
+
+    topic: str | UUID
+    partition: int
+
+
+class Wanted(NamedTuple):
+    """What a request asks of one partition."""
+
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+
+
+@dataclass(slots=True)
+class Remembered:
+    """A partition in a session: what is wanted, and what the fetcher was last told."""
+
+    wanted: Wanted
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """Invariant: `epoch` is the one the next request must carry."""
+
+    id: int
+    uses_topic_ids: bool
+    created_ms: int
+    used_ms: int
+    epoch: int = 1
+    partitions: dict[PartitionKey, Remembered] = field(default_factory=dict)
+
+    def bump(self) -> None:
+        """The next request carries the next number; after the greatest comes 1."""
+        self.epoch = 1 if self.epoch == _EPOCH_MAX else self.epoch + 1
+
+
+class FetchSessions:
+    """The sessions of a broker, at most `slots` of them; the idle give way to the new."""
+
+    def __init__(self, slots: int, eviction_ms: int, rng: random.Random) -> None:
+        self._slots = slots
+        self._eviction_ms = eviction_ms
+        self._rng = rng
+        # In the order of last use.
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(
+        self,
+        partitions: Iterable[tuple[PartitionKey, Wanted]],
+        *,
+        uses_topic_ids: bool,
+        now_ms: int,
+    ) -> FetchSession | None:
+        """Remember what a full request asked; None where there is no room."""
+        asked = {key: Remembered(wanted) for key, wanted in partitions}
+        if not asked or not self._make_room(len(asked), now_ms):
+            return None
+        session_id = self._free_id()
+        session = FetchSession(session_id, uses_topic_ids, now_ms, now_ms, partitions=asked)
+        self._sessions[session_id] = session
+        return session
+
+    def close(self, session_id: int) -> None:
+        """Forget a session; one that is unknown is no error."""
+        self._sessions.pop(session_id, None)
+
+    def resume(
+        self, session_id: int, epoch: int, *, uses_topic_ids: bool, now_ms: int
+    ) -> FetchSession:
+        """Return the session of an incremental request, its epoch counted on. Raises OttlaError."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise OttlaError(
+                ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"there is no fetch session {session_id}"
+            )
+        if session.epoch != epoch:
+            raise OttlaError(
+                ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+                f"fetch session {session_id} expects epoch {session.epoch}, not {epoch}",
+            )
+        if session.uses_topic_ids != uses_topic_ids:
+            raise OttlaError(
+                ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+                f"fetch session {session_id} began with the other way of naming topics",
+            )
+        session.bump()
+        session.used_ms = now_ms
+        self._sessions[session_id] = self._sessions.pop(session_id)
+        return session
+
+    def _free_id(self) -> int:
+        while True:
+            session_id = self._rng.randint(1, 2**31 - 1)
+            if session_id not in self._sessions:
+                return session_id
+
+    def _make_room(self, size: int, now_ms: int) -> bool:
+        if len(self._sessions) < self._slots:
+            return True
+        for session in self._sessions.values():
+            idle = now_ms - session.used_ms > self._eviction_ms
+            smaller = (
+                len(session.partitions) < size and now_ms - session.created_ms > self._eviction_ms
+            )
+            if idle or smaller:
+                del self._sessions[session.id]
+                return True
+        return False
+
+
+def merge(
+    session: FetchSession,
+    changed: Iterable[tuple[PartitionKey, Wanted]],
+    forgotten: Iterable[PartitionKey],
+) -> None:
+    """Carry an incremental request's changes into its session."""
+    for key in forgotten:
+        session.partitions.pop(key, None)
+    for key, wanted in changed:
+        remembered = session.partitions.get(key)
+        if remembered is None:
+            session.partitions[key] = Remembered(wanted)
+        else:
+            remembered.wanted = wanted

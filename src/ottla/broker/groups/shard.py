@@ -1,0 +1,284 @@
+"""One partition of `__consumer_offsets` at work: its coordinator, its log, its timer.
+
+decide -> append -> apply -> answer once the high watermark has passed everything appended. So
+nobody is told of anything that a crash could take back, readers included.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import cast
+from uuid import UUID
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups.answer import Answer
+from ottla.broker.groups.replay import last_values
+from ottla.broker.partition import Partition
+from ottla.broker.purgatory import Deadline, Purgatory
+from ottla.group.coordinator import Coordinator
+from ottla.group.records import GroupRecord, decode, encode
+from ottla.group.settings import GroupSettings
+from ottla.group.turn import Call, Decision, Moment, Reply
+
+_log = logging.getLogger(__name__)
+
+Command = Callable[[Coordinator, Call, Moment], Decision]
+Upkeep = Callable[[Coordinator, Moment], Decision]
+
+# How a failure of the log is told to members of groups, as Kafka tells it.
+_APPEND_FAILURES = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+# What a batch and its records take besides keys and values, at most.
+_BATCH_OVERHEAD = 61
+_RECORD_OVERHEAD = 32
+
+
+class Shard:
+    """The groups of one partition.
+
+    Invariant: while `coordinator` is not None it holds exactly what the log says up to its end.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        settings: GroupSettings,
+        clock: Clock,
+        purgatory: Purgatory,
+        new_uuid: Callable[[], UUID],
+        *,
+        commit_timeout_ms: int,
+        load_bytes: int,
+    ) -> None:
+        self.partition = partition
+        # None while it is loaded.
+        self.coordinator: Coordinator | None = None
+        self._settings = settings
+        self._clock = clock
+        self._purgatory = purgatory
+        self._new_uuid = new_uuid
+        self._commit_timeout_ms = commit_timeout_ms
+        self._load_bytes = load_bytes
+        self._deadline: Deadline | None = None
+        # Kept so that the task is not collected while it runs.
+        self._reloading: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def load(self) -> None:
+        """Rebuild the coordinator from the log. Raises OttlaError where that cannot be read."""
+        self.coordinator = None
+        coordinator = Coordinator(self._settings)
+        values = await last_values(self.partition, self._load_bytes)
+        for key, value in values.items():
+            if value is not None:
+                record = decode(key, value)
+                if record is not None:
+                    coordinator.apply(record)
+        if not self._closed:
+            if coordinator.groups:
+                _log.info("loaded %d groups of %s", len(coordinator.groups), self._name)
+            self._begin(coordinator)
+
+    async def load_or_log(self) -> None:
+        """`load`; a log that cannot be read leaves its groups unavailable, and the log says so."""
+        try:
+            await self.load()
+        except OttlaError as error:
+            _log.error("cannot load the groups of %s: %s", self._name, error)
+
+    def load_nothing(self) -> None:
+        """Begin with an empty log, at once."""
+        assert self.partition.log_end_offset == self.partition.log_start_offset
+        self._begin(Coordinator(self._settings))
+
+    def close(self, code: ErrorCode) -> None:
+        """Give the groups up: whoever waits in a join or a sync is told `code`."""
+        self._closed = True
+        self._unload(code)
+
+    def run(self, answer: Answer, command: Command) -> None:
+        """Carry a command out, and answer it."""
+        coordinator = self._loaded()
+        request = answer.request
+        call = Call(
+            answer,
+            request.version,
+            client_id=request.client_id or "",
+            # As Java prints an address without a name.
+            client_host=f"/{request.client_host}",
+            nonce=str(self._new_uuid()),
+        )
+        self._carry_out(command(coordinator, call, self._now()))
+
+    def upkeep(self, upkeep: Upkeep) -> None:
+        """Do what nobody asked for: expiry, and offsets of deleted topics."""
+        if self.coordinator is not None:
+            self._carry_out(upkeep(self.coordinator, self._now()))
+
+    def _begin(self, coordinator: Coordinator) -> None:
+        self.coordinator = coordinator
+        self._carry_out(coordinator.start(self._now()))
+
+    def _loaded(self) -> Coordinator:
+        if self.coordinator is None:
+            raise OttlaError(
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"the groups of {self._name} are loading"
+            )
+        return self.coordinator
+
+    @property
+    def _name(self) -> str:
+        return str(self.partition.topic_partition)
+
+    def _now(self) -> Moment:
+        return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
+
+    # Hot: once per command.
+    def _carry_out(self, decision: Decision) -> None:
+        """Append, apply, answer."""
+        if decision.records and not self._write(decision):
+            return
+        if decision.replies:
+            partition = self.partition
+            end = partition.log_end_offset
+            if partition.high_watermark >= end:
+                _give(decision.replies)
+            else:
+                _Uncommitted(decision.replies, self._purgatory, self._commit_timeout_ms).wait(
+                    partition, end
+                )
+        self._arm()
+
+    def _write(self, decision: Decision) -> bool:
+        """Append and apply the records; False where that failed and everyone was told so."""
+        assert self.coordinator is not None
+        encoded = [encode(record) for record in decision.records]
+        appended = False
+        try:
+            for batch in _split(encoded, self.partition.config.max_message_bytes):
+                self.partition.append_internal(batch)
+                appended = True
+        except OttlaError as error:
+            _log.error("cannot write to %s: %s", self._name, error)
+            members = any(isinstance(record, GroupRecord) for record in decision.records)
+            _fail(decision.replies, _append_failure(error.code, members=members))
+            # A membership already changed in memory, or half of the records, cannot be taken back.
+            if appended or members:
+                self._reload()
+            return False
+        for record in decision.records:
+            self.coordinator.apply(record)
+        return True
+
+    def _reload(self) -> None:
+        self._unload(ErrorCode.NOT_COORDINATOR)
+        self._reloading = asyncio.get_running_loop().create_task(self.load_or_log())
+
+    def _unload(self, code: ErrorCode) -> None:
+        coordinator, self.coordinator = self.coordinator, None
+        if self._deadline is not None:
+            self._purgatory.cancel(self._deadline)
+            self._deadline = None
+        if coordinator is not None:
+            for ticket in coordinator.waiting():
+                cast("Answer", ticket).fail(code)
+
+    def _arm(self) -> None:
+        """Have the timer fire no later than the coordinator's next deadline."""
+        if self.coordinator is None:
+            return
+        next_ms = self.coordinator.next_deadline_ms()
+        if next_ms is None:
+            return
+        if self._deadline is not None:
+            if self._deadline.at_ms <= next_ms:
+                return
+            self._purgatory.cancel(self._deadline)
+        delay_ms = next_ms - self._clock.monotonic_ms()
+        self._deadline = self._purgatory.schedule(delay_ms, self._on_deadline)
+
+    def _on_deadline(self) -> None:
+        self._deadline = None
+        coordinator = self.coordinator
+        while coordinator is not None:
+            at = self._now()
+            next_ms = coordinator.next_deadline_ms()
+            if next_ms is None or next_ms > at.now_ms:
+                break
+            self._carry_out(coordinator.on_deadline(at))
+            coordinator = self.coordinator
+        self._arm()
+
+
+class _Uncommitted:
+    """Replies that wait for the high watermark, but not for ever."""
+
+    __slots__ = ("_deadline", "_purgatory", "_replies", "_timeout_ms")
+
+    def __init__(self, replies: list[Reply], purgatory: Purgatory, timeout_ms: int) -> None:
+        self._replies: list[Reply] | None = replies
+        self._purgatory = purgatory
+        self._timeout_ms = timeout_ms
+        self._deadline: Deadline | None = None
+
+    def wait(self, partition: Partition, end: int) -> None:
+        """Answer once everything below `end` is committed."""
+        self._deadline = self._purgatory.schedule(self._timeout_ms, self._on_timeout)
+        partition.on_high_watermark(end, self._on_committed)
+
+    def _on_committed(self, code: ErrorCode) -> None:
+        replies, self._replies = self._replies, None
+        if replies is None:
+            return
+        if self._deadline is not None:
+            self._purgatory.cancel(self._deadline)
+        if code is ErrorCode.NONE:
+            _give(replies)
+        else:
+            _fail(replies, _APPEND_FAILURES.get(code, code))
+
+    def _on_timeout(self) -> None:
+        replies, self._replies = self._replies, None
+        if replies is not None:
+            _fail(replies, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def _append_failure(code: ErrorCode, *, members: bool) -> ErrorCode:
+    """What a client is told; a commit that is too large is its own fault, a group is not."""
+    if code in _TOO_LARGE:
+        return ErrorCode.UNKNOWN_SERVER_ERROR if members else ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    return _APPEND_FAILURES.get(code, code)
+
+
+def _give(replies: list[Reply]) -> None:
+    for reply in replies:
+        cast("Answer", reply.ticket).give(reply.message)
+
+
+def _fail(replies: list[Reply], code: ErrorCode) -> None:
+    for reply in replies:
+        cast("Answer", reply.ticket).fail(code)
+
+
+def _split(
+    records: Sequence[tuple[bytes, bytes | None]], max_bytes: int
+) -> list[list[tuple[bytes | None, bytes | None]]]:
+    """Cut records into batches of at most `max_bytes`; one that is larger stands alone."""
+    batches: list[list[tuple[bytes | None, bytes | None]]] = [[]]
+    room = max_bytes - _BATCH_OVERHEAD
+    for key, value in records:
+        size = len(key) + len(value or b"") + _RECORD_OVERHEAD
+        if size > room and batches[-1]:
+            batches.append([])
+            room = max_bytes - _BATCH_OVERHEAD
+        batches[-1].append((key, value))
+        room -= size
+    return batches

@@ -1,0 +1,87 @@
+"""AlterConfigs (33), versions 0-2: replaces all settings of a resource by those given.
+
+The older way: what the request does not name goes back to its default (KIP-133). Clients of today
+send IncrementalAlterConfigs.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.setting import shortened
+from ottla.broker.configs import check_named_once
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: AlterConfigsRequest
+) -> AlterConfigsResponse:
+    """Replace the settings of each resource; each stands for itself."""
+    counts = Counter((r.resource_type, r.resource_name) for r in body.resources)
+    responses: list[AlterConfigsResourceResponse] = []
+    for resource in body.resources:
+        code, message = ErrorCode.NONE, None
+        try:
+            check_named_once(counts, resource.resource_type, resource.resource_name)
+            await broker.configs.replace(
+                resource.resource_type,
+                resource.resource_name,
+                _configs(resource),
+                validate_only=body.validate_only,
+            )
+        except OttlaError as error:
+            code, message = error.code, error.message
+        responses.append(_response(resource, code, message))
+    return AlterConfigsResponse(responses=responses)
+
+
+def _configs(resource: AlterConfigsResource) -> dict[str, str]:
+    configs: dict[str, str] = {}
+    for config in resource.configs:
+        if config.value is None:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Null value not supported for config {shortened(config.name)}; leave it "
+                "out to go back to the default",
+            )
+        if config.name in configs:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Error due to duplicate config keys: {shortened(config.name)} is given twice",
+            )
+        configs[config.name] = config.value
+    return configs
+
+
+def _response(
+    resource: AlterConfigsResource, code: ErrorCode, message: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def on_error(
+    body: AlterConfigsRequest, code: ErrorCode, message: str | None, _version: int
+) -> AlterConfigsResponse:
+    """The error on every resource."""
+    return AlterConfigsResponse(
+        responses=[_response(resource, code, message) for resource in body.resources]
+    )
+
+
+HANDLER = Handler(ApiKey.ALTER_CONFIGS, 0, 2, handle)

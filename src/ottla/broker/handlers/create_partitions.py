@@ -1,0 +1,58 @@
+"""CreatePartitions (37), versions 0-3: adds partitions to topics (KIP-195)."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
+    """Grow each topic; each stands for itself."""
+    counts = Counter(topic.name for topic in body.topics)
+    results: dict[str, CreatePartitionsTopicResult] = {}
+    for topic in body.topics:
+        try:
+            if counts[topic.name] > 1:
+                raise OttlaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            await _grow(broker, topic, validate_only=body.validate_only)
+            results[topic.name] = CreatePartitionsTopicResult(name=topic.name)
+        except OttlaError as error:
+            results[topic.name] = _failed(topic.name, error.code, error.message)
+    return CreatePartitionsResponse(results=list(results.values()))
+
+
+async def _grow(broker: "Broker", topic: CreatePartitionsTopic, *, validate_only: bool) -> None:
+    assignments = None
+    if topic.assignments is not None:
+        assignments = [assignment.broker_ids for assignment in topic.assignments]
+    await broker.topics.grow(topic.name, topic.count, assignments, validate_only=validate_only)
+
+
+def _failed(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
+
+
+def on_error(
+    body: CreatePartitionsRequest, code: ErrorCode, message: str | None, _version: int
+) -> CreatePartitionsResponse:
+    """The error on every topic."""
+    return CreatePartitionsResponse(
+        results=[_failed(topic.name, code, message) for topic in body.topics]
+    )
+
+
+HANDLER = Handler(ApiKey.CREATE_PARTITIONS, 0, 3, handle)

@@ -1,0 +1,130 @@
+"""CreateTopics (19), versions 2-7: counts or replica lists, settings, or a trial run only.
+
+Each topic stands for itself: one that fails does not hinder the others. The answer of version 5
+and up tells the settings in effect (KIP-525).
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
+from ottla.base.settings.setting import shortened
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.topics import Outcome
+from ottla.metadata.image import TopicImage
+from ottla.metadata.topic_plan import NewTopic, check_partition_count
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_KRAFT_LOG = "__cluster_metadata"
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    """Create what can be created."""
+    check_partition_count(
+        sum(max(topic.num_partitions, len(topic.assignments), 1) for topic in body.topics)
+    )
+    counts = Counter(topic.name for topic in body.topics)
+    results: dict[str, CreatableTopicResult] = {}
+    wanted: list[NewTopic] = []
+    for topic in body.topics:
+        try:
+            _check(topic, counts)
+            wanted.append(_new_topic(topic))
+        except OttlaError as error:
+            results[topic.name] = _refused(topic.name, error)
+    for outcome in await broker.topics.create(wanted, validate_only=body.validate_only):
+        results[outcome.name] = _result(outcome, broker.settings)
+    return CreateTopicsResponse(topics=[results[name] for name in counts])
+
+
+def _check(topic: CreatableTopic, counts: Counter[str]) -> None:
+    if counts[topic.name] > 1:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    if topic.name == _KRAFT_LOG:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_KRAFT_LOG} is prohibited."
+        )
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    configs: dict[str, str] = {}
+    for config in topic.configs:
+        if config.value is None:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"Null value not supported for topic configs: {shortened(config.name)}; leave out",
+            )
+        configs[config.name] = config.value
+    assignments = {a.partition_index: a.broker_ids for a in topic.assignments}
+    if len(assignments) < len(topic.assignments):
+        raise OttlaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Found multiple manual partition assignments."
+        )
+    return NewTopic(
+        topic.name, topic.num_partitions, topic.replication_factor, assignments or None, configs
+    )
+
+
+def _result(outcome: Outcome, settings: BrokerSettings) -> CreatableTopicResult:
+    topic = outcome.topic
+    if topic is None:
+        assert outcome.error is not None
+        return _refused(outcome.name, outcome.error)
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.id,
+        num_partitions=len(topic.partitions),
+        replication_factor=topic.replication_factor,
+        configs=_configs(topic, settings),
+    )
+
+
+def _configs(topic: TopicImage, settings: BrokerSettings) -> list[CreatableTopicConfigs]:
+    told: list[CreatableTopicConfigs] = []
+    for name, setting in TOPIC_SETTINGS.items():
+        if setting.internal:
+            continue
+        resolved = topic_value(name, topic.configs, settings)
+        told.append(
+            CreatableTopicConfigs(
+                name=name, value=setting.text_of(resolved.value), config_source=resolved.source
+            )
+        )
+    return told
+
+
+def _refused(name: str, error: OttlaError) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=name, error_code=error.code, error_message=error.message, configs=[]
+    )
+
+
+def on_error(
+    body: CreateTopicsRequest, code: ErrorCode, message: str | None, _version: int
+) -> CreateTopicsResponse:
+    """The error on every topic."""
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(
+                name=topic.name, error_code=code, error_message=message, configs=[]
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+HANDLER = Handler(ApiKey.CREATE_TOPICS, 2, 7, handle)

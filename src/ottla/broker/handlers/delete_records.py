@@ -1,0 +1,94 @@
+"""DeleteRecords (21), versions 0-2: moves a log's start; older segments then go (KIP-107)."""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.partition import Partition
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+# Asks for everything up to the high watermark.
+_HIGH_WATERMARK = -1
+_INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, body: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    """Move the start of each partition's log."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    _delete(broker, topic.name, wanted.partition_index, wanted.offset)
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def on_error(
+    body: DeleteRecordsRequest, code: ErrorCode, _message: str | None, _version: int
+) -> DeleteRecordsResponse:
+    """The same error for every partition."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[_failed(wanted.partition_index, code) for wanted in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _delete(broker: "Broker", topic: str, index: int, offset: int) -> DeleteRecordsPartitionResult:
+    try:
+        if topic in _INTERNAL_TOPICS:
+            raise OttlaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} belong to the broker"
+            )
+        partition = broker.partitions.get(topic, index)
+        _move_start(partition, offset)
+    except OttlaError as error:
+        return _failed(index, error.code)
+    return DeleteRecordsPartitionResult(
+        partition_index=index, low_watermark=partition.log_start_offset
+    )
+
+
+def _move_start(partition: Partition, offset: int) -> None:
+    if "delete" not in partition.config.cleanup_policy:
+        raise OttlaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"{partition.topic} is compacted only: set cleanup.policy=compact,delete first",
+        )
+    if offset == _HIGH_WATERMARK:
+        offset = partition.high_watermark
+    if not 0 <= offset <= partition.high_watermark:
+        raise OttlaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{partition.topic_partition} ends at {partition.high_watermark}, before {offset}",
+        )
+    if offset > partition.log_start_offset:
+        partition.advance_log_start(offset)
+
+
+def _failed(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=-1, error_code=code)
+
+
+HANDLER = Handler(ApiKey.DELETE_RECORDS, 0, 2, handle)

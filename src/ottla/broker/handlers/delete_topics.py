@@ -1,0 +1,107 @@
+"""DeleteTopics (20), versions 1-6: by name, and from version 6 on by name or id (KIP-516)."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import NO_TOPIC_ID, TopicId
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.topics import unknown_topic
+from ottla.metadata.image import ClusterImage, TopicImage
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", request: RequestContext, body: DeleteTopicsRequest
+) -> DeleteTopicsResponse:
+    """Delete what exists; each topic stands for itself."""
+    wanted = _wanted(body)
+    if not broker.settings.flag("delete.topic.enable"):
+        # The code came with version 3 (KIP-322).
+        code = (
+            ErrorCode.TOPIC_DELETION_DISABLED if request.version >= 3 else ErrorCode.INVALID_REQUEST
+        )
+        message = "Topic deletion is disabled; set delete.topic.enable=true on the broker."
+        return on_error(body, code, message, request.version)
+    results: list[DeletableTopicResult] = []
+    found: list[TopicImage] = []
+    asked = Counter((topic.name, topic.topic_id) for topic in wanted)
+    for topic in wanted:
+        try:
+            found.append(_find(topic, asked, broker.image))
+        except OttlaError as error:
+            results.append(_refused(topic.name, topic.topic_id, error))
+    ids = Counter(topic.id for topic in found)
+    twice = {topic_id for topic_id, count in ids.items() if count > 1}
+    both = OttlaError(ErrorCode.INVALID_REQUEST, "The topic is named by its name and its id.")
+    results += [_refused(topic.name, topic.id, both) for topic in found if topic.id in twice]
+    for outcome in await broker.topics.delete([t for t in found if t.id not in twice]):
+        if outcome.error is not None:
+            results.append(_refused(outcome.name, NO_TOPIC_ID, outcome.error))
+        elif outcome.topic is not None:
+            results.append(DeletableTopicResult(name=outcome.name, topic_id=outcome.topic.id))
+    return DeleteTopicsResponse(responses=results)
+
+
+def _wanted(body: DeleteTopicsRequest) -> list[DeleteTopicState]:
+    return body.topics or [DeleteTopicState(name=name) for name in body.topic_names]
+
+
+def _find(
+    topic: DeleteTopicState, asked: Counter[tuple[str | None, UUID]], image: ClusterImage
+) -> TopicImage:
+    if asked[topic.name, topic.topic_id] > 1:
+        what = "name" if topic.name is not None else "id"
+        raise OttlaError(ErrorCode.INVALID_REQUEST, f"Duplicate topic {what}.")
+    if topic.name is not None:
+        if topic.topic_id != NO_TOPIC_ID:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id."
+            )
+        found = image.topic(topic.name)
+        if found is None:
+            raise unknown_topic(topic.name)
+        return found
+    if topic.topic_id == NO_TOPIC_ID:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+    found = image.topic_by_id(TopicId(topic.topic_id))
+    if found is None:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            f"There is no topic with id {topic.topic_id}; it may have been deleted already.",
+        )
+    return found
+
+
+def _refused(name: str | None, topic_id: UUID, error: OttlaError) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
+    )
+
+
+def on_error(
+    body: DeleteTopicsRequest, code: ErrorCode, message: str | None, _version: int
+) -> DeleteTopicsResponse:
+    """The error on every topic."""
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=topic.name, topic_id=topic.topic_id, error_code=code, error_message=message
+            )
+            for topic in _wanted(body)
+        ]
+    )
+
+
+HANDLER = Handler(ApiKey.DELETE_TOPICS, 1, 6, handle)

@@ -1,0 +1,97 @@
+"""DescribeConfigs (32), versions 1-4: settings with their sources, synonyms, types and words.
+
+Topics, brokers, loggers of brokers and groups. An unknown name among the keys asked for is left
+out, as in Kafka.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import Resolved, UpdateMode
+from ottla.broker.configs import ResourceType
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, body: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    """Describe each resource; each stands for itself."""
+    return DescribeConfigsResponse(
+        results=[_describe(broker, resource, body) for resource in body.resources]
+    )
+
+
+def _describe(
+    broker: "Broker", resource: DescribeConfigsResource, body: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    try:
+        described = broker.configs.describe(resource.resource_type, resource.resource_name)
+    except OttlaError as error:
+        return _failed(resource, error.code, error.message)
+    keys = None if resource.configuration_keys is None else set(resource.configuration_keys)
+    return DescribeConfigsResult(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[
+            _entry(resolved, resource.resource_type, body)
+            for resolved in described
+            if keys is None or resolved.setting.name in keys
+        ],
+    )
+
+
+def _entry(
+    resolved: Resolved, kind: int, body: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
+    setting = resolved.setting
+    read_only = kind == ResourceType.BROKER and setting.update is UpdateMode.READ_ONLY
+    synonyms = [
+        DescribeConfigsSynonym(name=synonym.name, value=synonym.text, source=synonym.source)
+        for synonym in (resolved.synonyms if body.include_synonyms else ())
+    ]
+    return DescribeConfigsResourceResult(
+        name=setting.name,
+        value=None if setting.sensitive else setting.text_of(resolved.value),
+        read_only=read_only,
+        config_source=resolved.source,
+        is_sensitive=setting.sensitive,
+        synonyms=synonyms,
+        config_type=setting.type,
+        documentation=setting.doc if body.include_documentation else None,
+    )
+
+
+def _failed(
+    resource: DescribeConfigsResource, code: ErrorCode, message: str | None
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def on_error(
+    body: DescribeConfigsRequest, code: ErrorCode, message: str | None, _version: int
+) -> DescribeConfigsResponse:
+    """The error on every resource."""
+    return DescribeConfigsResponse(
+        results=[_failed(resource, code, message) for resource in body.resources]
+    )
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_CONFIGS, 1, 4, handle)

@@ -1,0 +1,51 @@
+"""DescribeGroups (15), versions 0-6: members and what they read.
+
+An unknown group is shown as dead before version 6, and is an error from there on (KIP-1043).
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.groups.answer import Gathering
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.group.coordinator import Coordinator
+from ottla.group.turn import Call, Decision, Moment
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(broker: "Broker", request: RequestContext, body: DescribeGroupsRequest) -> None:
+    """Ask the coordinator of each group."""
+    gathering = Gathering(
+        request, len(body.groups), lambda groups: DescribeGroupsResponse(groups=groups)
+    )
+    for index, group_id in enumerate(body.groups):
+        answer = gathering.part(index, partial(_failed, group_id))
+        broker.groups.try_run(group_id, answer, partial(_describe, group_id))
+
+
+def on_error(
+    body: DescribeGroupsRequest, code: ErrorCode, _message: str | None, _version: int
+) -> DescribeGroupsResponse:
+    """The same error for every group."""
+    return DescribeGroupsResponse(groups=[_failed(group_id, code) for group_id in body.groups])
+
+
+def _describe(group_id: str, coordinator: Coordinator, call: Call, _at: Moment) -> Decision:
+    return coordinator.describe(call, group_id)
+
+
+def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=code)
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_GROUPS, 0, 6, handle)

@@ -1,0 +1,89 @@
+"""DescribeLogDirs (35), versions 1-5: log directories, their volumes and the partitions in them.
+
+Sizes are of segments, without indexes. Version 4 tells the volume's bytes (KIP-827), version 5
+whether a directory takes no new partitions (KIP-1066). A directory that failed is told with
+KAFKA_STORAGE_ERROR.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.storage.log_directory import LogDirectory
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, body: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
+    """Describe every directory with the partitions asked for, or all."""
+    wanted: set[tuple[str, int]] | None = None
+    if body.topics is not None:
+        wanted = {(t.topic, index) for t in body.topics for index in t.partitions}
+    cordoned = broker.settings.texts("cordoned.log.dirs")
+    directories = broker.log_directories
+    results = [
+        _describe(broker, directory, wanted, is_cordoned=directory.path in cordoned)
+        for directory in directories.directories
+    ]
+    results += [_failed(path) for path in directories.unusable]
+    return DescribeLogDirsResponse(results=results)
+
+
+def _describe(
+    broker: "Broker",
+    directory: LogDirectory,
+    wanted: set[tuple[str, int]] | None,
+    *,
+    is_cordoned: bool,
+) -> DescribeLogDirsResult:
+    if directory.failure:
+        return _failed(directory.path)
+    try:
+        total_bytes = broker.filesystem.total_bytes(directory.path)
+        usable_bytes = broker.filesystem.free_bytes(directory.path)
+    except OSError:
+        return _failed(directory.path)
+    topics: dict[str, DescribeLogDirsTopic] = {}
+    for partition, log in sorted(directory.logs.items()):
+        if wanted is not None and partition not in wanted:
+            continue
+        topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(name=partition.topic))
+        topic.partitions.append(_partition(partition, log.size_bytes))
+    return DescribeLogDirsResult(
+        log_dir=directory.path,
+        topics=list(topics.values()),
+        total_bytes=total_bytes,
+        usable_bytes=usable_bytes,
+        is_cordoned=is_cordoned,
+    )
+
+
+def _partition(partition: TopicPartition, size_bytes: int) -> DescribeLogDirsPartition:
+    return DescribeLogDirsPartition(partition_index=partition.partition, partition_size=size_bytes)
+
+
+def _failed(path: str) -> DescribeLogDirsResult:
+    return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+
+
+def on_error(
+    _body: DescribeLogDirsRequest, code: ErrorCode, _message: str | None, _version: int
+) -> DescribeLogDirsResponse:
+    """The error alone."""
+    return DescribeLogDirsResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, handle)

@@ -1,0 +1,143 @@
+"""DescribeTopicPartitions (75), version 0: partitions a page at a time (KIP-966).
+
+Topics are told in the order of their names. A page holds at most as many partitions as the
+request and `max.request.partition.size.limit` allow; the cursor says where the next begins.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.authorized import TOPIC_OPERATIONS
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, PartitionImage, TopicImage
+from ottla.metadata.topic_names import check_topic_name
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_topic_partitions import (
+    Cursor,
+    CursorResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, body: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """One page, from the cursor on."""
+    _check(body)
+    image = broker.image
+    limit = min(
+        body.response_partition_limit, broker.settings.integer("max.request.partition.size.limit")
+    )
+    response = DescribeTopicPartitionsResponse()
+    for name, first in _from_cursor(body, image):
+        topic = image.topic(name)
+        if topic is None:
+            response.topics.append(_missing(name))
+            continue
+        if limit == 0:
+            response.next_cursor = CursorResponse(topic_name=name, partition_index=first)
+            break
+        page = topic.partitions[first : first + limit]
+        response.topics.append(_known(topic, first, page, image))
+        limit -= len(page)
+        if first + len(page) < len(topic.partitions):
+            response.next_cursor = CursorResponse(
+                topic_name=name, partition_index=first + len(page)
+            )
+            break
+    return response
+
+
+def _check(body: DescribeTopicPartitionsRequest) -> None:
+    if body.response_partition_limit <= 0:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"The limit of partitions must be positive, not {body.response_partition_limit}",
+        )
+    if body.cursor is not None and body.cursor.partition_index < 0:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "DescribeTopicPartitionsRequest cursor partition must be valid: "
+            f"{body.cursor.partition_index}",
+        )
+
+
+def _from_cursor(
+    body: DescribeTopicPartitionsRequest, image: ClusterImage
+) -> Iterator[tuple[str, int]]:
+    """(topic, first partition) of what is still to be told."""
+    asked = {topic.name for topic in body.topics}
+    names = sorted(asked or image.topics)
+    cursor: Cursor | None = body.cursor
+    for name in names:
+        if cursor is None or name > cursor.topic_name:
+            yield name, 0
+        elif name == cursor.topic_name:
+            topic = image.topic(name)
+            if topic is None or cursor.partition_index < len(topic.partitions):
+                yield name, cursor.partition_index
+
+
+def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_topic_name(name)
+    except OttlaError as error:
+        code = error.code
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
+    )
+
+
+def _known(
+    topic: TopicImage, first: int, page: tuple[PartitionImage, ...], image: ClusterImage
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[
+            _partition(first + place, partition, image) for place, partition in enumerate(page)
+        ],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _partition(
+    index: int, partition: PartitionImage, image: ClusterImage
+) -> DescribeTopicPartitionsResponsePartition:
+    has_leader = partition.leader in image.brokers
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader if has_leader else -1,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+        offline_replicas=[b for b in partition.replicas if b not in image.brokers],
+    )
+
+
+def on_error(
+    body: DescribeTopicPartitionsRequest, code: ErrorCode, _message: str | None, _version: int
+) -> DescribeTopicPartitionsResponse:
+    """The error on every topic asked for."""
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
+            for topic in body.topics
+        ]
+    )
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, handle)

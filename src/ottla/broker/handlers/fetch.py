@@ -1,0 +1,113 @@
+"""Fetch (1), versions 4-18: long polls with sessions.
+
+Waits for `min_bytes` or `max_wait_ms`, whichever comes first (P10). The first batch is sent
+whole, even beyond max bytes (KIP-74). Sessions: KIP-227; topic ids from v13 (KIP-516); epochs
+KIP-320, KIP-595. Followers are refused: replication is not a client's business.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.delayed_fetch import DelayedFetch
+from ottla.broker.fetch_read import failed, read_all
+from ottla.broker.fetch_reply import FullReply, IncrementalReply, Reply, by_topic
+from ottla.broker.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    NO_SESSION,
+    PartitionKey,
+    Wanted,
+    merge,
+)
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.fetch import FetchRequest, FetchResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_READ_COMMITTED = 1
+_TOPIC_IDS_SINCE = 13
+
+
+def handle(broker: "Broker", request: RequestContext, body: FetchRequest) -> FetchResponse | None:
+    """Answer with what is there, or wait for more."""
+    replica_id = body.replica_state.replica_id if request.version >= 15 else body.replica_id
+    if replica_id >= 0:
+        raise OttlaError(
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+            "only a broker of this cluster may fetch as a replica",
+        )
+    body.max_bytes = min(body.max_bytes, broker.settings.integer("fetch.max.bytes"))
+    wanted, reply = _open(broker, request.version, body)
+    committed = body.isolation_level == _READ_COMMITTED
+    found = read_all(broker.partitions, wanted, body.max_bytes, committed=committed)
+    if (
+        found.urgent
+        or found.size_bytes >= body.min_bytes
+        or body.max_wait_ms <= 0
+        or not found.answers
+    ):
+        return reply.build(found)
+    DelayedFetch(broker, request, body, wanted, reply, found.partitions).start()
+    return None
+
+
+def on_error(
+    body: FetchRequest, code: ErrorCode, _message: str | None, version: int
+) -> FetchResponse:
+    """The error above all partitions; before v7 in each of them."""
+    if version >= 7:
+        return FetchResponse(error_code=code)
+    keys = _asked(body, uses_topic_ids=False)
+    return FetchResponse(
+        responses=by_topic([(key, failed(key.partition, code)) for key, _ in keys])
+    )
+
+
+def _open(
+    broker: "Broker", version: int, body: FetchRequest
+) -> tuple[list[tuple[PartitionKey, Wanted]], Reply]:
+    """What is to be read, and how to answer: in full, or with what has changed."""
+    topic_ids = version >= _TOPIC_IDS_SINCE
+    asked = _asked(body, uses_topic_ids=topic_ids)
+    sessions = broker.fetch_sessions
+    now_ms = broker.clock.monotonic_ms()
+    if body.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        if body.session_id != NO_SESSION:
+            sessions.close(body.session_id)
+        session = None
+        if body.session_epoch == INITIAL_EPOCH:
+            session = sessions.open(asked, uses_topic_ids=topic_ids, now_ms=now_ms)
+        return asked, FullReply(session)
+    session = sessions.resume(
+        body.session_id, body.session_epoch, uses_topic_ids=topic_ids, now_ms=now_ms
+    )
+    forgotten = [
+        PartitionKey(topic.topic_id if topic_ids else topic.topic, index)
+        for topic in body.forgotten_topics_data
+        for index in topic.partitions
+    ]
+    merge(session, asked, forgotten)
+    wanted = [(key, remembered.wanted) for key, remembered in session.partitions.items()]
+    return wanted, IncrementalReply(session)
+
+
+def _asked(body: FetchRequest, *, uses_topic_ids: bool) -> list[tuple[PartitionKey, Wanted]]:
+    return [
+        (
+            PartitionKey(topic.topic_id if uses_topic_ids else topic.topic, part.partition),
+            Wanted(
+                part.fetch_offset,
+                part.partition_max_bytes,
+                part.current_leader_epoch,
+                part.last_fetched_epoch,
+            ),
+        )
+        for topic in body.topics
+        for part in topic.partitions
+    ]
+
+
+HANDLER = Handler(ApiKey.FETCH, 4, 18, handle)

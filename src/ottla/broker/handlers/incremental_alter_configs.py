@@ -1,0 +1,65 @@
+"""IncrementalAlterConfigs (44), versions 0-1: sets, deletes, appends, subtracts (KIP-339)."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.alter import Alteration
+from ottla.broker.configs import check_named_once
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """Alter each resource; each stands for itself, and is altered whole or not at all."""
+    counts = Counter((r.resource_type, r.resource_name) for r in body.resources)
+    responses: list[AlterConfigsResourceResponse] = []
+    for resource in body.resources:
+        code, message = ErrorCode.NONE, None
+        try:
+            check_named_once(counts, resource.resource_type, resource.resource_name)
+            await broker.configs.alter(
+                resource.resource_type,
+                resource.resource_name,
+                [Alteration(c.name, c.config_operation, c.value) for c in resource.configs],
+                validate_only=body.validate_only,
+            )
+        except OttlaError as error:
+            code, message = error.code, error.message
+        responses.append(_response(resource, code, message))
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+def _response(
+    resource: AlterConfigsResource, code: ErrorCode, message: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def on_error(
+    body: IncrementalAlterConfigsRequest, code: ErrorCode, message: str | None, _version: int
+) -> IncrementalAlterConfigsResponse:
+    """The error on every resource."""
+    return IncrementalAlterConfigsResponse(
+        responses=[_response(resource, code, message) for resource in body.resources]
+    )
+
+
+HANDLER = Handler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, handle)

@@ -1,0 +1,58 @@
+"""ListConfigResources (74), versions 0-1: what has settings (KIP-1142).
+
+Version 0 lists client metrics subscriptions only, and there are none here.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.configs import ResourceType
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_LISTED = (
+    ResourceType.TOPIC,
+    ResourceType.BROKER,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.CLIENT_METRICS,
+    ResourceType.GROUP,
+)
+
+
+def handle(
+    broker: "Broker", request: RequestContext, body: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """List the resources of the types asked for, or of all."""
+    if request.version == 0:
+        return ListConfigResourcesResponse()
+    strange = [kind for kind in body.resource_types if kind not in _LISTED]
+    if strange:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION, f"resource type {strange[0]} cannot be listed"
+        )
+    kinds = body.resource_types or list(_LISTED)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=kind)
+            for kind, name in broker.configs.resources(kinds)
+        ]
+    )
+
+
+def on_error(
+    _body: ListConfigResourcesRequest, code: ErrorCode, _message: str | None, _version: int
+) -> ListConfigResourcesResponse:
+    """The error alone."""
+    return ListConfigResourcesResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, handle)

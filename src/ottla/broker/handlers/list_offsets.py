@@ -1,0 +1,136 @@
+"""ListOffsets (2), versions 1-11: offsets by time, and the ends of the log.
+
+-1 latest (the last stable offset for read_committed), -2 earliest, -3 the record with the highest
+timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405), -5 and -6 ask for tiered
+storage, which there is none of: -1 without an error.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.partition import Partition
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+# The first version in which each of the special timestamps has its meaning.
+_SINCE = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+_EPOCHS_SINCE = 4
+_READ_COMMITTED = 1
+_NO_TIMESTAMP = -1
+
+
+def handle(
+    broker: "Broker", request: RequestContext, body: ListOffsetsRequest
+) -> ListOffsetsResponse:
+    """Look each partition's offset up."""
+    committed = body.isolation_level == _READ_COMMITTED
+    seen: set[tuple[str, int]] = set()
+    twice: set[tuple[str, int]] = set()
+    for topic in body.topics:
+        for wanted in topic.partitions:
+            key = (topic.name, wanted.partition_index)
+            (twice if key in seen else seen).add(key)
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _failed(wanted, ErrorCode.INVALID_REQUEST)
+                    if (topic.name, wanted.partition_index) in twice
+                    else _look_up(broker, topic.name, wanted, request.version, committed)
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def on_error(
+    body: ListOffsetsRequest, code: ErrorCode, _message: str | None, _version: int
+) -> ListOffsetsResponse:
+    """The same error for every partition."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=[_failed(wanted, code) for wanted in topic.partitions]
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _look_up(
+    broker: "Broker", topic: str, wanted: ListOffsetsPartition, version: int, committed: bool
+) -> ListOffsetsPartitionResponse:
+    try:
+        partition = broker.partitions.get(topic, wanted.partition_index)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        timestamp, offset, epoch = _find(partition, wanted.timestamp, version, committed)
+    except OttlaError as error:
+        return _failed(wanted, error.code)
+    return ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index,
+        timestamp=timestamp,
+        offset=offset,
+        leader_epoch=epoch if version >= _EPOCHS_SINCE else -1,
+    )
+
+
+def _find(
+    partition: Partition, timestamp: int, version: int, committed: bool
+) -> tuple[int, int, int]:
+    """Return (timestamp, offset, leader epoch), -1 each where there is no such record."""
+    if timestamp < 0 and version < _SINCE.get(timestamp, 1 << 15):
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in this version"
+        )
+    log = partition.log
+    end = partition.last_stable_offset if committed else partition.high_watermark
+    if timestamp == LATEST:
+        return _NO_TIMESTAMP, end, partition.leader_epoch
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return _NO_TIMESTAMP, log.log_start_offset, partition.epoch_of(log.log_start_offset)
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return _NO_TIMESTAMP, -1, -1
+    if timestamp == MAX_TIMESTAMP:
+        found = log.max_timestamp_offset()
+    else:
+        found = log.offset_for_timestamp(timestamp)
+    if found is None or found.offset >= end:
+        return _NO_TIMESTAMP, -1, -1
+    return found.timestamp, found.offset, found.leader_epoch
+
+
+def _failed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index, error_code=code, timestamp=-1, offset=-1
+    )
+
+
+HANDLER = Handler(ApiKey.LIST_OFFSETS, 1, 11, handle)

@@ -1,0 +1,167 @@
+"""Metadata (3), versions 0-13: brokers, topics, partitions and their leaders.
+
+An unknown topic is created where the request and `auto.create.topics.enable` allow it. Kafka
+answers UNKNOWN_TOPIC_OR_PARTITION then and lets the client ask again; here creation takes a few
+milliseconds, so the answer waits for it and is complete.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import NO_TOPIC_ID, TopicId
+from ottla.broker.advertised import broker_addresses
+from ottla.broker.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, PartitionImage, TopicImage
+from ottla.metadata.topic_names import check_topic_name
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", request: RequestContext, body: MetadataRequest
+) -> MetadataResponse | None:
+    """Answer from the image at once, or after the topics that lack were created."""
+    _check_null_names(body, request.version)
+    if body.allow_auto_topic_creation and broker.settings.flag("auto.create.topics.enable"):
+        missing = _missing(broker.image, body)
+        if missing:
+            broker.topics.auto_create_then(
+                missing, lambda failed: request.reply(_answer(broker, request, body, failed))
+            )
+            return None
+    return _answer(broker, request, body, {})
+
+
+def _check_null_names(body: MetadataRequest, version: int) -> None:
+    """Ids came with version 10 but may be asked for from 12 on, as in Kafka."""
+    if version < 12 and body.topics is not None:
+        for topic in body.topics:
+            if topic.name is None or topic.topic_id != NO_TOPIC_ID:
+                raise OttlaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Topic IDs are not supported in requests for version {version}",
+                )
+
+
+def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:
+    """Names that do not exist and could."""
+    missing: list[str] = []
+    for topic in body.topics or ():
+        if topic.name is None or topic.name in image.topics:
+            continue
+        try:
+            check_topic_name(topic.name)
+        except OttlaError:
+            continue
+        missing.append(topic.name)
+    return list(dict.fromkeys(missing))
+
+
+def _answer(
+    broker: "Broker",
+    request: RequestContext,
+    body: MetadataRequest,
+    failed: Mapping[str, ErrorCode],
+) -> MetadataResponse:
+    image = broker.image
+    operations = TOPIC_OPERATIONS if body.include_topic_authorized_operations else NOT_ASKED
+    if body.topics is None or (request.version == 0 and not body.topics):
+        topics = [_known(topic, image, operations) for topic in image.topics.values()]
+    else:
+        topics = [_asked(topic, image, failed, operations) for topic in body.topics]
+    wants_cluster = body.include_cluster_authorized_operations
+    return MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(node_id=b.id, host=b.host, port=b.port, rack=b.rack)
+            for b in broker_addresses(broker, request)
+        ],
+        cluster_id=image.cluster_id,
+        controller_id=image.controller_id,
+        topics=topics,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if wants_cluster else NOT_ASKED,
+    )
+
+
+def _asked(
+    asked: MetadataRequestTopic,
+    image: ClusterImage,
+    failed: Mapping[str, ErrorCode],
+    operations: int,
+) -> MetadataResponseTopic:
+    if asked.name is None:
+        topic = image.topic_by_id(TopicId(asked.topic_id))
+        code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
+    else:
+        topic = image.topic(asked.name)
+        code, name = failed.get(asked.name) or _why_missing(asked.name), asked.name
+    if topic is not None:
+        return _known(topic, image, operations)
+    return MetadataResponseTopic(
+        error_code=code,
+        name=name,
+        topic_id=asked.topic_id,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=NOT_ASKED,
+    )
+
+
+def _why_missing(name: str) -> ErrorCode:
+    try:
+        check_topic_name(name)
+    except OttlaError as error:
+        return error.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _known(topic: TopicImage, image: ClusterImage, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[
+            _partition(index, partition, image) for index, partition in enumerate(topic.partitions)
+        ],
+        topic_authorized_operations=operations,
+    )
+
+
+def _partition(
+    index: int, partition: PartitionImage, image: ClusterImage
+) -> MetadataResponsePartition:
+    has_leader = partition.leader in image.brokers
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader if has_leader else -1,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        offline_replicas=[b for b in partition.replicas if b not in image.brokers],
+    )
+
+
+def on_error(
+    body: MetadataRequest, code: ErrorCode, _message: str | None, _version: int
+) -> MetadataResponse:
+    """The error on every topic asked for, and from version 13 on for the whole answer."""
+    topics = [
+        MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+        for topic in body.topics or ()
+    ]
+    return MetadataResponse(topics=topics, error_code=code)
+
+
+HANDLER = Handler(ApiKey.METADATA, 0, 13, handle)

@@ -1,0 +1,64 @@
+"""OffsetCommit (8), versions 2-10: where a group resumes.
+
+Of a member, or, with generation -1, of somebody who only stores offsets. Retention of its own in
+versions 2-4, leader epoch from 6 (KIP-320), static members from 7, topic ids from 10 (KIP-848).
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicId
+from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.group.committing import PartitionCheck, commit_refused
+from ottla.metadata.image import ClusterImage
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_TOPIC_IDS_FROM = 10
+
+
+def handle(broker: "Broker", request: RequestContext, body: OffsetCommitRequest) -> None:
+    """Give the topics both name and id, then have the group's coordinator decide."""
+    image = broker.image
+    by_id = request.version >= _TOPIC_IDS_FROM
+    for topic in body.topics:
+        known = image.topic_by_id(TopicId(topic.topic_id)) if by_id else image.topic(topic.name)
+        if known is not None:
+            topic.name = known.name
+            topic.topic_id = known.id
+    check = _partition_check(image, by_id=by_id)
+    broker.groups.run(
+        body.group_id,
+        WholeAnswer(request, body, on_error),
+        lambda coordinator, call, at: coordinator.commit(call, body, check, at),
+    )
+
+
+def on_error(
+    body: OffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
+) -> OffsetCommitResponse:
+    """The same error for every partition."""
+    return commit_refused(body, code)
+
+
+def _partition_check(image: ClusterImage, *, by_id: bool) -> PartitionCheck:
+    def check(topic: OffsetCommitRequestTopic, index: int) -> ErrorCode:
+        if by_id and not topic.name:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if image.partition(topic.name, index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE
+
+    return check
+
+
+HANDLER = Handler(ApiKey.OFFSET_COMMIT, 2, 10, handle)

@@ -1,0 +1,200 @@
+"""OffsetFetch (9), versions 1-10: where groups left off.
+
+One group before version 8, many from there on (KIP-709); null topics mean all from version 2 on;
+topic ids from 10 (KIP-848). Only what is committed is told: the answer waits for the high
+watermark, so a stable answer (KIP-447) needs nothing more while there are no transactions.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import NO_TOPIC_ID, TopicId
+from ottla.broker.groups.answer import Gathering
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.group.coordinator import Coordinator
+from ottla.group.fetching import (
+    FetchedOffset,
+    FetchedTopic,
+    WantedTopic,
+    nothing_committed,
+)
+from ottla.group.turn import Call, Decision, Moment
+from ottla.metadata.image import ClusterImage
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_GROUP_ERROR_FROM = 2
+_MANY_GROUPS_FROM = 8
+_TOPIC_IDS_FROM = 10
+
+
+def handle(broker: "Broker", request: RequestContext, body: OffsetFetchRequest) -> None:
+    """Ask the coordinator of each group."""
+    version = request.version
+    if version < _MANY_GROUPS_FROM:
+        gathering = Gathering(request, 1, lambda parts: parts[0])
+        answer = gathering.part(0, lambda code: on_error(body, code, None, version))
+        wanted = (
+            None
+            if body.topics is None
+            else [(topic.name, topic.partition_indexes) for topic in body.topics]
+        )
+        broker.groups.try_run(body.group_id, answer, partial(_fetch_one, body.group_id, wanted))
+        return
+    gathering = Gathering(
+        request, len(body.groups), lambda parts: OffsetFetchResponse(groups=parts)
+    )
+    image = broker.image
+    for index, group in enumerate(body.groups):
+        answer = gathering.part(index, partial(_failed_group, group.group_id))
+        fetch = _fetch_by_id if version >= _TOPIC_IDS_FROM else _fetch_by_name
+        broker.groups.try_run(group.group_id, answer, partial(fetch, group, image))
+
+
+def on_error(
+    body: OffsetFetchRequest, code: ErrorCode, _message: str | None, version: int
+) -> OffsetFetchResponse:
+    """The error of the group; before version 2 of each of its partitions."""
+    if version >= _MANY_GROUPS_FROM:
+        return OffsetFetchResponse(
+            groups=[_failed_group(group.group_id, code) for group in body.groups]
+        )
+    if version >= _GROUP_ERROR_FROM:
+        return OffsetFetchResponse(error_code=code)
+    return _single_response(
+        [
+            FetchedTopic(
+                topic.name, [nothing_committed(index, code) for index in topic.partition_indexes]
+            )
+            for topic in body.topics or ()
+        ]
+    )
+
+
+def _fetch_one(
+    group_id: str,
+    wanted: Sequence[WantedTopic] | None,
+    coordinator: Coordinator,
+    call: Call,
+    _at: Moment,
+) -> Decision:
+    return coordinator.fetch(call, group_id, wanted, _single_response)
+
+
+def _single_response(topics: list[FetchedTopic]) -> OffsetFetchResponse:
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=each.partition,
+                        committed_offset=each.offset,
+                        committed_leader_epoch=each.leader_epoch,
+                        metadata=each.metadata,
+                        error_code=each.error_code,
+                    )
+                    for each in partitions
+                ],
+            )
+            for topic, partitions in topics
+        ]
+    )
+
+
+def _fetch_by_name(
+    group: OffsetFetchRequestGroup,
+    _image: ClusterImage,
+    coordinator: Coordinator,
+    call: Call,
+    _at: Moment,
+) -> Decision:
+    wanted = (
+        None
+        if group.topics is None
+        else [(topic.name, topic.partition_indexes) for topic in group.topics]
+    )
+
+    def build(topics: list[FetchedTopic]) -> OffsetFetchResponseGroup:
+        return OffsetFetchResponseGroup(
+            group_id=group.group_id,
+            topics=[
+                OffsetFetchResponseTopics(name=topic, partitions=_partitions(offsets))
+                for topic, offsets in topics
+            ],
+        )
+
+    return coordinator.fetch(call, group.group_id, wanted, build)
+
+
+def _fetch_by_id(
+    group: OffsetFetchRequestGroup,
+    image: ClusterImage,
+    coordinator: Coordinator,
+    call: Call,
+    _at: Moment,
+) -> Decision:
+    """Topics are asked for by id and told by id; what has none any more is left out of "all"."""
+    wanted = None
+    unknown: list[OffsetFetchResponseTopics] = []
+    if group.topics is not None:
+        wanted = []
+        for topic in group.topics:
+            known = image.topic_by_id(TopicId(topic.topic_id))
+            if known is None:
+                code = ErrorCode.UNKNOWN_TOPIC_ID
+                missing = [nothing_committed(index, code) for index in topic.partition_indexes]
+                unknown.append(
+                    OffsetFetchResponseTopics(
+                        topic_id=topic.topic_id, partitions=_partitions(missing)
+                    )
+                )
+            else:
+                wanted.append((known.name, topic.partition_indexes))
+
+    def build(topics: list[FetchedTopic]) -> OffsetFetchResponseGroup:
+        found = []
+        for name, offsets in topics:
+            known = image.topic(name)
+            if known is not None and known.id != NO_TOPIC_ID:
+                found.append(
+                    OffsetFetchResponseTopics(topic_id=known.id, partitions=_partitions(offsets))
+                )
+        return OffsetFetchResponseGroup(group_id=group.group_id, topics=found + unknown)
+
+    return coordinator.fetch(call, group.group_id, wanted, build)
+
+
+def _partitions(offsets: list[FetchedOffset]) -> list[OffsetFetchResponsePartitions]:
+    return [
+        OffsetFetchResponsePartitions(
+            partition_index=each.partition,
+            committed_offset=each.offset,
+            committed_leader_epoch=each.leader_epoch,
+            metadata=each.metadata,
+            error_code=each.error_code,
+        )
+        for each in offsets
+    ]
+
+
+def _failed_group(group_id: str, code: ErrorCode) -> OffsetFetchResponseGroup:
+    return OffsetFetchResponseGroup(group_id=group_id, error_code=code)
+
+
+HANDLER = Handler(ApiKey.OFFSET_FETCH, 1, 10, handle)

@@ -1,0 +1,68 @@
+"""OffsetForLeaderEpoch (23), versions 2-4: where a term of leadership ended (KIP-101, KIP-320)."""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, body: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Look the end of each epoch up."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[_look_up(broker, topic.topic, wanted) for wanted in topic.partitions],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def on_error(
+    body: OffsetForLeaderEpochRequest, code: ErrorCode, _message: str | None, _version: int
+) -> OffsetForLeaderEpochResponse:
+    """The same error for every partition."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[
+                    EpochEndOffset(partition=wanted.partition, error_code=code)
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in body.topics
+        ]
+    )
+
+
+def _look_up(broker: "Broker", topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
+    try:
+        partition = broker.partitions.get(topic, wanted.partition)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+    except OttlaError as error:
+        return EpochEndOffset(partition=wanted.partition, error_code=error.code)
+    if wanted.leader_epoch == partition.leader_epoch:
+        # Consumers must not learn of records that are not committed.
+        epoch, end_offset = partition.leader_epoch, partition.high_watermark
+    else:
+        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+    return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
+
+
+HANDLER = Handler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4, handle)

@@ -1,0 +1,210 @@
+"""Produce (0), versions 3-13; 0-2 are advertised and closed upon, exactly as Kafka 4 does.
+
+KAFKA-18659: clients conclude from "produce 0" that compression works. acks 0 gets no answer, and
+an error closes the connection; acks 1 is answered after the append; acks -1 once the high
+watermark has passed the batch, which under group commit means that it is on the disk.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import NO_ANSWER, Handler, NoAnswer
+from ottla.broker.partition import Partition
+from ottla.broker.request import RequestContext
+from ottla.network.service import CloseConnection
+from ottla.record.validation import RejectedBatch, validate
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_ACKS_ALL = -1
+_NONE = ErrorCode.NONE
+_MIN_SERVED = 3
+
+
+def handle(
+    broker: "Broker", request: RequestContext, body: ProduceRequest
+) -> ProduceResponse | NoAnswer | None:
+    """Append every batch of the request to its partition."""
+    acks = body.acks
+    if not -1 <= acks <= 1:
+        raise OttlaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be 0, 1 or -1, not {acks}")
+    now_ms = broker.clock.now_ms()
+    waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
+    topics = []
+    for topic in body.topic_data:
+        answers = [
+            _append(broker, request, topic, wanted, acks, now_ms, waiting)
+            for wanted in topic.partition_data
+        ]
+        topics.append(
+            TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+            )
+        )
+    response = ProduceResponse(responses=topics)
+    if acks == 0:
+        _close_on_error(response)
+        return NO_ANSWER
+    if not waiting:
+        return response
+    DelayedProduce(broker, request, response, waiting, body.timeout_ms).start()
+    return None
+
+
+def on_error(
+    body: ProduceRequest, code: ErrorCode, message: str | None, _version: int
+) -> ProduceResponse:
+    """The same error for every partition."""
+    if body.acks == 0:
+        raise CloseConnection(f"its produce request without acknowledgement failed: {message}")
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[
+                    _failed(wanted.index, code, message) for wanted in topic.partition_data
+                ],
+            )
+            for topic in body.topic_data
+        ]
+    )
+
+
+# Hot: once per batch.
+def _append(
+    broker: "Broker",
+    request: RequestContext,
+    topic: TopicProduceData,
+    wanted: PartitionProduceData,
+    acks: int,
+    now_ms: int,
+    waiting: list[tuple[Partition, int, PartitionProduceResponse]],
+) -> PartitionProduceResponse:
+    index = wanted.index
+    try:
+        if request.version >= 13:
+            partition = broker.partitions.get_by_id(topic.topic_id, index)
+        else:
+            partition = broker.partitions.get(topic.name, index)
+        config = partition.log.config
+        if acks == _ACKS_ALL and config.min_insync_replicas > 1:
+            raise OttlaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{partition.topic_partition} has 1 replica in sync, and min.insync.replicas is"
+                f" {config.min_insync_replicas}",
+            )
+        records = wanted.records
+        if not isinstance(records, memoryview):
+            raise OttlaError(ErrorCode.INVALID_RECORD, "the request holds no record batch")
+        valid = validate(records, config, now_ms, produce_version=request.version)
+        appended = partition.append(valid.buffer, valid.header, now_ms)
+    except RejectedBatch as error:
+        return _failed(index, error.code, error.message, error.record_errors)
+    except OttlaError as error:
+        return _failed(index, error.code, error.message)
+    answer = PartitionProduceResponse(
+        index=index,
+        error_code=_NONE,
+        base_offset=appended.base_offset,
+        log_append_time_ms=appended.log_append_time,
+        log_start_offset=appended.log_start_offset,
+    )
+    if acks == _ACKS_ALL and partition.high_watermark <= appended.last_offset:
+        waiting.append((partition, appended.last_offset + 1, answer))
+    return answer
+
+
+def _failed(
+    index: int,
+    code: ErrorCode,
+    message: str | None,
+    record_errors: tuple[tuple[int, str], ...] = (),
+) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        error_message=message,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=what)
+            for at, what in record_errors
+        ],
+    )
+
+
+def _close_on_error(response: ProduceResponse) -> None:
+    """Without acknowledgements, closing is all that tells the producer to refresh its metadata."""
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code != _NONE:
+                raise CloseConnection(
+                    "a batch it sent without asking for an acknowledgement was refused: "
+                    f"{answer.error_message}"
+                )
+
+
+class DelayedProduce:
+    """An acks=-1 request between its appends and the high watermark."""
+
+    __slots__ = (
+        "_broker",
+        "_count",
+        "_deadline",
+        "_request",
+        "_response",
+        "_timeout_ms",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        broker: "Broker",
+        request: RequestContext,
+        response: ProduceResponse,
+        waiting: list[tuple[Partition, int, PartitionProduceResponse]],
+        timeout_ms: int,
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._response = response
+        self._waiting = waiting
+        self._count = len(waiting)
+        self._timeout_ms = timeout_ms
+
+    def start(self) -> None:
+        """Wait for every partition; the request is answered by the last of them, or by time."""
+        self._deadline = self._broker.purgatory.schedule(self._timeout_ms, self._on_timeout)
+        for partition, offset, answer in self._waiting:
+            answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+            partition.on_high_watermark(offset, partial(self._on_reached, answer))
+
+    def _on_reached(self, answer: PartitionProduceResponse, code: ErrorCode) -> None:
+        if self._count == 0:
+            return
+        answer.error_code = code
+        self._count -= 1
+        if self._count == 0:
+            self._broker.purgatory.cancel(self._deadline)
+            self._request.reply(self._response)
+
+    def _on_timeout(self) -> None:
+        self._count = 0
+        self._request.reply(self._response)
+
+
+HANDLER = Handler(ApiKey.PRODUCE, 0, 13, handle)

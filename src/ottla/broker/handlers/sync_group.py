@@ -1,0 +1,43 @@
+"""SyncGroup (14), versions 0-5: the leader brings the assignment, the others fetch their share.
+
+From version 5 on the client says which protocol it believes in (KIP-559).
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_PROTOCOL_FROM = 5
+
+
+def handle(broker: "Broker", request: RequestContext, body: SyncGroupRequest) -> None:
+    """Have the group's coordinator decide."""
+    if not body.group_id:
+        raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
+    if request.version >= _PROTOCOL_FROM and None in (body.protocol_type, body.protocol_name):
+        raise OttlaError(
+            ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "protocol type and name must be given"
+        )
+    broker.groups.run(
+        body.group_id,
+        WholeAnswer(request, body, on_error),
+        lambda coordinator, call, at: coordinator.sync(call, body, at),
+    )
+
+
+def on_error(
+    _body: SyncGroupRequest, code: ErrorCode, _message: str | None, _version: int
+) -> SyncGroupResponse:
+    """An error and no share."""
+    return SyncGroupResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.SYNC_GROUP, 0, 5, handle)

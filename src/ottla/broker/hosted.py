@@ -1,0 +1,26 @@
+"""Everything on this broker that follows the cluster image, brought in step in its order."""
+
+from ottla.broker.groups import Groups
+from ottla.broker.partitions import Partitions
+from ottla.metadata.image import ClusterImage
+
+
+class Hosted:
+    """Partitions first, then the groups, which remember offsets of topics."""
+
+    def __init__(self, partitions: Partitions, groups: Groups) -> None:
+        self._partitions = partitions
+        self._groups = groups
+        self._topics: frozenset[str] = frozenset()
+
+    async def apply(self, image: ClusterImage) -> None:
+        """Open, configure and delete until all is as `image` says."""
+        await self._partitions.apply(image)
+        deleted = self._topics.difference(image.topics)
+        self._topics = frozenset(image.topics)
+        if deleted:
+            self._groups.on_topics_deleted(deleted)
+
+    def update_configs(self, image: ClusterImage) -> None:
+        """Carry changed settings into the logs at once."""
+        self._partitions.update_configs(image)

@@ -1,0 +1,45 @@
+"""From a topic's settings, with the broker's behind them, to what its logs need to know."""
+
+from ottla.base.settings import BrokerSettings, topic_value
+from ottla.metadata.image import TopicImage
+from ottla.storage.config import LogConfig
+
+
+def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
+    """The settings of a topic's logs: its own, else the broker's, else the defaults."""
+
+    def integer(name: str) -> int:
+        value = topic_value(name, topic.configs, settings).value
+        assert isinstance(value, int), name
+        return value
+
+    def text(name: str) -> str:
+        return str(topic_value(name, topic.configs, settings).value)
+
+    cleanup = topic_value("cleanup.policy", topic.configs, settings).value
+    assert isinstance(cleanup, tuple)
+    small = topic.configs.get("internal.segment.bytes")
+    return LogConfig(
+        segment_bytes=int(small) if small else integer("segment.bytes"),
+        segment_ms=integer("segment.ms"),
+        segment_jitter_ms=integer("segment.jitter.ms"),
+        segment_index_bytes=integer("segment.index.bytes"),
+        index_interval_bytes=integer("index.interval.bytes"),
+        retention_ms=integer("retention.ms"),
+        retention_bytes=integer("retention.bytes"),
+        file_delete_delay_ms=integer("file.delete.delay.ms"),
+        flush_messages=integer("flush.messages"),
+        flush_ms=integer("flush.ms"),
+        max_message_bytes=integer("max.message.bytes"),
+        compression_type=text("compression.type"),
+        compression_gzip_level=integer("compression.gzip.level"),
+        compression_lz4_level=integer("compression.lz4.level"),
+        compression_zstd_level=integer("compression.zstd.level"),
+        message_timestamp_type=text("message.timestamp.type"),
+        message_timestamp_before_max_ms=integer("message.timestamp.before.max.ms"),
+        message_timestamp_after_max_ms=integer("message.timestamp.after.max.ms"),
+        cleanup_policy=frozenset(cleanup),
+        min_insync_replicas=integer("min.insync.replicas"),
+        unclean_leader_election_enable=bool(integer("unclean.leader.election.enable")),
+        preallocate=bool(integer("preallocate")),
+    )

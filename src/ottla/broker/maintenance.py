@@ -1,0 +1,111 @@
+"""What a broker does now and then: flush by time, checkpoints, retention, removal of files.
+
+Each is a timer of its own; what touches the disk for long runs in a thread. A task that fails is
+logged and tried again at its next time.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from ottla.storage.deletion import Deletion
+from ottla.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_log = logging.getLogger(__name__)
+
+# Kafka never looks at flush.ms unless log.flush.scheduler.interval.ms is set, too; we look often.
+_FLUSH_CHECK_MS = 500
+
+Chore = Callable[[], Awaitable[None]]
+
+
+class Maintenance:
+    """The chores of one broker."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._tasks: list[asyncio.Task[None]] = []
+        # Removals that are not due yet, with their timers.
+        self._deletions: dict[Deletion, asyncio.TimerHandle] = {}
+
+    def start(self) -> None:
+        """Begin. Intervals are those of Kafka's settings."""
+        settings = self._broker.settings
+        if not self._broker.group_commit:
+            scheduler_ms = settings.integer("log.flush.scheduler.interval.ms")
+            self._every(min(scheduler_ms, _FLUSH_CHECK_MS), self.flush_by_time)
+        self._every(settings.integer("log.retention.check.interval.ms"), self.apply_retention)
+        checkpoint_ms = min(
+            settings.integer("log.flush.offset.checkpoint.interval.ms"),
+            settings.integer("log.flush.start.offset.checkpoint.interval.ms"),
+            settings.integer("replica.high.watermark.checkpoint.interval.ms"),
+        )
+        self._every(checkpoint_ms, self.write_checkpoints)
+
+    async def stop(self) -> None:
+        """Begin nothing more; files that wait for their removal are removed now."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for deletion, timer in list(self._deletions.items()):
+            timer.cancel()
+            self._remove(deletion)
+
+    async def flush_by_time(self) -> None:
+        """Flush logs with records older than `flush.ms` that are not on the disk (P27)."""
+        now_ms = self._broker.clock.now_ms()
+        for partition in self._broker.partitions:
+            if now_ms - partition.log.last_flush_ms >= partition.config.flush_ms:
+                partition.flush_soon()
+
+    async def apply_retention(self) -> None:
+        """Delete segments that retention no longer keeps, and forget idle producers."""
+        now_ms = self._broker.clock.now_ms()
+        for partition in self._broker.partitions:
+            try:
+                for deletion in partition.log.delete_old_segments(now_ms, partition.high_watermark):
+                    self.remove_later(deletion)
+                partition.log.expire_producers(now_ms)
+            except StorageError as error:
+                self._broker.partitions.on_storage_error(partition, error)
+            await asyncio.sleep(0)
+
+    async def write_checkpoints(self) -> None:
+        """Write recovery points, high watermarks and log starts of all directories (P19)."""
+        broker = self._broker
+        now_ms = broker.clock.now_ms()
+        for partition in broker.partitions:
+            partition.checkpoint_soon(now_ms)
+        await broker.flusher.settle()
+        for job in broker.log_directories.prepare_checkpoints(broker.partitions.high_watermarks()):
+            await broker.loop.run_in_executor(None, job.run)
+
+    def remove_later(self, deletion: Deletion) -> None:
+        """Remove files after file.delete.delay.ms, when nobody reads them any more."""
+        loop = asyncio.get_running_loop()
+        self._deletions[deletion] = loop.call_later(
+            deletion.delay_ms / 1000, self._remove, deletion
+        )
+
+    def _remove(self, deletion: Deletion) -> None:
+        self._deletions.pop(deletion, None)
+        try:
+            deletion.run()
+        except OSError as error:
+            _log.error("cannot remove deleted files, they go at the next start: %s", error)
+
+    def _every(self, interval_ms: int, chore: Chore) -> None:
+        async def repeat() -> None:
+            while True:
+                # An interval without end (Long.MAX_VALUE) is longer than a timer can be.
+                await asyncio.sleep(min(interval_ms / 1000, 86_400))
+                try:
+                    await chore()
+                except Exception:  # noqa: BLE001  # The supervisor of chores: the next time may go well.
+                    _log.exception("%s failed", chore.__name__)
+
+        self._tasks.append(asyncio.get_running_loop().create_task(repeat()))

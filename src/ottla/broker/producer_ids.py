@@ -1,0 +1,79 @@
+"""Numbers for idempotent producers, unique in the cluster for ever."""
+
+import asyncio
+import json
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId, ProducerId
+from ottla.coordination.store import BadVersion, Create, NodeExists, Set, Store
+from ottla.metadata import paths
+
+# Ids are reserved in the store a block at a time. A crash skips the rest of its block.
+BLOCK_SIZE = 1000
+
+_LONG_MAX = 2**63 - 1
+
+
+class ProducerIds:
+    """Hands out producer ids from a block of this broker's own."""
+
+    def __init__(self, store: Store, broker_id: BrokerId) -> None:
+        self._store = store
+        self._broker_id = broker_id
+        # Invariant: _next..._end - 1 are reserved for this broker and not handed out yet.
+        self._next = self._end = 0
+        self._reserving = asyncio.Lock()
+
+    def take(self) -> ProducerId | None:
+        """An id from the block at hand, or None where it is used up: then `reserve`."""
+        if self._next == self._end:
+            return None
+        self._next += 1
+        return ProducerId(self._next - 1)
+
+    async def reserve(self) -> ProducerId:
+        """An id, after reserving another block where needed. Raises OttlaError."""
+        async with self._reserving:
+            taken = self.take()
+            if taken is None:
+                self._next = await self._next_block()
+                self._end = self._next + BLOCK_SIZE
+                taken = self.take()
+            assert taken is not None
+            return taken
+
+    async def _next_block(self) -> int:
+        path = paths.PRODUCER_IDS
+        while True:
+            node = await self._store.get(path)
+            first = 0 if node is None else _block_end(path, node.data) + 1
+            if first > _LONG_MAX - BLOCK_SIZE:
+                raise OttlaError(
+                    ErrorCode.UNKNOWN_SERVER_ERROR, "all producer ids of the cluster are used up"
+                )
+            data = _encode(self._broker_id, first, first + BLOCK_SIZE - 1)
+            try:
+                if node is None:
+                    await self._store.multi([Create(path, data)])
+                else:
+                    await self._store.multi([Set(path, data, node.version)])
+            except (BadVersion, NodeExists):
+                # Another broker took that block; the next is free.
+                continue
+            return first
+
+
+def _encode(broker_id: BrokerId, first: int, last: int) -> bytes:
+    block = {"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)}
+    return json.dumps(block, separators=(",", ":")).encode()
+
+
+def _block_end(path: str, data: bytes) -> int:
+    try:
+        return int(json.loads(data)["block_end"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"the store's node {path} does not hold a block of producer ids ({error}); restore it "
+            "from a copy: handing out ids again could take records for duplicates",
+        ) from error

@@ -1,0 +1,34 @@
+"""Coroutines beside the requests: kept, supervised, and cancelled when the broker stops."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+
+_log = logging.getLogger(__name__)
+
+
+class Tasks:
+    """One may fail; the failure is logged and the rest runs on."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
+        """Run `work` to its end, or until the broker stops."""
+        task = asyncio.get_running_loop().create_task(_supervise(work))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def cancel(self) -> None:
+        """Give up what still runs."""
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _supervise(work: Coroutine[object, object, None]) -> None:
+    try:
+        await work
+    except Exception:  # noqa: BLE001  # The supervisor of tasks.
+        _log.exception("a task of the broker failed unexpectedly")
