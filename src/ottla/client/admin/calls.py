@@ -1,0 +1,62 @@
+"""What all administrative calls share: whom to ask, and when to ask again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client.cluster import Cluster
+from ottla.client.coordinator import MOVED, Coordinator
+from ottla.client.errors import ConnectionFailed, RequestTimedOut
+
+Result = TypeVar("Result")
+
+# Worth asking again; what a user has to see to is not among them.
+_PASSING = MOVED | {
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
+}
+
+
+class Calls:
+    """Base of the calls about one noun."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._coordinators: dict[str, Coordinator] = {}
+
+    async def retried(self, call: Callable[[], Awaitable[Result]]) -> Result:
+        """`call` until it succeeds, or fails for a reason that does not pass by itself."""
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + self.cluster.options.retry_timeout_ms / 1000
+        attempt = 0
+        while True:
+            try:
+                return await call()
+            except OttlaError as error:
+                passing = error.code in _PASSING or isinstance(
+                    error, ConnectionFailed | RequestTimedOut
+                )
+                if not passing or loop.time() >= deadline_s:
+                    raise
+            for coordinator in self._coordinators.values():
+                coordinator.moved()
+            await self.cluster.pause(attempt)
+            attempt += 1
+            try:
+                await self.cluster.refresh()
+            except (ConnectionFailed, RequestTimedOut):
+                # The next attempt says so if it lasts.
+                continue
+
+    def coordinator_of(self, group_id: str) -> Coordinator:
+        """The coordinator of a group, remembered between calls."""
+        return self._coordinators.setdefault(group_id, Coordinator(self.cluster, group_id))
+
+    async def brokers(self) -> list[int]:
+        """Ids of the live brokers."""
+        await self.cluster.refresh()
+        return sorted(self.cluster.view.brokers)

@@ -1,0 +1,174 @@
+"""Settings of topics, brokers and groups: read with their origin, changed one by one (KIP-339)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ottla.base.errors import ErrorCode
+from ottla.client.admin.calls import Calls
+from ottla.client.errors import ClientError, check
+from ottla.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from ottla.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+class ResourceKind(IntEnum):
+    """What has settings."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from; the first that is set counts."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """A setting, its value and where that comes from. Sensitive values are None.
+
+    `synonyms` lists (name, value, source) of all that is set for it, what counts first.
+    """
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    is_read_only: bool
+    is_sensitive: bool
+    synonyms: tuple[tuple[str, str | None, ConfigSource], ...] = ()
+    documentation: str | None = None
+
+
+_SET, _DELETE, _APPEND, _SUBTRACT = range(4)
+
+
+class ConfigCalls(Calls):
+    """Calls about settings. A broker is named by its id; "" stands for all brokers' default."""
+
+    async def describe_configs(
+        self,
+        kind: ResourceKind,
+        name: str,
+        keys: Iterable[str] | None = None,
+        *,
+        documentation: bool = False,
+    ) -> dict[str, ConfigEntry]:
+        """Settings by name; all of them without `keys`."""
+        request = DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsResource(
+                    resource_type=kind,
+                    resource_name=name,
+                    configuration_keys=None if keys is None else list(keys),
+                )
+            ],
+            include_synonyms=True,
+            include_documentation=documentation,
+        )
+
+        async def ask() -> dict[str, ConfigEntry]:
+            broker_id = await self._whom_to_ask(kind, name)
+            answer = await self.cluster.ask(broker_id, request, DescribeConfigsResponse)
+            found: dict[str, ConfigEntry] = {}
+            for result in answer.results:
+                what = f"describe the settings of {ResourceKind(kind).name.lower()} {name!r}"
+                check(result.error_code, what, result.error_message)
+                found.update((entry.name, _entry(entry)) for entry in result.configs)
+            return found
+
+        return await self.retried(ask)
+
+    async def alter_configs(
+        self,
+        kind: ResourceKind,
+        name: str,
+        changes: Mapping[str, str | None],
+        *,
+        append: Mapping[str, str] | None = None,
+        subtract: Mapping[str, str] | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Set values; None returns a setting to its default; others stay as they are.
+
+        `append` and `subtract` change settings that are lists.
+        """
+        configs = [
+            AlterableConfig(
+                name=key, config_operation=_DELETE if value is None else _SET, value=value
+            )
+            for key, value in changes.items()
+        ]
+        for operation, part in ((_APPEND, append), (_SUBTRACT, subtract)):
+            configs += [
+                AlterableConfig(name=key, config_operation=operation, value=value)
+                for key, value in (part or {}).items()
+            ]
+        request = IncrementalAlterConfigsRequest(
+            resources=[
+                AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+            ],
+            validate_only=validate_only,
+        )
+
+        async def alter() -> None:
+            broker_id = await self._whom_to_ask(kind, name)
+            answer = await self.cluster.ask(broker_id, request, IncrementalAlterConfigsResponse)
+            for result in answer.responses:
+                what = f"alter the settings of {ResourceKind(kind).name.lower()} {name!r}"
+                check(result.error_code, what, result.error_message)
+
+        await self.retried(alter)
+
+    async def _whom_to_ask(self, kind: ResourceKind, name: str) -> int:
+        """A broker's own settings are known to it alone."""
+        if kind in (ResourceKind.BROKER, ResourceKind.BROKER_LOGGER) and name:
+            if not name.isdecimal():
+                raise ClientError(
+                    ErrorCode.INVALID_REQUEST, f"a broker is named by its id, not {name!r}"
+                )
+            await self.cluster.refresh()
+            return int(name)
+        return await self.cluster.controller()
+
+
+def _entry(result: DescribeConfigsResourceResult) -> ConfigEntry:
+    return ConfigEntry(
+        name=result.name,
+        value=result.value,
+        source=_source(result.config_source),
+        is_read_only=result.read_only,
+        is_sensitive=result.is_sensitive,
+        synonyms=tuple(
+            (synonym.name, synonym.value, _source(synonym.source)) for synonym in result.synonyms
+        ),
+        documentation=result.documentation,
+    )
+
+
+def _source(number: int) -> ConfigSource:
+    try:
+        return ConfigSource(number)
+    except ValueError:
+        return ConfigSource.UNKNOWN

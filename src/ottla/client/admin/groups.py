@@ -1,0 +1,191 @@
+"""Groups: list, describe, delete, and move their offsets."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.calls import Calls
+from ottla.client.errors import check
+from ottla.client.partition_state import OffsetAndMetadata
+from ottla.client.subscriptions import PROTOCOL_TYPE, decode_assignment
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from ottla.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from ottla.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    """A group as its coordinator lists it."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member and its share."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A group's state (Stable, Empty, PreparingRebalance, CompletingRebalance, Dead)."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    assignor: str
+    coordinator_id: int
+    members: tuple[GroupMember, ...]
+
+
+class GroupCalls(Calls):
+    """Calls about classic groups."""
+
+    async def list_groups(
+        self, states: Iterable[str] = (), kinds: Iterable[str] = ()
+    ) -> list[GroupListing]:
+        """All groups by name, or those in one of `states` and of one of `kinds`."""
+        wanted_states, wanted_kinds = list(states), list(kinds)
+
+        async def ask() -> list[GroupListing]:
+            found: dict[str, GroupListing] = {}
+            for broker_id in await self.brokers():
+                version = (await self.cluster.connection(broker_id)).version(ApiKey.LIST_GROUPS)
+                request = ListGroupsRequest(
+                    states_filter=wanted_states if version >= 4 else [],
+                    types_filter=wanted_kinds if version >= 5 else [],
+                )
+                answer = await self.cluster.ask(broker_id, request, ListGroupsResponse)
+                check(answer.error_code, "list groups")
+                for group in answer.groups:
+                    found[group.group_id] = GroupListing(
+                        group.group_id, group.protocol_type, group.group_state, group.group_type
+                    )
+            return [found[group_id] for group_id in sorted(found)]
+
+        return await self.retried(ask)
+
+    async def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
+        """State and members. A group that does not exist is Dead, or refused by newer brokers."""
+        return [
+            await self.retried(partial(self._described_group, group_id)) for group_id in group_ids
+        ]
+
+    async def _described_group(self, group_id: str) -> GroupDescription:
+        broker_id = await self.cluster.coordinator(group_id)
+        request = DescribeGroupsRequest(groups=[group_id])
+        answer = await self.cluster.ask(broker_id, request, DescribeGroupsResponse)
+        group = answer.groups[0]
+        check(group.error_code, f"describe group {group_id!r}", group.error_message)
+        return GroupDescription(
+            group.group_id,
+            group.group_state,
+            group.protocol_type,
+            group.protocol_data,
+            broker_id,
+            _members(group),
+        )
+
+    async def delete_groups(self, group_ids: Iterable[str]) -> None:
+        """Delete groups with their offsets. Raises NON_EMPTY_GROUP while there are members."""
+        for group_id in list(group_ids):
+            request = DeleteGroupsRequest(groups_names=[group_id])
+
+            async def delete(
+                request: DeleteGroupsRequest = request, group_id: str = group_id
+            ) -> None:
+                coordinator = self.coordinator_of(group_id)
+                answer = await coordinator.ask(request, DeleteGroupsResponse)
+                for result in answer.results:
+                    check(result.error_code, f"delete group {group_id!r}")
+
+            await self.retried(delete)
+
+    async def remove_members(self, group_id: str, member_ids: Iterable[str]) -> None:
+        """Put members out of a group at once, as if their sessions had ended (KIP-345).
+
+        A removed consumer that still runs joins again at its next poll.
+        """
+        wanted = list(member_ids)
+
+        async def remove() -> None:
+            request = LeaveGroupRequest(
+                group_id=group_id,
+                members=[
+                    MemberIdentity(member_id=member_id, reason="removed by an administrator")
+                    for member_id in wanted
+                ],
+            )
+            answer = await self.coordinator_of(group_id).ask(request, LeaveGroupResponse)
+            check(answer.error_code, f"remove members of group {group_id!r}")
+            for member in answer.members:
+                check(member.error_code, f"remove member {member.member_id!r}")
+
+        await self.retried(remove)
+
+    async def group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Committed offsets of the group: all, or those of `partitions`."""
+        return await self.coordinator_of(group_id).committed(partitions)
+
+    async def set_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Move the offsets of a group without members (else UNKNOWN_MEMBER_ID is the answer)."""
+        await self.coordinator_of(group_id).commit(
+            {partition: OffsetAndMetadata(offset) for partition, offset in offsets.items()}
+        )
+
+    async def delete_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> None:
+        """Forget committed offsets of topics that no member reads (KIP-496)."""
+        topics: dict[str, OffsetDeleteRequestTopic] = {}
+        for topic, index in partitions:
+            entry = topics.setdefault(topic, OffsetDeleteRequestTopic(name=topic))
+            entry.partitions.append(OffsetDeleteRequestPartition(partition_index=index))
+        request = OffsetDeleteRequest(group_id=group_id, topics=list(topics.values()))
+
+        async def delete() -> None:
+            answer = await self.coordinator_of(group_id).ask(request, OffsetDeleteResponse)
+            check(answer.error_code, f"delete offsets of group {group_id!r}")
+            for topic in answer.topics:
+                for entry in topic.partitions:
+                    what = f"delete the offset of {topic.name}-{entry.partition_index}"
+                    check(entry.error_code, what)
+
+        await self.retried(delete)
+
+
+def _members(group: DescribedGroup) -> tuple[GroupMember, ...]:
+    known = group.protocol_type == PROTOCOL_TYPE
+    return tuple(
+        GroupMember(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            tuple(sorted(decode_assignment(member.member_assignment))) if known else (),
+        )
+        for member in group.members
+    )

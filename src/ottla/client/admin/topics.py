@@ -1,0 +1,180 @@
+"""Topics: create, list, describe, grow, delete."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ottla.base.errors import ErrorCode
+from ottla.client.admin.calls import Calls
+from ottla.client.errors import check, refused, unknown_topic
+from ottla.client.view import ClusterView, TopicView, merged
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from ottla.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from ottla.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+BROKER_DEFAULT = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to create. -1 lets the broker's defaults decide.
+
+    `assignments`, where given, lists the replicas of each partition, the preferred leader
+    first; numbers of partitions and replicas are then left at -1.
+    """
+
+    name: str
+    partitions: int = BROKER_DEFAULT
+    replication_factor: int = BROKER_DEFAULT
+    configs: Mapping[str, str] = field(default_factory=dict)
+    assignments: tuple[tuple[int, ...], ...] = ()
+
+
+class TopicCalls(Calls):
+    """Calls about topics."""
+
+    async def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False
+    ) -> None:
+        """Create all of `topics`. Raises the first refusal; the others may exist by then."""
+        wanted = list(topics)
+        request = CreateTopicsRequest(
+            topics=[_creatable(topic) for topic in wanted],
+            timeout_ms=self.cluster.options.request_timeout_ms,
+            validate_only=validate_only,
+        )
+
+        async def create() -> None:
+            controller = await self.cluster.controller()
+            answer = await self.cluster.ask(controller, request, CreateTopicsResponse)
+            for topic in answer.topics:
+                check(topic.error_code, f"create topic {topic.name!r}", topic.error_message)
+
+        await self.retried(create)
+
+    async def create_topic(
+        self,
+        name: str,
+        partitions: int = BROKER_DEFAULT,
+        replication_factor: int = BROKER_DEFAULT,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create one topic and wait until its partitions have leaders."""
+        await self.create_topics(
+            [
+                NewTopic(
+                    name=name,
+                    partitions=partitions,
+                    replication_factor=replication_factor,
+                    configs=configs or {},
+                )
+            ]
+        )
+        attempt = 0
+        while not _is_led(await self._described([name]), name) and attempt < 20:
+            await self.cluster.pause(min(attempt, 2))
+            attempt += 1
+
+    async def list_topics(self, *, internal: bool = False) -> list[TopicView]:
+        """All topics by name; those that serve the cluster itself only with `internal`."""
+
+        async def ask() -> list[TopicView]:
+            answer = await self.cluster.ask_any(MetadataRequest(topics=None), MetadataResponse)
+            topics = merged(ClusterView(), answer, None).topics
+            return [topics[name] for name in sorted(topics)]
+
+        found = await self.retried(ask)
+        return [topic for topic in found if internal or not topic.is_internal]
+
+    async def describe_topics(self, names: Iterable[str]) -> list[TopicView]:
+        """Partitions, leaders, replicas. Raises UnknownTopic, naming the nearest."""
+        wanted = list(names)
+        view = await self.retried(lambda: self._described(wanted))
+        for name in wanted:
+            code = view.errors.get(name)
+            if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or (
+                code is None and name not in view.topics
+            ):
+                raise unknown_topic(name, await self.cluster.topic_names())
+            if code is not None:
+                raise refused(code, f"describe topic {name!r}")
+        return [view.topics[name] for name in wanted]
+
+    async def _described(self, names: list[str]) -> ClusterView:
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in names],
+            allow_auto_topic_creation=False,
+        )
+        answer = await self.cluster.ask_any(request, MetadataResponse)
+        return merged(ClusterView(), answer, names)
+
+    async def create_partitions(
+        self, topic: str, total: int, *, validate_only: bool = False
+    ) -> None:
+        """Let `topic` have `total` partitions, more than it has. Keys will be placed anew."""
+        request = CreatePartitionsRequest(
+            topics=[CreatePartitionsTopic(name=topic, count=total, assignments=None)],
+            timeout_ms=self.cluster.options.request_timeout_ms,
+            validate_only=validate_only,
+        )
+
+        async def grow() -> None:
+            controller = await self.cluster.controller()
+            answer = await self.cluster.ask(controller, request, CreatePartitionsResponse)
+            for result in answer.results:
+                check(result.error_code, f"grow topic {topic!r}", result.error_message)
+
+        await self.retried(grow)
+
+    async def delete_topics(self, names: Iterable[str]) -> None:
+        """Delete topics with all their records. Raises the first refusal."""
+        wanted = list(names)
+
+        async def delete() -> None:
+            controller = await self.cluster.controller()
+            connection = await self.cluster.connection(controller)
+            request = DeleteTopicsRequest(timeout_ms=self.cluster.options.request_timeout_ms)
+            if connection.version(ApiKey.DELETE_TOPICS) >= 6:
+                request.topics = [DeleteTopicState(name=name) for name in wanted]
+            else:
+                request.topic_names = wanted
+            answer = await self.cluster.ask(controller, request, DeleteTopicsResponse)
+            for result in answer.responses:
+                check(result.error_code, f"delete topic {result.name!r}", result.error_message)
+
+        await self.retried(delete)
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+            for index, replicas in enumerate(topic.assignments)
+        ],
+        configs=[
+            CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()
+        ],
+    )
+
+
+def _is_led(view: ClusterView, name: str) -> bool:
+    topic = view.topics.get(name)
+    return topic is not None and all(entry.leader >= 0 for entry in topic.partitions)

@@ -1,0 +1,38 @@
+"""How a group splits its partitions: range, round robin, sticky, cooperative sticky."""
+
+from ottla.base.errors import ErrorCode
+from ottla.client.assignors.cooperative import CooperativeStickyAssignor
+from ottla.client.assignors.range import RangeAssignor
+from ottla.client.assignors.round_robin import RoundRobinAssignor
+from ottla.client.assignors.sticky import StickyAssignor
+from ottla.client.errors import ClientError
+from ottla.client.subscriptions import Assignor
+
+__all__ = [
+    "Assignor",
+    "CooperativeStickyAssignor",
+    "RangeAssignor",
+    "RoundRobinAssignor",
+    "StickyAssignor",
+    "assignor_named",
+]
+
+_BY_NAME: dict[str, type[Assignor]] = {
+    "range": RangeAssignor,
+    "roundrobin": RoundRobinAssignor,
+    "sticky": StickyAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+
+
+def assignor_named(name: str | Assignor) -> Assignor:
+    """The assignor of that name; others are returned as they are."""
+    if not isinstance(name, str):
+        return name
+    found = _BY_NAME.get(name)
+    if found is None:
+        raise ClientError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"no assignor {name!r}; use one of {', '.join(_BY_NAME)}",
+        )
+    return found()

@@ -1,0 +1,130 @@
+"""The rule both sticky assignors share: as even as can be, and as little moved as that allows."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+from ottla.base.ids import TopicPartition
+from ottla.client.subscriptions import Assignment, Subscription
+
+Claims = dict[str, list[TopicPartition]]
+
+
+def owners(
+    said: Mapping[str, tuple[Iterable[TopicPartition], int]],
+) -> dict[TopicPartition, str | None]:
+    """Who has each partition, of what members say they have (partitions, generation).
+
+    Of two that claim the same partition the one of the later generation is right; in the same
+    generation neither is (None), as one of them must be mistaken.
+    """
+    owner: dict[TopicPartition, str | None] = {}
+    generation_of: dict[TopicPartition, int] = {}
+    for member_id, (partitions, generation) in said.items():
+        for partition in partitions:
+            before = generation_of.get(partition)
+            if before is None or generation > before:
+                owner[partition], generation_of[partition] = member_id, generation
+            elif generation == before and owner[partition] != member_id:
+                owner[partition] = None
+    return owner
+
+
+def valid_claims(
+    partition_counts: Mapping[str, int],
+    members: Mapping[str, Subscription],
+    said: Mapping[str, tuple[Iterable[TopicPartition], int]],
+) -> Claims:
+    """What each member may keep: its own, of topics that exist and that it still reads."""
+    owner = owners(said)
+    return {
+        member_id: [
+            partition
+            for partition in (said[member_id][0] if member_id in said else ())
+            if owner[partition] == member_id
+            and partition.partition < partition_counts.get(partition.topic, 0)
+            and partition.topic in member.topics
+        ]
+        for member_id, member in members.items()
+    }
+
+
+def balanced(
+    partition_counts: Mapping[str, int], members: Mapping[str, Subscription], claims: Claims
+) -> Assignment:
+    """Assign every partition that somebody reads."""
+    wanted = {
+        frozenset(set(member.topics) & partition_counts.keys()) for member in members.values()
+    }
+    everything = [
+        TopicPartition(topic, number)
+        for topic in sorted(chain.from_iterable(wanted) if len(wanted) != 1 else next(iter(wanted)))
+        for number in range(partition_counts[topic])
+    ]
+    everything = list(dict.fromkeys(everything))
+    if len(wanted) == 1:
+        return _equal(everything, claims)
+    return _unequal(everything, members, claims)
+
+
+def _equal(everything: list[TopicPartition], claims: Claims) -> Assignment:
+    """All members read the same topics: each gets the mean, rounded down or up."""
+    least, with_more = divmod(len(everything), len(claims))
+    most = least + (with_more > 0)
+    assignment: Assignment = {}
+    for member_id in sorted(claims):
+        had = claims[member_id]
+        if with_more and len(had) >= most:
+            assignment[member_id] = had[:most]
+            with_more -= 1
+        else:
+            assignment[member_id] = had[:least]
+    given = set(chain.from_iterable(assignment.values()))
+    free = iter([partition for partition in everything if partition not in given])
+    # Who is at the lower share already, and later all in the order in which they reach it, are
+    # next in line for one more.
+    at_least = [
+        member_id for member_id in sorted(assignment) if len(assignment[member_id]) == least
+    ]
+    short = [member_id for member_id in sorted(assignment) if len(assignment[member_id]) < least]
+    while short:
+        # One each in turn, as a pack of cards is dealt.
+        for member_id in list(short):
+            assignment[member_id].append(next(free))
+            if len(assignment[member_id]) == least:
+                short.remove(member_id)
+                at_least.append(member_id)
+    for member_id, partition in zip(at_least, free, strict=False):
+        assignment[member_id].append(partition)
+    return assignment
+
+
+def _unequal(
+    everything: list[TopicPartition], members: Mapping[str, Subscription], claims: Claims
+) -> Assignment:
+    """Members read different topics: deal out what is free, then even out while that helps."""
+    assignment: Assignment = {member_id: list(claims[member_id]) for member_id in sorted(members)}
+    readers = {
+        topic: [member_id for member_id in sorted(members) if topic in members[member_id].topics]
+        for topic in {partition.topic for partition in everything}
+    }
+    given = set(chain.from_iterable(assignment.values()))
+    free = [partition for partition in everything if partition not in given]
+    # Those with the fewest possible readers first: they leave the least choice.
+    for partition in sorted(free, key=lambda entry: (len(readers[entry.topic]), entry)):
+        poorest = min(readers[partition.topic], key=lambda one: (len(assignment[one]), one))
+        assignment[poorest].append(partition)
+    while _even_out(assignment, readers):
+        pass
+    return assignment
+
+
+def _even_out(assignment: Assignment, readers: Mapping[str, list[str]]) -> bool:
+    """Move one partition from a richer member to one at least two poorer; whether any moved."""
+    for rich in sorted(assignment, key=lambda one: (-len(assignment[one]), one)):
+        for partition in reversed(assignment[rich]):
+            poor = min(readers[partition.topic], key=lambda one: (len(assignment[one]), one))
+            if len(assignment[rich]) - len(assignment[poor]) >= 2:
+                assignment[rich].remove(partition)
+                assignment[poor].append(partition)
+                return True
+    return False

@@ -1,0 +1,32 @@
+"""Round robin: all partitions of all topics dealt out one by one."""
+
+from collections.abc import Mapping, Sequence
+
+from ottla.base.ids import TopicPartition
+from ottla.client.subscriptions import Assignment, Subscription, member_order
+
+
+class RoundRobinAssignor:
+    """A partition whose topic the next member does not read goes to the first after it."""
+
+    name = "roundrobin"
+    is_cooperative = False
+
+    def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
+        del owned, generation
+        return None
+
+    def assign(
+        self, partition_counts: Mapping[str, int], members: Mapping[str, Subscription]
+    ) -> Assignment:
+        assignment: Assignment = {member_id: [] for member_id in members}
+        ordered = sorted(members.items(), key=member_order)
+        wanted = {topic for member in members.values() for topic in member.topics}
+        turn = 0
+        for topic in sorted(wanted & partition_counts.keys()):
+            for number in range(partition_counts[topic]):
+                while topic not in ordered[turn % len(ordered)][1].topics:
+                    turn += 1
+                assignment[ordered[turn % len(ordered)][0]].append(TopicPartition(topic, number))
+                turn += 1
+        return assignment

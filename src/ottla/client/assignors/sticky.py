@@ -1,0 +1,64 @@
+"""Sticky: even, and what members had before stays with them; they give all up in between."""
+
+from collections.abc import Mapping, Sequence
+from struct import Struct, error
+
+from ottla.base.ids import TopicPartition
+from ottla.client.assignors.balance import balanced, valid_claims
+from ottla.client.subscriptions import Assignment, Subscription
+
+_COUNT = Struct(">i")
+_LENGTH = Struct(">h")
+
+
+class StickyAssignor:
+    """Remembers through the members' user data, in the form of Java's StickyAssignor (KIP-54)."""
+
+    name = "sticky"
+    is_cooperative = False
+
+    def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
+        """Topics with their partitions, then the generation."""
+        if not owned:
+            return None
+        by_topic: dict[str, list[int]] = {}
+        for topic, number in owned:
+            by_topic.setdefault(topic, []).append(number)
+        written = bytearray(_COUNT.pack(len(by_topic)))
+        for topic, numbers in by_topic.items():
+            name = topic.encode()
+            written += _LENGTH.pack(len(name)) + name + _COUNT.pack(len(numbers))
+            for number in numbers:
+                written += _COUNT.pack(number)
+        return bytes(written + _COUNT.pack(generation))
+
+    def assign(
+        self, partition_counts: Mapping[str, int], members: Mapping[str, Subscription]
+    ) -> Assignment:
+        said = {member_id: remembered(member.user_data) for member_id, member in members.items()}
+        return balanced(partition_counts, members, valid_claims(partition_counts, members, said))
+
+
+def remembered(user_data: bytes | None) -> tuple[list[TopicPartition], int]:
+    """What a member says it had, and in which generation; nothing where that cannot be read."""
+    partitions: list[TopicPartition] = []
+    if not user_data:
+        return partitions, -1
+    try:
+        (topics,) = _COUNT.unpack_from(user_data, 0)
+        position = 4
+        for _ in range(topics):
+            (length,) = _LENGTH.unpack_from(user_data, position)
+            topic = user_data[position + 2 : position + 2 + length].decode()
+            position += 2 + length
+            (count,) = _COUNT.unpack_from(user_data, position)
+            position += 4
+            for _ in range(count):
+                (number,) = _COUNT.unpack_from(user_data, position)
+                partitions.append(TopicPartition(topic, number))
+                position += 4
+        # The first form of this data had no generation.
+        generation = _COUNT.unpack_from(user_data, position)[0] if position < len(user_data) else -1
+    except (error, UnicodeDecodeError):
+        return [], -1
+    return partitions, generation

@@ -1,0 +1,166 @@
+"""What can go wrong between a client and its cluster, said with cause and remedy."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+_REMEDIES = {
+    ErrorCode.OFFSET_OUT_OF_RANGE: "ask `begin_offsets` and `end_offsets` what the log still holds",
+    ErrorCode.CORRUPT_MESSAGE: "the batch was damaged on its way or in the log",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "create the topic first, or check its name",
+    ErrorCode.LEADER_NOT_AVAILABLE: "the partition is electing a leader; try again shortly",
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: "leadership has moved; metadata is asked for again",
+    ErrorCode.REQUEST_TIMED_OUT: "the broker is slow or its followers are; raise the timeout",
+    ErrorCode.MESSAGE_TOO_LARGE: "raise the topic's max.message.bytes or lower batch_bytes",
+    ErrorCode.RECORD_LIST_TOO_LARGE: "lower batch_bytes, or raise the topic's segment.bytes",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "bring brokers back, or lower min.insync.replicas",
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: "bring brokers back, or lower min.insync.replicas",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "names hold letters, digits, '.', '_' and '-', up to 249",
+    ErrorCode.INVALID_REQUIRED_ACKS: "acks is 0, 1 or 'all'",
+    ErrorCode.INVALID_GROUP_ID: "give the consumer a non-empty group_id",
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "all members of a group need one assignor in common",
+    ErrorCode.INVALID_SESSION_TIMEOUT: (
+        "keep session_timeout_ms between the broker's group.min.session.timeout.ms and "
+        "group.max.session.timeout.ms"
+    ),
+    ErrorCode.UNSUPPORTED_VERSION: "the broker is too old or too new for this call",
+    ErrorCode.INVALID_TIMESTAMP: "the topic's message.timestamp limits refuse this time",
+    ErrorCode.INVALID_RECORD: "a compacted topic needs a key on every record",
+    ErrorCode.TOPIC_ALREADY_EXISTS: "choose another name, or use the topic as it is",
+    ErrorCode.INVALID_PARTITIONS: "the number of partitions can only grow, and is at least 1",
+    ErrorCode.INVALID_REPLICATION_FACTOR: "it must be 1 or more, and no more than live brokers",
+    ErrorCode.INVALID_CONFIG: "check the setting's name and value",
+    ErrorCode.NON_EMPTY_GROUP: "stop the members of the group first",
+    ErrorCode.GROUP_ID_NOT_FOUND: "no such group: nothing was committed under this name",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "stop the members that read the topic first",
+    ErrorCode.FENCED_INSTANCE_ID: "another consumer runs under the same group_instance_id",
+    ErrorCode.UNKNOWN_MEMBER_ID: "the group has dropped this member; poll more often",
+    ErrorCode.ILLEGAL_GENERATION: "the group has moved on; its records go to another member",
+    ErrorCode.REBALANCE_IN_PROGRESS: "poll again, so that this member joins the new generation",
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE: "use none, gzip, snappy, lz4 or zstd",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "ask for rights on the topic",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "ask for rights on the group",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ask for rights on the cluster",
+    ErrorCode.POLICY_VIOLATION: "the cluster's policy refuses this",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "a newer producer with this id has taken over",
+    ErrorCode.PRODUCER_FENCED: "a newer producer with this id has taken over",
+    ErrorCode.KAFKA_STORAGE_ERROR: "the broker's disk failed; see its log",
+    ErrorCode.TOPIC_DELETION_DISABLED: "set delete.topic.enable=true on the brokers",
+}
+
+
+def code_of(number: int) -> ErrorCode:
+    """The error of that number; numbers from newer brokers become UNKNOWN_SERVER_ERROR."""
+    try:
+        return ErrorCode(number)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+class ClientError(OttlaError):
+    """Base of every error of `ottla.client`."""
+
+
+class BrokerRefused(ClientError):
+    """A broker answered with an error code."""
+
+
+class ConnectionFailed(ClientError):
+    """No connection to an address, or it broke. What was in flight may or may not have happened."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
+
+
+class RequestTimedOut(ClientError):
+    """No answer within the time allowed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+
+
+class UnsupportedByBroker(ClientError):
+    """Broker and client have no version of an API in common."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.UNSUPPORTED_VERSION, message)
+
+
+class UnknownTopic(ClientError):
+    """The cluster has no such topic or partition."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+
+
+class BufferFull(ClientError):
+    """The producer's memory is taken by records that the brokers have not acknowledged yet."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+
+
+class DeliveryFailed(ClientError):
+    """Records were given up: the code says why the last attempt failed."""
+
+
+class OffsetOutOfRange(ClientError):
+    """A position lies outside of what the log holds, and no rule says where to go on."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+
+
+class CommitFailed(ClientError):
+    """The group has moved on: the partitions now belong to other members."""
+
+
+class Closed(ClientError):
+    """The client was closed, or its loop has ended."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.INVALID_REQUEST, message)
+
+
+def refused(number: int, doing: str, detail: str | None = None) -> BrokerRefused:
+    """The error for a code in an answer; `doing` continues "the broker refused to …"."""
+    code = code_of(number)
+    remedy = _REMEDIES.get(code)
+    said = f" ({detail})" if detail else ""
+    if code is ErrorCode.UNKNOWN_SERVER_ERROR and number != -1:
+        said += f" (error {number}, newer than this client)"
+    ending = f"; {remedy}" if remedy else ""
+    return BrokerRefused(code, f"the broker refused to {doing}{said}{ending}")
+
+
+def check(number: int, doing: str, detail: str | None = None) -> None:
+    """Raise `BrokerRefused` unless `number` is 0."""
+    if number:
+        raise refused(number, doing, detail)
+
+
+def remedy_for(code: ErrorCode) -> str:
+    """What a person can do about `code`; empty where nothing is known."""
+    return _REMEDIES.get(code, "")
+
+
+def unknown_topic(name: str, existing: Iterable[str]) -> UnknownTopic:
+    """The error for a topic the cluster lacks, naming those spelled most alike."""
+    near = get_close_matches(name, list(existing), n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(near)}?" if near else "list the topics to see what exists"
+    return UnknownTopic(f"there is no topic {name!r}; {hint}")
+
+
+def connection_refused(
+    host: str, port: int, why: str, *, advertised_by: str | None
+) -> ConnectionFailed:
+    """The error for an address that nobody answers on."""
+    if advertised_by is None:
+        advice = f"is a broker running there? Check with `nc -vz {host} {port}`"
+    else:
+        advice = (
+            f"the broker at {advertised_by} advertises this address; if it cannot be reached "
+            "from here, set advertised.listeners on the broker to one that can"
+        )
+    return ConnectionFailed(f"cannot connect to {host}:{port} ({why}); {advice}")

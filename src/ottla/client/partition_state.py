@@ -1,0 +1,93 @@
+"""Where a consumer stands in each partition it reads."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.base.ids import TopicPartition
+from ottla.record.codec import Record
+
+NO_OFFSET = -1
+
+
+class Records(NamedTuple):
+    """Records of one partition in the order of their offsets, as `poll` hands them out."""
+
+    topic: str
+    partition: int
+    records: list[Record]
+    high_watermark: int
+
+
+class ConsumedRecord(NamedTuple):
+    """One record with the place it came from. Times in ms; headers in their order."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+class RawBatches(NamedTuple):
+    """Whole batches as the log holds them; the first may begin before the position asked for."""
+
+    topic: str
+    partition: int
+    batches: memoryview
+    high_watermark: int
+    log_start_offset: int
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed position: the offset to read next, and a note of the one who committed."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class PartitionState:
+    """One partition that is read. Offsets are -1 while unknown.
+
+    Invariant: position <= fetch_offset once both are known.
+    """
+
+    topic: str
+    partition: int
+    # The offset of the next record to hand out: what `commit` commits.
+    position: int = NO_OFFSET
+    # The offset of the next record to ask for; ahead of `position` by what is buffered.
+    fetch_offset: int = NO_OFFSET
+    buffered_bytes: int = 0
+    is_paused: bool = False
+    high_watermark: int = NO_OFFSET
+    last_stable_offset: int = NO_OFFSET
+    log_start_offset: int = NO_OFFSET
+    # Rises with every seek: answers to what was asked before are thrown away.
+    term: int = 0
+    # No fetch before this time (monotonic seconds): set after errors.
+    not_before_s: float = 0.0
+    attempts: int = 0
+    # Where the position comes from when it is not known: an offset's name, or a time in ms.
+    reset_to: int | None = None
+    is_resolving: bool = False
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+    def seek(self, offset: int) -> None:
+        """Read on from `offset`; what was fetched ahead is void."""
+        self.position = self.fetch_offset = offset
+        self.buffered_bytes = 0
+        self.term += 1
+        self.attempts = 0
+        self.not_before_s = 0.0
+
+    def forget_position(self, reset_to: int | None) -> None:
+        """Let the position be found anew: at `reset_to` (EARLIEST, LATEST or a time in ms)."""
+        self.seek(NO_OFFSET)
+        self.reset_to = reset_to

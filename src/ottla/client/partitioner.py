@@ -1,0 +1,77 @@
+"""Which partition a record goes to when its sender does not say."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from ottla.base.errors import ErrorCode
+from ottla.base.murmur2 import partition_of
+from ottla.client.errors import ClientError
+
+# (topic, key, value, number of partitions) -> partition
+Partitioner = Callable[[str, bytes | None, bytes | None, int], int]
+
+
+class RoundRobin:
+    """Each record to the next partition, whatever its key."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}
+
+    def __call__(
+        self, topic: str, key: bytes | None, value: bytes | None, partition_count: int
+    ) -> int:
+        del key, value
+        number = self._next.get(topic, 0)
+        self._next[topic] = number + 1
+        return number % partition_count
+
+
+class Uniform:
+    """Keyed records by murmur2; the others to a random partition each."""
+
+    def __init__(self, chance: Random) -> None:
+        self._chance = chance
+
+    def __call__(
+        self, topic: str, key: bytes | None, value: bytes | None, partition_count: int
+    ) -> int:
+        del topic, value
+        if key is None:
+            return self._chance.randrange(partition_count)
+        return partition_of(key, partition_count)
+
+
+def partitioner_named(name: str | Partitioner, chance: Random) -> Partitioner | None:
+    """The partitioner of that name; None is the default: murmur2 for keys, else sticky (KIP-794).
+
+    Names: `default`, `round_robin`, `uniform`. A callable is returned as it is.
+    """
+    if callable(name):
+        return name
+    match name:
+        case "default":
+            return None
+        case "round_robin":
+            return RoundRobin()
+        case "uniform":
+            return Uniform(chance)
+    raise ClientError(
+        ErrorCode.INVALID_REQUEST,
+        f"no partitioner {name!r}; use default, round_robin, uniform or a callable",
+    )
+
+
+def checked(partition: int, partition_count: int, topic: str) -> int:
+    """`partition` if the topic has it, else ClientError."""
+    if 0 <= partition < partition_count:
+        return partition
+    raise ClientError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        f"topic {topic!r} has partitions 0 to {partition_count - 1}, not {partition}",
+    )
+
+
+def next_sticky(current: int, available: Sequence[int], chance: Random) -> int:
+    """Another partition of those with a leader, at random; `current` where there is no other."""
+    others = [partition for partition in available if partition != current]
+    return chance.choice(others) if others else current

@@ -1,0 +1,140 @@
+"""What waits on its way to each partition. Plain state; `Accumulator` and `Sender` move it."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from ottla.base.errors import ErrorCode
+from ottla.base.murmur2 import partition_of
+from ottla.client.delivery import Delivery
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+# Length, attributes, timestamp and offset deltas, key and value lengths, header count.
+RECORD_OVERHEAD = 12
+
+
+class Batch:
+    """Records of one partition that are sent, and fail, together.
+
+    Invariant: `values` and `timestamps` have one entry per record until it is encoded; so has
+    `keys`, unless it is empty because no record has a key.
+    """
+
+    __slots__ = (
+        "attempts",
+        "base_sequence",
+        "created_ms",
+        "delivery",
+        "encoded",
+        "headers",
+        "keys",
+        "last_failure",
+        "order",
+        "part_of",
+        "partition",
+        "parts_left",
+        "producer_epoch",
+        "producer_id",
+        "record_count",
+        "reserved",
+        "size",
+        "timestamps",
+        "topic",
+        "values",
+    )
+
+    def __init__(
+        self, topic: str, partition: int, order: tuple[int, int], created_ms: int, reserved: int
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        # (serial, first record): rises in the order of sending, and stays through every retry.
+        # Parts of a batch share its serial.
+        self.order = order
+        self.created_ms = created_ms
+        self.reserved = reserved
+        self.values: list[bytes | None] = []
+        self.keys: list[bytes | None] = []
+        self.timestamps: list[int] = []
+        # Sparse, as most records have none: record number -> headers.
+        self.headers: dict[int, Headers] = {}
+        self.size = 0
+        self.record_count = 0
+        self.attempts = 0
+        self.last_failure: tuple[ErrorCode, str] | None = None
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.base_sequence = -1
+        # Set once encoded; the lists above are then empty.
+        self.encoded: bytearray | None = None
+        # A batch that was too large lives on as parts, which settle it together.
+        self.part_of: Batch | None = None
+        self.parts_left = 0
+        self.delivery = Delivery(topic, partition)
+
+
+class PartitionQueue:
+    """What waits for one partition: an open batch, closed ones, and those in flight."""
+
+    __slots__ = (
+        "closed",
+        "epoch",
+        "in_flight",
+        "index",
+        "leader_in_flight",
+        "next_sequence",
+        "not_before_ms",
+        "open",
+        "producer_id",
+        "recovering",
+        "topic",
+    )
+
+    def __init__(self, topic: str, index: int) -> None:
+        self.topic = topic
+        self.index = index
+        self.open: Batch | None = None
+        self.closed: deque[Batch] = deque()
+        # In the order sent.
+        self.in_flight: deque[Batch] = deque()
+        self.leader_in_flight = -1
+        self.producer_id = -1
+        self.epoch = 0
+        self.next_sequence = 0
+        self.not_before_ms = 0
+        # After a failure: one batch at a time until one succeeds, so that order holds.
+        self.recovering = False
+
+
+class TopicQueues:
+    """The queues of one topic, and where the next record without a key goes."""
+
+    __slots__ = ("by_key", "name", "partitions", "sticky", "sticky_bytes")
+
+    KEYS_REMEMBERED = 1 << 16
+
+    def __init__(self, name: str, partition_count: int, sticky: int) -> None:
+        assert partition_count > 0
+        self.name = name
+        self.partitions = [PartitionQueue(name, index) for index in range(partition_count)]
+        self.sticky = self.partitions[sticky]
+        self.sticky_bytes = 0
+        # Hashing is the dearest step of a keyed send, and keys come back.
+        self.by_key: dict[bytes, PartitionQueue] = {}
+
+    def place(self, key: bytes) -> PartitionQueue:
+        """The queue for a key, by murmur2 as Java's client does."""
+        queue = self.partitions[partition_of(key, len(self.partitions))]
+        if len(self.by_key) >= self.KEYS_REMEMBERED:
+            self.by_key.clear()
+        self.by_key[key] = queue
+        return queue
+
+    def grow(self, partition_count: int) -> None:
+        """Take up partitions added to the topic; keys are placed anew from now on."""
+        known = len(self.partitions)
+        if partition_count > known:
+            self.partitions += [
+                PartitionQueue(self.name, index) for index in range(known, partition_count)
+            ]
+            self.by_key.clear()

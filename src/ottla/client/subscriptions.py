@@ -1,0 +1,124 @@
+"""What members of a classic group tell each other, in the bytes of Java's consumer protocol."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.base.ids import TopicPartition
+from ottla.wire.stored import (
+    AssignmentTopicPartition,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    SubscriptionTopicPartition,
+    decode_versioned,
+    encode_versioned,
+)
+
+PROTOCOL_TYPE = "consumer"
+_SUBSCRIPTION_VERSION = 3
+_ASSIGNMENT_VERSION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What one member wants, and what it had. `generation` -1: it had nothing."""
+
+    topics: tuple[str, ...]
+    owned: tuple[TopicPartition, ...] = ()
+    generation: int = -1
+    user_data: bytes | None = None
+    instance_id: str | None = None
+
+
+Assignment = dict[str, list[TopicPartition]]
+
+
+class Assignor(Protocol):
+    """Splits the partitions of topics among the members of a group. Pure."""
+
+    # As the broker and other clients know it.
+    name: str
+    # Whether members keep their partitions while the group rebalances (KIP-429).
+    is_cooperative: bool
+
+    def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
+        """What a member adds to its subscription about itself."""
+        ...
+
+    def assign(
+        self, partition_counts: Mapping[str, int], members: Mapping[str, Subscription]
+    ) -> Assignment:
+        """Partitions by member id; topics that do not exist are not in `partition_counts`."""
+        ...
+
+
+def encode_subscription(
+    topics: Iterable[str],
+    user_data: bytes | None,
+    owned: Iterable[TopicPartition],
+    generation: int,
+) -> bytes:
+    """A subscription as JoinGroup carries it."""
+    message = ConsumerProtocolSubscription(
+        topics=sorted(topics),
+        user_data=user_data,
+        owned_partitions=[
+            SubscriptionTopicPartition(topic=topic, partitions=numbers)
+            for topic, numbers in _by_topic(owned)
+        ],
+        generation_id=generation,
+    )
+    return bytes(encode_versioned(message, _SUBSCRIPTION_VERSION))
+
+
+def decode_subscription(buffer: bytes | memoryview, instance_id: str | None) -> Subscription:
+    """Read a member's subscription. Raises WireError."""
+    message = decode_versioned(ConsumerProtocolSubscription, buffer)
+    return Subscription(
+        topics=tuple(message.topics),
+        owned=_listed(message.owned_partitions),
+        generation=message.generation_id,
+        user_data=None if message.user_data is None else bytes(message.user_data),
+        instance_id=instance_id,
+    )
+
+
+def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    """An assignment as SyncGroup carries it."""
+    message = ConsumerProtocolAssignment(
+        assigned_partitions=[
+            AssignmentTopicPartition(topic=topic, partitions=numbers)
+            for topic, numbers in _by_topic(partitions)
+        ]
+    )
+    return bytes(encode_versioned(message, _ASSIGNMENT_VERSION))
+
+
+def decode_assignment(buffer: bytes | memoryview) -> tuple[TopicPartition, ...]:
+    """Read an assignment; no bytes at all mean no partitions. Raises WireError."""
+    if not len(buffer):
+        return ()
+    return _listed(decode_versioned(ConsumerProtocolAssignment, buffer).assigned_partitions)
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Iterable[tuple[str, list[int]]]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, []).append(partition)
+    return by_topic.items()
+
+
+def _listed(
+    stored: Iterable[SubscriptionTopicPartition] | Iterable[AssignmentTopicPartition],
+) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(entry.topic, number) for entry in stored for number in entry.partitions
+    )
+
+
+def member_order(member: tuple[str, Subscription]) -> tuple[bool, str]:
+    """How Java's assignors order members: static ones first, by instance id; then by member id."""
+    member_id, subscription = member
+    if subscription.instance_id is not None:
+        return (False, subscription.instance_id)
+    return (True, member_id)
