@@ -1,0 +1,40 @@
+"""Loads from topics into a lake by PySpark, with a proof of each.
+
+    import ottla.lake
+    ottla.lake.load("flights", "/lake/flights", bootstrap="localhost:9092")
+    ottla.lake.verify("/lake/flights", bootstrap="localhost:9092")
+    ottla.lake.files("/lake/flights")      # what any Parquet reader may read
+    ottla.lake.register(spark)             # then spark.read.format("ottla")
+
+Needs the extra `ottla[lake]`, and for `load` and the data source Java 17 or newer.
+"""
+
+from typing import Any
+
+from ottla.lake.loading import LoadLost, LoadResult, load, run_here
+from ottla.lake.table import Table
+from ottla.lake.verification import Verification, verify
+
+__all__ = [
+    "LoadLost",
+    "LoadResult",
+    "Verification",
+    "files",
+    "load",
+    "register",
+    "run_here",
+    "verify",
+]
+
+
+def files(target: str) -> list[str]:
+    """Return the paths of all Parquet files that count in the table in folder `target`."""
+    table = Table.open(target)
+    return [str(table.folder / file.path) for load in table.history() for file in load.files]
+
+
+def register(spark: Any) -> None:
+    """Make the data source `ottla` known to the session `spark`."""
+    from ottla.lake.datasource import OttlaSource  # noqa: PLC0415  # Imports Spark.
+
+    spark.dataSource.register(OttlaSource)

@@ -1,0 +1,67 @@
+"""The lake's `Cluster` over the blocking client: Ottla and Apache Kafka alike."""
+
+from collections.abc import Iterator
+
+from ottla.client.errors import OffsetOutOfRange
+from ottla.client.ranges import EARLIEST, LATEST, RangeClient
+from ottla.lake.plan import PartitionBounds, Range
+from ottla.lake.source import Fetched, TopicDescription
+
+
+class KafkaCluster:
+    """Reads committed records only: what a transaction aborted never comes into the lake."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._client = RangeClient(bootstrap, client_id="ottla-lake", read_committed=True)
+
+    def describe(self, topic: str) -> TopicDescription:
+        view = self._client.topic(topic)
+        starts = self._client.list_offsets(topic, EARLIEST)
+        ends = self._client.list_offsets(topic, LATEST)
+        policy = self._client.topic_settings(topic).get("cleanup.policy") or ""
+        return TopicDescription(
+            topic=topic,
+            topic_id=str(view.topic_id) if view.topic_id.int else None,
+            cluster_id=self._client.cluster_id(),
+            bounds={p: PartitionBounds(starts[p].offset, ends[p].offset) for p in starts},
+            compacted="compact" in policy,
+        )
+
+    def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
+        found = self._client.list_offsets(topic, timestamp_ms)
+        return {partition: told.offset for partition, told in found.items() if told.offset >= 0}
+
+    def fetch(self, wanted: Range) -> Iterator[Fetched]:
+        position = wanted.start
+        while True:
+            try:
+                yield from self._fetch(wanted, position)
+                return
+            except OffsetOutOfRange:
+                # Retention may have passed by since the range was planned; then, and only then,
+                # reading goes on at the log's new start, which the account is told.
+                log_start = self._log_start(wanted)
+                if log_start <= position:
+                    raise
+                yield Fetched(b"", log_start, ())
+                position = log_start
+                if position >= wanted.end:
+                    return
+
+    def _fetch(self, wanted: Range, position: int) -> Iterator[Fetched]:
+        answers = self._client.fetch_range(wanted.topic, wanted.partition, position, wanted.end)
+        for answer in answers:
+            # Tasks keep slices of it while the next answer arrives in a buffer of its own.
+            yield Fetched(bytes(answer.batches), answer.log_start_offset, answer.aborted)
+
+    def _log_start(self, wanted: Range) -> int:
+        told = self._client.list_offsets(wanted.topic, EARLIEST, [wanted.partition])
+        return told[wanted.partition].offset
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def connect(bootstrap: str) -> KafkaCluster:
+    """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet."""
+    return KafkaCluster(bootstrap)

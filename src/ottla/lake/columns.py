@@ -1,0 +1,159 @@
+"""From record batches to Arrow columns, without a Python object for each record.
+
+The compiled walk says where keys and values stand; Arrow gathers them in one call for each
+column. Only records with headers are looked at one by one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.schema import HEADER_TYPE, ROW_SCHEMA
+from ottla.record import walk as walking
+from ottla.record.codec import Header, read_varlong
+from ottla.record.header import BatchHeader
+from ottla.record.reader import section
+
+Columns = npt.NDArray[np.int64]
+
+# Beyond this a timestamp in milliseconds has no place among Spark's microseconds.
+_TIMESTAMP_MS_MAX = (2**63 - 1) // 1000
+
+
+class ColumnBuilder:
+    """Collects whole batches of one partition; gives their rows within [start, end) as Arrow.
+
+    A batch that is added stays in memory, expanded, until `take` is called. `start` may be raised
+    while nothing waits to be taken.
+    """
+
+    def __init__(self, topic: str, partition: int, start: int, end: int) -> None:
+        self._topic = topic
+        self._partition = partition
+        self.start = start
+        self._end = end
+        self._reset()
+
+    def _reset(self) -> None:
+        self._walk = walking.Walk()
+        self._sections: list[bytes] = []
+        # For each batch: its records, where its section stands in the payload, and its time.
+        self._counts: list[int] = []
+        self._bases: list[int] = []
+        self._append_times: list[int] = []
+        self.payload_bytes = 0
+
+    @property
+    def row_count(self) -> int:
+        return self._walk.record_count
+
+    def add(self, buffer: bytes, position: int, header: BatchHeader) -> int:
+        """Add the data batch at `position`; return how many of its records lie in the range.
+
+        Raises CorruptBatch where its records are not well formed.
+        """
+        content = section(buffer, position, header)
+        before = self._walk.record_count
+        self._walk.add(
+            content, 0, len(content), header.record_count, header.base_offset, header.base_timestamp
+        )
+        self._sections.append(content)
+        self._counts.append(self._walk.record_count - before)
+        self._bases.append(self.payload_bytes)
+        self._append_times.append(header.max_timestamp if header.is_log_append_time else -2)
+        self.payload_bytes += len(content)
+        if self.start <= header.base_offset and header.last_offset < self._end:
+            return header.record_count
+        offsets = _rows(self._walk)[before:, walking.OFFSET]
+        return int(((offsets >= self.start) & (offsets < self._end)).sum())
+
+    def take(self) -> pa.RecordBatch | None:
+        """Return the rows so far (None: none) and forget them."""
+        rows = _rows(self._walk).copy()
+        payload = b"".join(self._sections)
+        bases = np.repeat(np.array(self._bases, np.int64), self._counts)
+        append_times = np.repeat(np.array(self._append_times, np.int64), self._counts)
+        self._reset()
+        for column in (walking.KEY_POSITION, walking.VALUE_POSITION, walking.HEADERS_POSITION):
+            rows[:, column] += bases
+        kept = (rows[:, walking.OFFSET] >= self.start) & (rows[:, walking.OFFSET] < self._end)
+        if not kept.all():
+            rows, append_times = rows[kept], append_times[kept]
+        return self._batch(payload, rows, append_times) if len(rows) else None
+
+    def _batch(self, payload: bytes, rows: Columns, append_times: Columns) -> pa.RecordBatch:
+        count = len(rows)
+        by_append = append_times != -2
+        timestamps = np.where(by_append, append_times, rows[:, walking.TIMESTAMP])
+        self._require_times_in_reach(timestamps, rows)
+        return pa.RecordBatch.from_arrays(
+            [
+                _gathered(payload, rows, walking.KEY_POSITION, walking.KEY_LENGTH),
+                _gathered(payload, rows, walking.VALUE_POSITION, walking.VALUE_LENGTH),
+                _headers(payload, rows),
+                pa.repeat(pa.scalar(self._topic), count),
+                pa.repeat(pa.scalar(self._partition, pa.int32()), count),
+                pa.array(np.ascontiguousarray(rows[:, walking.OFFSET])),
+                pa.array(timestamps * 1000).cast(pa.timestamp("us", tz="UTC")),
+                pa.array(by_append.astype(np.int32)),
+            ],
+            schema=ROW_SCHEMA,
+        )
+
+    def _require_times_in_reach(self, timestamps: Columns, rows: Columns) -> None:
+        far = np.flatnonzero(np.abs(timestamps) > _TIMESTAMP_MS_MAX)
+        if len(far):
+            offset, value = int(rows[far[0], walking.OFFSET]), int(timestamps[far[0]])
+            raise OttlaError(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"the record at {self._topic}-{self._partition} offset {offset} has timestamp "
+                f"{value} ms, which no Spark timestamp can hold; skip it with a start behind it, "
+                "and set message.timestamp.after.max.ms on the topic",
+            )
+
+
+def _rows(walk: walking.Walk) -> Columns:
+    return np.frombuffer(walk.rows(), "<i8").reshape(-1, walking.WALK_COLUMNS)
+
+
+def _gathered(payload: bytes, rows: Columns, position_column: int, length_column: int) -> Any:
+    """Copy one byte string for each row out of the payload, nulls where the length is -1."""
+    positions, lengths = rows[:, position_column], rows[:, length_column]
+    # The strings and the gaps between them, as one array over the payload; then every other one.
+    bounds = np.empty(2 * len(rows) + 1, np.int32)
+    bounds[0:-1:2] = positions
+    bounds[1::2] = positions + np.maximum(lengths, 0)
+    bounds[-1] = bounds[-2]
+    spans = pa.Array.from_buffers(
+        pa.binary(), 2 * len(rows), [None, pa.py_buffer(bounds), pa.py_buffer(payload)]
+    )
+    null = lengths < 0
+    chosen = np.arange(0, 2 * len(rows), 2, dtype=np.int32)
+    return spans.take(pa.array(chosen, mask=null if null.any() else None))
+
+
+def _headers(payload: bytes, rows: Columns) -> Any:
+    counts = rows[:, walking.HEADER_COUNT]
+    offsets = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    pairs = list(_pairs(payload, rows[counts > 0])) if offsets[-1] else []
+    elements = pa.array([{"key": name, "value": value} for name, value in pairs], HEADER_TYPE)
+    return pa.ListArray.from_arrays(
+        pa.array(offsets), elements, type=ROW_SCHEMA.field("headers").type
+    )
+
+
+def _pairs(payload: bytes, rows: Columns) -> Iterator[Header]:
+    """Read the headers of records that have some; the walk has checked that they fit."""
+    for row in rows:
+        position = int(row[walking.HEADERS_POSITION])
+        for _ in range(int(row[walking.HEADER_COUNT])):
+            size, position = read_varlong(payload, position)
+            name = payload[position : position + size].decode("utf-8", errors="replace")
+            size, position = read_varlong(payload, position + size)
+            yield name, None if size < 0 else payload[position : position + size]
+            position += max(size, 0)

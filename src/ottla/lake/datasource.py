@@ -1,0 +1,161 @@
+"""The PySpark data source `ottla`: a topic as a DataFrame.
+
+    ottla.lake.register(spark)
+    frame = spark.read.format("ottla").option("topic", "flights").load()
+
+| option | means | default |
+|---|---|---|
+| topic | the topic to read | |
+| bootstrap | `host:port,…` of Ottla or Apache Kafka | localhost:9092 |
+| start | earliest, latest, @MILLISECONDS, PARTITION:OFFSET,… or last-load | earliest |
+| end | earliest, latest, @MILLISECONDS or PARTITION:OFFSET,… | latest |
+| table | the folder whose last load `last-load` means | |
+| columns | a comma-separated choice of columns: fewer cross to the JVM | all |
+| offsetsPerTask | how many offsets one task reads at most | 1000000 |
+
+One task for each range of offsets. Aborted transactions are left out. A range whose offsets are
+not all accounted for is an error, never a silent gap.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.cluster import connect
+from ottla.lake.plan import Range, parse_boundary, ranges, resolve
+from ottla.lake.reader import read_range
+from ottla.lake.schema import ROW_SCHEMA, SPARK_TYPES
+from ottla.lake.table import Table
+from ottla.ledger.partition import RangeAccount
+
+_OPTIONS = ("topic", "bootstrap", "start", "end", "table", "columns", "offsetsPerTask")
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    topic: str
+    bootstrap: str
+    start: str
+    end: str
+    table: str | None
+    columns: tuple[str, ...]
+    offsets_per_task: int
+
+
+def _parse(options: Mapping[str, str]) -> _Options:
+    """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones."""
+    given = {name.lower(): value for name, value in options.items()}
+    for name in given.keys() - {name.lower() for name in _OPTIONS} - {"path"}:
+        raise _wrong(f"there is no option {name!r}; the options are {', '.join(_OPTIONS)}")
+    if "topic" not in given:
+        raise _wrong('which topic? Add .option("topic", NAME)')
+    columns = tuple(
+        name.strip() for name in given.get("columns", ",".join(ROW_SCHEMA.names)).split(",")
+    )
+    for name in columns:
+        if name not in ROW_SCHEMA.names:
+            raise _wrong(f"there is no column {name!r}; the columns are {ROW_SCHEMA.names}")
+    per_task = given.get("offsetspertask", "1000000")
+    if not per_task.isdigit() or int(per_task) == 0:
+        raise _wrong(f"offsetsPerTask is {per_task!r}, not a number of offsets above 0")
+    return _Options(
+        topic=given["topic"],
+        bootstrap=given.get("bootstrap", "localhost:9092"),
+        start=given.get("start", "earliest"),
+        end=given.get("end", "latest"),
+        table=given.get("table"),
+        columns=columns,
+        offsets_per_task=int(per_task),
+    )
+
+
+def _wrong(what: str) -> OttlaError:
+    return OttlaError(ErrorCode.INVALID_REQUEST, f"data source ottla: {what}")
+
+
+class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are untyped here.
+    """Registered under the name `ottla`; see the module's page for its options."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "ottla"
+
+    def schema(self) -> str:
+        return ", ".join(f"{name} {SPARK_TYPES[name]}" for name in _parse(self.options).columns)
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  # Spark's signature.
+        return OttlaReader(_parse(self.options))
+
+
+class RangePartition(InputPartition):  # type: ignore[misc]
+    """One task's range."""
+
+    def __init__(self, wanted: Range, compacted: bool) -> None:
+        super().__init__(None)
+        self.wanted = wanted
+        self.compacted = compacted
+
+
+class OttlaReader(DataSourceReader):  # type: ignore[misc]
+    """Plans on the driver, reads in the tasks."""
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        options = self._options
+        start, end = parse_boundary(options.start), parse_boundary(options.end)
+        cluster = connect(options.bootstrap)
+        try:
+            described = cluster.describe(options.topic)
+            starts, ends = (
+                resolve(
+                    boundary,
+                    described.bounds,
+                    by_time={}
+                    if boundary.timestamp_ms is None
+                    else cluster.offsets_at(options.topic, boundary.timestamp_ms),
+                    last_load=_last_load(options),
+                )
+                for boundary in (start, end)
+            )
+        finally:
+            cluster.close()
+        planned = ranges(
+            options.topic,
+            starts,
+            ends,
+            offsets_max=options.offsets_per_task,
+            tasks_min=len(starts),
+        )
+        return [RangePartition(wanted, described.compacted) for wanted in planned]
+
+    def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
+        wanted = partition.wanted
+        account = RangeAccount(wanted.partition, wanted.start, wanted.end, partition.compacted)
+        names = list(self._options.columns)
+        cluster = connect(self._options.bootstrap)
+        try:
+            for batch in read_range(wanted, cluster.fetch(wanted), account):
+                yield batch.select(names)
+        finally:
+            cluster.close()
+        if not account.ledger().balances:
+            raise OttlaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"{account.ledger().unexplained} offsets of {wanted} are unexplained: "
+                f"{account.ledger()}; look at the log with `ottla log dump`",
+            )
+
+
+def _last_load(options: _Options) -> Mapping[int, int]:
+    if options.table is None:
+        if "last-load" in (options.start, options.end):
+            raise _wrong('last-load of which table? Add .option("table", DIR)')
+        return {}
+    manifest, _ = Table.open(options.table).latest()
+    return manifest.positions if manifest else {}

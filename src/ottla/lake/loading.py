@@ -1,0 +1,203 @@
+"""A load: plan what is new, run a task for each range on Spark, commit files and offsets at once.
+
+    describe topic → ranges from where the last load ended → tasks → ledger → manifest
+
+Running it again loads only what is new. Killed at any step it leaves either nothing that counts
+or the whole load. Of two at once, one commits and the other raises `LoadLost`.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake import spark
+from ottla.lake.cluster import connect
+from ottla.lake.manifest import Manifest, next_manifest
+from ottla.lake.plan import Boundary, Range, parse_boundary, ranges, require_same_topic, resolve
+from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.table import LoadLost, Table
+from ottla.lake.task import Task, TaskResult, run
+from ottla.ledger.partition import PartitionLedger
+
+__all__ = ["LoadLost", "LoadResult", "load", "run_here"]
+
+# Offsets of one task: enough to make a file worth having, few enough to spread the work.
+_OFFSETS_PER_TASK = 2_000_000
+
+
+Runner = Callable[[Sequence[Task]], list[TaskResult]]
+
+
+def run_here(planned: Sequence[Task]) -> list[TaskResult]:
+    """Run tasks in this process, one after another, without Spark."""
+    return [run(task, uuid.uuid4().hex[:12]) for task in planned]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """What a load did. `manifest` is the newest: where nothing was new, an earlier load's."""
+
+    manifest: Manifest | None
+    rows: int
+    files: int
+    seconds: float
+    ledgers: tuple[PartitionLedger, ...]
+    removed: tuple[str, ...]  # Orphans of loads that never counted.
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    version: int
+    load_id: str
+    starts: dict[int, int]
+    ends: dict[int, int]
+    ranges: Sequence[Range]
+
+
+def load(
+    topic: str,
+    target: str,
+    *,
+    bootstrap: str = "localhost:9092",
+    start: str = "last-load",
+    end: str = "latest",
+    spark_session: Any = None,
+    runner: Runner | None = None,
+    on_step: Callable[[str], None] = lambda _step: None,
+) -> LoadResult:
+    """Load what is new in `topic` into the table in folder `target`.
+
+    `start` matters to the first load of a partition only (see `plan.parse_boundary`); later ones
+    start where the last one ended. `end` is a boundary too. Tasks run on Spark, on
+    `spark_session` or a local one, unless `runner` runs them (`run_here`: in this process, for
+    small loads). `on_step` is told each step as it is done. Raises OttlaError (LoadLost, where
+    another load committed meanwhile; nothing is changed).
+    """
+    began = time.monotonic()
+    table = Table.create_or_open(target, on_step)
+    cluster = connect(bootstrap)
+    try:
+        before, before_digest = table.latest()
+        described = cluster.describe(topic)
+        _require_table_of(topic, before, described)
+        plan = _plan(cluster, described, before, parse_boundary(start), parse_boundary(end))
+    finally:
+        cluster.close()
+    on_step("planned")
+    if not plan.ranges:
+        removed = table.remove_orphans()
+        return LoadResult(before, 0, 0, time.monotonic() - began, (), tuple(removed))
+    if runner is None:
+        session = spark_session or spark.session()
+        runner = partial(spark.run_tasks, session)
+        on_step("spark started")
+    results = runner(_tasks(table, plan, bootstrap, described))
+    on_step("files written")
+    manifest = next_manifest(
+        before,
+        before_digest,
+        load_id=plan.load_id,
+        topic=topic,
+        topic_id=described.topic_id,
+        cluster_id=described.cluster_id,
+        created_ms=time.time_ns() // 1_000_000,
+        files=sorted(
+            (result.file for result in results if result.file), key=lambda f: (f.partition, f.start)
+        ),
+        ledgers=_partition_ledgers(results),
+    )
+    _require_balance(manifest)
+    table.commit(manifest)
+    removed = table.remove_orphans()
+    return LoadResult(
+        manifest,
+        manifest.rows,
+        len(manifest.files),
+        time.monotonic() - began,
+        manifest.ledgers,
+        tuple(removed),
+    )
+
+
+def _require_table_of(topic: str, before: Manifest | None, described: TopicDescription) -> None:
+    if before is None:
+        return
+    if before.topic != topic:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"this table holds topic {before.topic}; load {topic} into a folder of its own",
+        )
+    require_same_topic(
+        topic, before.topic_id, described.topic_id, before.positions, described.bounds
+    )
+
+
+def _plan(
+    cluster: Cluster,
+    described: TopicDescription,
+    before: Manifest | None,
+    start: Boundary,
+    end: Boundary,
+) -> _Plan:
+    positions = dict(before.positions) if before else {}
+    starts = resolve(
+        start, described.bounds, by_time=_by_time(cluster, described, start), last_load=positions
+    )
+    # Whatever the words for the start: no offset is loaded twice, and none is skipped.
+    starts.update(positions)
+    ends = resolve(
+        end, described.bounds, by_time=_by_time(cluster, described, end), last_load=positions
+    )
+    for partition in starts:
+        ends[partition] = max(ends[partition], starts[partition])
+    return _Plan(
+        version=before.version + 1 if before else 1,
+        load_id=uuid.uuid4().hex,
+        starts=starts,
+        ends=ends,
+        ranges=ranges(
+            described.topic, starts, ends, offsets_max=_OFFSETS_PER_TASK, tasks_min=len(starts)
+        ),
+    )
+
+
+def _by_time(cluster: Cluster, described: TopicDescription, boundary: Boundary) -> dict[int, int]:
+    if boundary.timestamp_ms is None:
+        return {}
+    return cluster.offsets_at(described.topic, boundary.timestamp_ms)
+
+
+def _tasks(table: Table, plan: _Plan, bootstrap: str, described: TopicDescription) -> list[Task]:
+    return [
+        Task(
+            wanted=wanted,
+            bootstrap=bootstrap,
+            compacted=described.compacted,
+            folder=str(table.folder),
+            path=table.file_stem(plan.version, plan.load_id, wanted.partition, wanted.start),
+        )
+        for wanted in plan.ranges
+    ]
+
+
+def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
+    """One account for each partition, from those of its ranges."""
+    by_partition: dict[int, list[PartitionLedger]] = {}
+    for result in sorted(results, key=lambda r: (r.ledger.partition, r.ledger.start)):
+        by_partition.setdefault(result.ledger.partition, []).append(result.ledger)
+    return [reduce(PartitionLedger.followed_by, parts) for _, parts in sorted(by_partition.items())]
+
+
+def _require_balance(manifest: Manifest) -> None:
+    for ledger in manifest.ledgers:
+        if not ledger.balances:
+            raise OttlaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"{ledger.unexplained} of the offsets {ledger.start} to {ledger.end} of "
+                f"{manifest.topic}-{ledger.partition} are unexplained: {ledger}. Nothing was "
+                "committed; look at the log with `ottla log dump`",
+            )

@@ -1,0 +1,134 @@
+"""A load's manifest: which files, which offset ranges, how many rows, and the proof.
+
+Manifests are JSON files numbered from 1. Each names the digest of the one before, the
+position of every partition after it, and sums over all loads so far: so the newest one
+says where the next load starts, and a missing or altered one is noticed.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.row_hash import MODULUS, hash_text
+from ottla.ledger.partition import PartitionLedger
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One Parquet file of rows of [start, end) of one partition. `hash` is of its rows."""
+
+    path: str  # Relative to the table's folder.
+    partition: int
+    start: int
+    end: int
+    rows: int
+    size_bytes: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What one load made visible, and where all loads up to it stand."""
+
+    # Invariant: rows == sum of the files' rows == sum of the ledgers' `loaded`.
+    version: int
+    load_id: str
+    topic: str
+    topic_id: str | None
+    cluster_id: str | None
+    created_ms: int
+    previous: str | None
+    files: tuple[DataFile, ...]
+    ledgers: tuple[PartitionLedger, ...]
+    positions: Mapping[int, int]
+    rows: int
+    hash: str
+    total_rows: int
+    total_hash: str
+
+    @property
+    def unexplained(self) -> int:
+        """Offsets that no term explains; counts both what is missing and what is doubled."""
+        return sum(abs(ledger.unexplained) for ledger in self.ledgers)
+
+
+def next_manifest(
+    before: Manifest | None,
+    before_digest: str | None,
+    *,
+    load_id: str,
+    topic: str,
+    topic_id: str | None,
+    cluster_id: str | None,
+    created_ms: int,
+    files: Sequence[DataFile],
+    ledgers: Sequence[PartitionLedger],
+) -> Manifest:
+    """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
+
+    `ledgers` holds one account for each partition whose position moves, starting where the
+    partition stood before.
+    """
+    positions = dict(before.positions) if before else {}
+    for ledger in ledgers:
+        assert ledger.start == positions.get(ledger.partition, ledger.start), "ranges must touch"
+        positions[ledger.partition] = ledger.end
+    rows = sum(file.rows for file in files)
+    assert rows == sum(ledger.loaded for ledger in ledgers), "files and ledgers must agree"
+    load_hash = sum(int(file.hash, 16) for file in files) % MODULUS
+    total = (int(before.total_hash, 16) if before else 0) + load_hash
+    return Manifest(
+        version=before.version + 1 if before else 1,
+        load_id=load_id,
+        topic=topic,
+        topic_id=topic_id,
+        cluster_id=cluster_id,
+        created_ms=created_ms,
+        previous=before_digest,
+        files=tuple(files),
+        ledgers=tuple(ledgers),
+        positions=positions,
+        rows=rows,
+        hash=hash_text(load_hash),
+        total_rows=(before.total_rows if before else 0) + rows,
+        total_hash=hash_text(total),
+    )
+
+
+def to_bytes(manifest: Manifest) -> bytes:
+    """The manifest as it stands on disk."""
+    fields = asdict(manifest)
+    fields["positions"] = {str(p): offset for p, offset in sorted(manifest.positions.items())}
+    return json.dumps({"format": FORMAT, **fields}, indent=1).encode() + b"\n"
+
+
+def digest(content: bytes) -> str:
+    """What the next manifest says of this one: SHA-256 of its bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def from_bytes(content: bytes, name: str) -> Manifest:
+    """Parse a manifest; `name` is what an error calls it. Raises OttlaError where it is broken."""
+    try:
+        fields: dict[str, Any] = json.loads(content)
+        if fields.pop("format") != FORMAT:
+            raise _broken(name, "is of a format that this version of ottla does not know")
+        fields["files"] = tuple(DataFile(**file) for file in fields["files"])
+        fields["ledgers"] = tuple(PartitionLedger(**ledger) for ledger in fields["ledgers"])
+        fields["positions"] = {int(p): int(offset) for p, offset in fields["positions"].items()}
+        return Manifest(**fields)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _broken(name, f"can't be read ({error})") from error
+
+
+def _broken(name: str, what: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.CORRUPT_MESSAGE,
+        f"the manifest {name} {what}; nothing is loaded on top of it: restore the file from a "
+        "copy, or load into a new folder",
+    )

@@ -1,0 +1,56 @@
+"""What the lake asks of a cluster, as narrow as it can be."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.lake.plan import PartitionBounds, Range
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic as a load sees it before it plans.
+
+    `bounds` end at the last stable offset: what lies behind is not decided yet.
+    `compacted` says whether its cleanup policy may take single records away.
+    """
+
+    topic: str
+    topic_id: str | None
+    cluster_id: str | None
+    bounds: Mapping[int, PartitionBounds]
+    compacted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """One answer to a fetch: whole batches, in order of offset.
+
+    `aborted` names transactions that were aborted, as (producer id, first offset).
+    """
+
+    buffer: bytes
+    log_start: int
+    aborted: tuple[tuple[int, int], ...]
+
+
+class Cluster(Protocol):
+    """A connection to Ottla or Apache Kafka, used from one thread."""
+
+    def describe(self, topic: str) -> TopicDescription:
+        """Raises OttlaError UNKNOWN_TOPIC_OR_PARTITION, or what kept the cluster from answering."""
+        ...
+
+    def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
+        """First offset whose timestamp is `timestamp_ms` or later; absent where there is none."""
+        ...
+
+    def fetch(self, wanted: Range) -> Iterator[Fetched]:
+        """Yield answers until the batches seen reach `wanted.end`, retrying what may be retried.
+
+        Starts at the log's start where that is above `wanted.start`. Ends early only where the
+        log holds nothing behind what it gave.
+        """
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,197 @@
+"""A lake table in a folder: Parquet files that count only once a manifest names them.
+
+A load becomes visible by one atomic step: a manifest is linked under the next free number,
+which fails where the number is taken (put-if-absent). Before that step its files are in the
+folder and mean nothing; after it data and offsets are there together.
+
+    DIR/_ottla/manifests/00000000000000000001.json
+    DIR/data/v0000000001-<load id>-p<partition>-<start>-<attempt>.parquet
+
+Every step that must survive a power cut is fsynced before the next: each file, the data
+folder, the manifest, the manifests' folder.
+"""
+
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.manifest import Manifest, digest, from_bytes, to_bytes
+
+_MANIFEST_NAME = re.compile(r"(\d{20})\.json")
+_DATA_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
+
+
+class LoadLost(OttlaError):
+    """Another load committed this version first; this one has changed nothing."""
+
+
+def _no_step(_name: str) -> None:
+    """Nobody watches."""
+
+
+class Table:
+    """The table in one folder. `on_step` is called with the name of each step once it is done."""
+
+    def __init__(self, folder: Path, on_step: Callable[[str], None] = _no_step) -> None:
+        self.folder = folder
+        self.data_folder = folder / "data"
+        self._manifests = folder / "_ottla" / "manifests"
+        self._on_step = on_step
+
+    @classmethod
+    def create_or_open(cls, target: str, on_step: Callable[[str], None] = _no_step) -> "Table":
+        """Open the table in `target`, a folder on a filesystem with put-if-absent.
+
+        Raises OttlaError for a URL of another filesystem, and where hard links are not exclusive.
+        """
+        table = cls(folder_of(target), on_step)
+        table.data_folder.mkdir(parents=True, exist_ok=True)
+        table._manifests.mkdir(parents=True, exist_ok=True)
+        table._require_put_if_absent()
+        for folder in (table.folder.parent, table.folder, table.folder / "_ottla"):
+            _fsync_folder(folder)
+        return table
+
+    @classmethod
+    def open(cls, target: str) -> "Table":
+        """Open an existing table for reading. Raises OttlaError where there is none."""
+        table = cls(folder_of(target))
+        if not table._manifests.is_dir():
+            raise OttlaError(
+                ErrorCode.RESOURCE_NOT_FOUND,
+                f"{target} holds no table of ottla: `ottla lake load TOPIC --to DIR` makes one",
+            )
+        return table
+
+    def latest(self) -> tuple[Manifest | None, str | None]:
+        """Return the newest manifest and its digest, or (None, None) for an empty table."""
+        versions = self._versions()
+        if not versions:
+            return None, None
+        content = self._path(versions[-1]).read_bytes()
+        return from_bytes(content, self._path(versions[-1]).name), digest(content)
+
+    def history(self) -> Iterator[Manifest]:
+        """Yield all manifests, oldest first. Raises OttlaError where one is missing or altered."""
+        previous: str | None = None
+        for expected, version in enumerate(self._versions(), start=1):
+            path = self._path(version)
+            content = path.read_bytes()
+            manifest = from_bytes(content, path.name)
+            if version != expected or manifest.version != version or manifest.previous != previous:
+                raise OttlaError(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"the manifests of {self.folder} do not form a chain at {path.name}: one is "
+                    "missing or was altered; restore it from a copy, or load into a new folder",
+                )
+            previous = digest(content)
+            yield manifest
+
+    def file_stem(self, version: int, load_id: str, partition: int, start: int) -> str:
+        """What the names of a range's files start with, relative to the table's folder.
+
+        A task attempt adds a hyphen, a name of its own, and `.parquet`.
+        """
+        return f"data/v{version:010d}-{load_id}-p{partition}-{start:020d}"
+
+    def commit(self, manifest: Manifest) -> None:
+        """Make the load visible. Raises LoadLost where its version is taken by another."""
+        _fsync_folder(self.data_folder)
+        self._on_step("data folder synced")
+        content = to_bytes(manifest)
+        draft = self._manifests / f".{manifest.load_id}.tmp"
+        _write_synced(draft, content)
+        self._on_step("manifest written")
+        try:
+            os.link(draft, self._path(manifest.version))
+        except FileExistsError:
+            raise LoadLost(
+                ErrorCode.CONCURRENT_TRANSACTIONS,
+                f"another load committed version {manifest.version} of {self.folder} first; this "
+                "one changed nothing: run it again to load what is new since",
+            ) from None
+        finally:
+            draft.unlink()
+        self._on_step("manifest linked")
+        _fsync_folder(self._manifests)
+        self._on_step("manifest synced")
+
+    def remove_orphans(self) -> list[str]:
+        """Delete files that no manifest can ever name; return their names.
+
+        Those are files of loads whose version another load has taken. Files for the next
+        version may belong to a load that runs now, and stay.
+        """
+        versions = self._versions()
+        newest = versions[-1] if versions else 0
+        winners = {manifest.version: manifest for manifest in self.history()}
+        removed = []
+        for path in sorted(self.data_folder.iterdir()):
+            match = _DATA_NAME.fullmatch(path.name)
+            if match is None or int(match[1]) > newest:
+                continue
+            named = {file.path for file in winners[int(match[1])].files}
+            if f"data/{path.name}" not in named:
+                path.unlink(missing_ok=True)
+                removed.append(path.name)
+        return removed
+
+    def _versions(self) -> list[int]:
+        names = map(_MANIFEST_NAME.fullmatch, os.listdir(self._manifests))
+        return sorted(int(match[1]) for match in names if match)
+
+    def _path(self, version: int) -> Path:
+        return self._manifests / f"{version:020d}.json"
+
+    def _require_put_if_absent(self) -> None:
+        """Show that a second link to one name is refused here, as the commit relies on it."""
+        source = self._manifests / f".probe-{uuid.uuid4().hex}"
+        target = source.with_suffix(".taken")
+        source.touch()
+        try:
+            os.link(source, target)
+            os.link(source, target)
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise _no_put_if_absent(self.folder, str(error)) from error
+        finally:
+            source.unlink()
+            target.unlink(missing_ok=True)
+        raise _no_put_if_absent(self.folder, "a taken name was given away again")
+
+
+def folder_of(target: str) -> Path:
+    """The local folder that `target` names, as a path or as a file: URL."""
+    scheme, separator, rest = target.partition("://")
+    if not separator:
+        return Path(target.removeprefix("file:")).absolute()
+    if scheme != "file":
+        raise _no_put_if_absent(target, f"ottla can't link files exclusively on {scheme}:")
+    return Path("/" + rest.lstrip("/"))
+
+
+def _no_put_if_absent(folder: object, why: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"{folder} can't hold a table: {why}. A load is made visible by creating a file only if "
+        "it is absent; choose a folder on a local or POSIX filesystem with hard links",
+    )
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _fsync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

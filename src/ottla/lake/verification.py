@@ -1,0 +1,284 @@
+"""Re-derives the proof of a table from its files and from the topic, and tells every difference.
+
+files      exist, hold the rows that their manifest counts and hashes, each offset once
+manifests  form a chain, their ranges touch, their ledgers balance
+topic      holds, for every offset still in its log, the very row that the lake holds
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ottla.base.errors import OttlaError
+from ottla.lake.cluster import connect
+from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.plan import Range, require_same_topic
+from ottla.lake.proof import batch_hash, canonical_words
+from ottla.lake.reader import read_range
+from ottla.lake.row_hash import MODULUS, hash_text, row_hashes
+from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.table import Table
+from ottla.ledger.partition import PartitionLedger, RangeAccount
+
+# Differences named one by one for each range; the rest is counted.
+_NAMED_MAX = 10
+# How many offsets are compared row by row at a time; bounds the memory this takes.
+_WINDOW_OFFSETS = 500_000
+
+_RowHashes = dict[int, list[tuple[int, int]]]
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was found. The table is proven where `problems` is empty."""
+
+    topic: str
+    loads: int = 0
+    rows: int = 0
+    hash: str = hash_text(0)
+    # Rows whose offsets the topic still holds, compared one with the other.
+    compared: int = 0
+    # Rows that only the lake holds by now: retention or compaction took them from the topic.
+    only_in_lake: int = 0
+    ledgers: dict[int, PartitionLedger] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def proven(self) -> bool:
+        return not self.problems
+
+
+def verify(
+    target: str, *, bootstrap: str | None, on_file: Callable[[str], None] = lambda _path: None
+) -> Verification:
+    """Verify the table in `target`; against the topic too where `bootstrap` is given.
+
+    Differences are reported, not raised. Raises OttlaError where there is no table, or where the
+    cluster can't be asked.
+    """
+    table = Table.open(target)
+    newest, _ = table.latest()
+    report = Verification(newest.topic if newest else "")
+    if newest is None:
+        return report
+    manifests = _chain(table, report)
+    cluster = connect(bootstrap) if bootstrap else None
+    try:
+        described = cluster.describe(newest.topic) if cluster else None
+        if described is not None:
+            require_same_topic(
+                newest.topic,
+                newest.topic_id,
+                described.topic_id,
+                newest.positions,
+                described.bounds,
+            )
+        total = 0
+        for manifest in manifests:
+            for file in manifest.files:
+                on_file(file.path)
+                total += _check_file(table.folder / file.path, file, report)
+            if cluster is not None and described is not None:
+                for wanted, files in _ranges(manifest):
+                    _compare(table.folder, wanted, files, cluster, described, report)
+        report.hash = hash_text(total)
+    finally:
+        if cluster is not None:
+            cluster.close()
+    if report.hash != newest.total_hash or report.rows != newest.total_rows:
+        report.problems.append(
+            f"the table holds {report.rows} rows with hash {report.hash}; its newest manifest "
+            f"says {newest.total_rows} rows with hash {newest.total_hash}"
+        )
+    return report
+
+
+def _chain(table: Table, report: Verification) -> list[Manifest]:
+    """Return the manifests, as far as they form a chain whose ranges touch."""
+    manifests: list[Manifest] = []
+    try:
+        for manifest in table.history():
+            manifests.append(manifest)
+            report.loads += 1
+            for ledger in manifest.ledgers:
+                _follow(ledger, manifest.version, report)
+    except OttlaError as error:
+        report.problems.append(error.message)
+    return manifests
+
+
+def _follow(ledger: PartitionLedger, version: int, report: Verification) -> None:
+    if not ledger.balances:
+        report.problems.append(f"load {version} left offsets unexplained: {ledger}")
+    before = report.ledgers.get(ledger.partition)
+    if before is None:
+        report.ledgers[ledger.partition] = ledger
+    elif before.end == ledger.start:
+        report.ledgers[ledger.partition] = before.followed_by(ledger)
+    else:
+        report.problems.append(
+            f"load {version} starts at offset {ledger.start} of partition {ledger.partition}, "
+            f"but the loads before it end at {before.end}"
+        )
+
+
+def _check_file(path: Path, file: DataFile, report: Verification) -> int:
+    """Compare one file with what its manifest says of it; return the hash of its rows."""
+    rows = found = 0
+    last_offset = file.start - 1
+    try:
+        for batch in _file_batches(path):
+            offsets = batch.column("offset")
+            rows += batch.num_rows
+            found = (found + batch_hash(batch)) % MODULUS
+            steps = pc.min(pc.subtract(offsets[1:], offsets[:-1])).as_py() if len(batch) > 1 else 1
+            if steps <= 0 or offsets[0].as_py() <= last_offset or offsets[-1].as_py() >= file.end:
+                report.problems.append(
+                    f"{file.path} holds an offset twice, or one of another range"
+                )
+            last_offset = offsets[-1].as_py()
+            if pc.unique(batch.column("partition")).to_pylist() != [file.partition]:
+                report.problems.append(f"{file.path} holds rows of another partition")
+    except FileNotFoundError:
+        report.problems.append(
+            f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
+            f"{file.start} to {file.end}"
+        )
+    except (OSError, pa.ArrowException) as error:
+        report.problems.append(f"{file.path} can't be read: {error}")
+    else:
+        if (rows, hash_text(found)) != (file.rows, file.hash):
+            report.problems.append(
+                f"{file.path} holds {rows} rows with hash {hash_text(found)}; its manifest says "
+                f"{file.rows} rows with hash {file.hash}"
+            )
+    report.rows += rows
+    return found
+
+
+def _file_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(path) as file:
+        yield from file.iter_batches(batch_size=1 << 16)
+
+
+def _ranges(manifest: Manifest) -> Iterator[tuple[Range, list[DataFile]]]:
+    """Each partition's range of a load, with the files that hold it."""
+    for ledger in manifest.ledgers:
+        files = [file for file in manifest.files if file.partition == ledger.partition]
+        yield Range(manifest.topic, ledger.partition, ledger.start, ledger.end), files
+
+
+def _compare(
+    folder: Path,
+    wanted: Range,
+    files: list[DataFile],
+    cluster: Cluster,
+    described: TopicDescription,
+    report: Verification,
+) -> None:
+    """Compare one range of the lake with the topic: by sums, and row by row where those differ."""
+    floor = min(wanted.end, max(wanted.start, described.bounds[wanted.partition].log_start))
+    kept = Range(wanted.topic, wanted.partition, floor, wanted.end)
+    present = [file for file in files if (folder / file.path).exists()]
+    account = RangeAccount(kept.partition, kept.start, kept.end, described.compacted)
+    topic_count, topic_hash = _sum(read_range(kept, cluster.fetch(kept), account))
+    lake_count, lake_hash = _sum(_lake_rows(folder, present, kept))
+    report.only_in_lake += max(0, sum(file.rows for file in present) - lake_count)
+    if not account.ledger().balances:
+        report.problems.append(f"{kept} of the topic does not add up: {account.ledger()}")
+    if (topic_count, topic_hash) == (lake_count, lake_hash):
+        report.compared += topic_count
+        return
+    differences = _Differences()
+    for start in range(kept.start, kept.end, _WINDOW_OFFSETS):
+        window = Range(kept.topic, kept.partition, start, min(start + _WINDOW_OFFSETS, kept.end))
+        window_account = RangeAccount(
+            window.partition, window.start, window.end, described.compacted
+        )
+        differences.add(
+            _hashes(read_range(window, cluster.fetch(window), window_account)),
+            _hashes(_lake_rows(folder, present, window)),
+        )
+    if described.compacted:
+        report.only_in_lake += len(differences.extra)
+        differences.extra.clear()
+    report.compared += differences.compared
+    report.problems += differences.told(f"{wanted.topic}-{wanted.partition}")
+
+
+@dataclass(slots=True)
+class _Differences:
+    """Offsets at which topic and lake do not hold the same row once."""
+
+    compared: int = 0
+    missing: list[int] = field(default_factory=list)
+    extra: list[int] = field(default_factory=list)
+    doubled: list[int] = field(default_factory=list)
+    altered: list[int] = field(default_factory=list)
+
+    def add(self, topic: _RowHashes, lake: _RowHashes) -> None:
+        both = topic.keys() & lake.keys()
+        self.compared += len(both)
+        self.missing += sorted(topic.keys() - both)
+        self.extra += sorted(lake.keys() - both)
+        self.doubled += sorted(offset for offset, found in lake.items() if len(found) > 1)
+        self.altered += sorted(
+            offset for offset in both if any(found != topic[offset][0] for found in lake[offset])
+        )
+
+    def told(self, partition: str) -> list[str]:
+        return [
+            f"{partition}: {what}: {_named(offsets)}"
+            for what, offsets in (
+                ("missing from the lake", self.missing),
+                ("in the lake, but not in the topic", self.extra),
+                ("doubled in the lake", self.doubled),
+                ("altered in the lake", self.altered),
+            )
+            if offsets
+        ]
+
+
+def _named(offsets: list[int]) -> str:
+    more = f" and {len(offsets) - _NAMED_MAX} more" if len(offsets) > _NAMED_MAX else ""
+    return ", ".join(map(str, offsets[:_NAMED_MAX])) + more
+
+
+def _lake_rows(folder: Path, files: list[DataFile], wanted: Range) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `files` whose offsets lie in `wanted`."""
+    for file in files:
+        if file.start >= wanted.end or file.end <= wanted.start:
+            continue
+        try:
+            for batch in _file_batches(folder / file.path):
+                offsets = batch.column("offset")
+                inside = pc.and_(
+                    pc.greater_equal(offsets, wanted.start), pc.less(offsets, wanted.end)
+                )
+                yield batch.filter(inside)
+        except (OSError, pa.ArrowException):
+            continue  # Already told: its file check is a problem of its own.
+
+
+def _sum(batches: Iterable[pa.RecordBatch]) -> tuple[int, int]:
+    """Return how many rows there are, and their hash."""
+    count = total = 0
+    for batch in batches:
+        count += batch.num_rows
+        total = (total + batch_hash(batch)) % MODULUS
+    return count, total
+
+
+def _hashes(batches: Iterable[pa.RecordBatch]) -> _RowHashes:
+    """Return the hashes of the rows at each offset: one, unless an offset is doubled."""
+    found: _RowHashes = {}
+    for batch in batches:
+        low, high = row_hashes(canonical_words(batch))
+        offsets = batch.column("offset").to_pylist()
+        for offset, a, b in zip(offsets, low.tolist(), high.tolist(), strict=True):
+            found.setdefault(offset, []).append((a, b))
+    return found
