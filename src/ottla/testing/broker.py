@@ -1,0 +1,159 @@
+"""A broker inside the test process: any Kafka client can use it, and it is gone afterwards.
+
+    with ottla.testing.Broker() as broker:
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
+
+It runs in a background thread on an event loop of its own. It installs no signal handlers, sets
+no global loop policy, starts no child process, and takes a port that is free.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
+from ottla.broker.broker import Broker as BrokerProcess
+from ottla.coordination.memory import MemoryStore
+from ottla.metadata.topic_plan import NewTopic
+from ottla.storage.filesystem import FileSystem, OsFileSystem
+from ottla.storage.memory_filesystem import MemoryFileSystem
+
+Result = TypeVar("Result")
+
+# What a test wants differently from a cluster: nobody else is coming, so nobody is waited for.
+_SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+}
+_PATIENCE_S = 30
+
+
+class Broker:
+    """A broker in a background thread; a context manager, or `start()` and `stop()`.
+
+    `storage` is `"memory"`, `"temporary"` (files in a folder that is removed at the end), or a
+    folder of yours, in which a later broker finds the data again. `settings` are Kafka's broker
+    settings by name. `port` 0 takes a free one.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: Mapping[str, str] | None = None,
+        storage: Literal["memory", "temporary"] | Path = "memory",
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        self._given = dict(settings or {})
+        self._storage = storage
+        self._host = host
+        self._asked_port = port
+        self._thread: threading.Thread | None = None
+        self._folder: Path | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port`, what clients call `bootstrap.servers`."""
+        return f"{self._host}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """The port clients connect to."""
+        return self._require_running().port
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Return once clients can connect. Raises OttlaError where the broker cannot start."""
+        assert self._thread is None, "already started"
+        self._broker = self._make()
+        self._loop = _new_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ottla", daemon=True)
+        self._thread.start()
+        try:
+            self._on_loop(self._broker.start())
+        except BaseException:
+            self._end_thread()
+            raise
+
+    def stop(self) -> None:
+        """Stop serving, close all connections, forget the data unless it is in your folder."""
+        if self._thread is None:
+            return
+        try:
+            self._on_loop(self._broker.stop())
+        finally:
+            self._end_thread()
+
+    def create_topic(
+        self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic without a client. Raises OttlaError as a client would be told."""
+        new = NewTopic(name, partitions=partitions, configs=dict(settings or {}))
+        (outcome,) = self._on_loop(self._require_running().topics.create([new]))
+        if outcome.error is not None:
+            raise outcome.error
+
+    def _make(self) -> BrokerProcess:
+        filesystem: FileSystem = OsFileSystem()
+        store = None
+        if self._storage == "memory":
+            # One folder that exists nowhere but in this filesystem.
+            folder, filesystem, store = Path("/ottla"), MemoryFileSystem(), MemoryStore()
+        elif self._storage == "temporary":
+            folder = self._folder = Path(tempfile.mkdtemp(prefix="ottla-"))
+        else:
+            folder = self._storage
+        chosen = {
+            **_SETTINGS,
+            "listeners": f"PLAINTEXT://{self._host}:{self._asked_port}",
+            "log.dirs": str(folder),
+            **self._given,
+        }
+        return BrokerProcess(BrokerSettings(chosen), filesystem=filesystem, store=store)
+
+    def _require_running(self) -> BrokerProcess:
+        if self._thread is None:
+            raise OttlaError(
+                ErrorCode.BROKER_NOT_AVAILABLE,
+                "this broker does not run: use it as `with ottla.testing.Broker() as broker:`",
+            )
+        return self._broker
+
+    def _on_loop(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE_S)
+
+    def _end_thread(self) -> None:
+        assert self._thread is not None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_PATIENCE_S)
+        self._loop.close()
+        self._thread = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """The fastest loop there is, made without touching the process's policy."""
+    try:
+        import uvloop  # noqa: PLC0415  # Only here is it known to be missing or not.
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
