@@ -1,0 +1,82 @@
+"""What a topic's settings mean for its owner, in sentences. Pure."""
+
+from collections.abc import Mapping
+
+from ottla.cli.moment import span_words
+
+
+def after_creation(partitions: int, replicas: int, settings: Mapping[str, str | None]) -> str:
+    """What a topic with these settings promises, and what it does not."""
+    noun = "partition" if partitions == 1 else "partitions"
+    return (
+        f"{partitions} {noun}, {_copies(replicas, int(settings.get('min.insync.replicas') or 1))} "
+        f"{_kept(settings)}"
+    )
+
+
+def after_growth(name: str, before: int, after: int) -> str:
+    """What more partitions change."""
+    if after == before:
+        return f"{name} has {after} partitions already."
+    return (
+        f"{name} has {after} partitions now, {before} before. Keys are placed anew: records of a "
+        "key written from now on may lie in another partition than its earlier ones, so that "
+        "their order is no longer kept across this change. It cannot be taken back."
+    )
+
+
+def _copies(replicas: int, least_in_sync: int) -> str:
+    if replicas == 1:
+        return (
+            "one copy of each: while the broker that has it is down it can be neither read nor "
+            "written, and what that disk loses is lost."
+        )
+    spare = replicas - least_in_sync
+    writable = (
+        f"with {spare} broker{'s' if spare != 1 else ''} down"
+        if spare > 0
+        else "only while all of them are in sync"
+    )
+    safe = least_in_sync - 1
+    survives = (
+        f"survives the loss of {safe} disk{'s' if safe != 1 else ''}"
+        if safe
+        else "may stand on one disk alone (min.insync.replicas=1)"
+    )
+    return (
+        f"{replicas} copies of each: writable {writable}; a record acknowledged with acks=all "
+        f"{survives}."
+    )
+
+
+def _kept(settings: Mapping[str, str | None]) -> str:
+    policies = {part for part in (settings.get("cleanup.policy") or "").split(",") if part}
+    sentences: list[str] = []
+    if "compact" in policies:
+        sentences.append("Of each key the last record is kept, so every record needs a key.")
+    if "delete" in policies:
+        limits = [limit for limit in (_age(settings), _size(settings)) if limit]
+        if limits:
+            sentences.append(f"Records are deleted {' or '.join(limits)}.")
+    if not sentences:
+        sentences.append("Records are kept until somebody deletes them.")
+    return " ".join(sentences)
+
+
+def _age(settings: Mapping[str, str | None]) -> str:
+    kept_ms = int(settings.get("retention.ms") or -1)
+    return f"after {span_words(kept_ms)}" if kept_ms >= 0 else ""
+
+
+def _size(settings: Mapping[str, str | None]) -> str:
+    kept_bytes = int(settings.get("retention.bytes") or -1)
+    return f"once a partition exceeds {size_words(kept_bytes)}" if kept_bytes >= 0 else ""
+
+
+def size_words(size: float) -> str:
+    """A size in bytes as people say it: `1.5 MiB`."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} TiB"

@@ -1,0 +1,152 @@
+"""Where a group is to resume, partition by partition; the work behind `ottla group reset`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.cli.idle import described_group, require_idle
+from ottla.cli.span import Offsets, known_offsets, offsets_at, partitions_of
+from ottla.client.admin import Admin
+from ottla.client.offsets import EARLIEST, LATEST
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition: the offset committed, and the one to commit. None: nothing is committed."""
+
+    place: TopicPartition
+    start: int
+    end: int
+    old: int | None
+    new: int | None
+    note: str = ""
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything is to be done. No new offset with a note: it could not be found."""
+        return self.new != self.old and not (self.new is None and self.note)
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "topic": self.place.topic,
+            "partition": self.place.partition,
+            "start_offset": self.start,
+            "old": self.old,
+            "new": self.new,
+            "end_offset": self.end,
+            "change": None if self.old is None or self.new is None else self.new - self.old,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where to: one of these is set. None in `singles`: forget what is committed."""
+
+    earliest: bool = False
+    latest: bool = False
+    offset: int | None = None
+    singles: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    time_ms: int | None = None
+    by: int | None = None
+
+
+async def planned(
+    admin: Admin, group_id: str, target: Target, topics: Sequence[tuple[str, list[int]]]
+) -> list[Move]:
+    """What would change, in order. Raises OttlaError for a group that is active or unknown.
+
+    `topics` restricts it to some topics, or partitions of theirs; else it is all that the group
+    has committed. A group that does not exist yet is given a start, if its topics are said.
+    """
+    listed = {entry.group_id for entry in await admin.list_groups()}
+    committed: Offsets = {}
+    if group_id in listed or not (topics or target.singles):
+        require_idle(await described_group(admin, group_id), "move")
+        told = await admin.group_offsets(group_id)
+        committed = {place: entry.offset for place, entry in told.items()}
+    places = await _places(admin, group_id, target, topics, committed)
+    starts = await known_offsets(admin, places, EARLIEST)
+    ends = await known_offsets(admin, places, LATEST)
+    at_time: Offsets = {}
+    if target.time_ms is not None:
+        at_time = await offsets_at(admin.cluster, list(ends), target.time_ms)
+    moves: list[Move] = []
+    for place in places:
+        if place in starts and place in ends:
+            start, end, old = starts[place], ends[place], committed.get(place)
+            wish, note = _wish(target, place, start, end, old, at_time.get(place, -1))
+            moves.append(_bounded(place, start, end, old, wish, note))
+    return moves
+
+
+def _wish(
+    target: Target, place: TopicPartition, start: int, end: int, old: int | None, at_time: int
+) -> tuple[int | None, str]:
+    """The offset wished for, and what is to be said of it. `at_time` -1: no record is as late."""
+    if target.earliest:
+        return start, ""
+    if target.latest:
+        return end, ""
+    if target.time_ms is not None:
+        return (at_time, "") if at_time >= 0 else (end, "no record is as late: the end")
+    if target.by is not None:
+        return (None, "nothing committed to start from") if old is None else (old + target.by, "")
+    return (target.singles[place] if target.singles else target.offset), ""
+
+
+def _bounded(
+    place: TopicPartition, start: int, end: int, old: int | None, wish: int | None, note: str
+) -> Move:
+    if wish is None:
+        return Move(place, start, end, old, wish, note)
+    if wish < start:
+        wish, note = start, f"{wish} is before the first record"
+    elif wish > end:
+        wish, note = end, f"{wish} is beyond the end"
+    return Move(place, start, end, old, wish, note)
+
+
+async def _places(
+    admin: Admin,
+    group_id: str,
+    target: Target,
+    topics: Sequence[tuple[str, list[int]]],
+    committed: Offsets,
+) -> list[TopicPartition]:
+    """The partitions that are meant."""
+    if target.singles:
+        for place in target.singles:
+            await partitions_of(admin.cluster, place.topic, [place.partition])
+        return sorted(target.singles)
+    if topics:
+        found: set[TopicPartition] = set()
+        for topic, partitions in topics:
+            found.update(await partitions_of(admin.cluster, topic, partitions))
+        return sorted(found)
+    if not committed:
+        raise OttlaError(
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            f"group {group_id!r} has committed nothing; say which topic: --topic TOPIC",
+        )
+    return sorted(committed)
+
+
+async def apply(admin: Admin, group_id: str, moves: Sequence[Move]) -> None:
+    """Commit the new offsets. Raises NON_EMPTY_GROUP where a consumer joined meanwhile."""
+    changed = {move.place: move.new for move in moves if move.is_change and move.new is not None}
+    forgotten = [move.place for move in moves if move.is_change and move.new is None]
+    try:
+        if changed:
+            await admin.set_group_offsets(group_id, changed)
+        if forgotten:
+            await admin.delete_group_offsets(group_id, forgotten)
+    except OttlaError as error:
+        if error.code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            raise OttlaError(
+                ErrorCode.NON_EMPTY_GROUP,
+                f"a consumer joined group {group_id!r} meanwhile; nothing was changed: stop it",
+            ) from None
+        raise

@@ -1,0 +1,107 @@
+"""Options that several commands have, each said once."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+_BOOTSTRAP = "localhost:9092"
+_BOOTSTRAP_VARIABLE = "OTTLA_BOOTSTRAP"
+
+
+def bootstrap(command: Command) -> Command:
+    """`--bootstrap`: which cluster."""
+    return click.option(
+        "--bootstrap",
+        "-b",
+        default=_BOOTSTRAP,
+        envvar=_BOOTSTRAP_VARIABLE,
+        show_default=True,
+        metavar="HOST:PORT",
+        help="The cluster, Ottla or Apache Kafka.",
+    )(command)
+
+
+def bootstrap_words(bootstrap: str) -> str:
+    """What a command that is printed needs in order to reach the same cluster."""
+    if bootstrap == os.environ.get(_BOOTSTRAP_VARIABLE, _BOOTSTRAP):
+        return ""
+    return f" --bootstrap {shlex.quote(bootstrap)}"
+
+
+def output(command: Command) -> Command:
+    """`-o`: a table for people, or JSON for programs."""
+    return click.option(
+        "--output",
+        "-o",
+        "form",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="How to show the answer.",
+    )(command)
+
+
+def settings(command: Command) -> Command:
+    """`--set NAME=VALUE`, any number of times."""
+    return click.option(
+        "--set",
+        "-s",
+        "assignments",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A setting, by Kafka's name. May be given again.",
+    )(command)
+
+
+def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
+    """Read what `--set` was given."""
+    parsed: dict[str, str] = {}
+    for assignment in assignments:
+        name, sign, value = assignment.partition("=")
+        if not sign or not name:
+            raise click.BadParameter(f"{assignment!r} is not NAME=VALUE", param_hint="--set")
+        parsed[name.strip()] = value
+    return parsed
+
+
+def unset(command: Command) -> Command:
+    """`--unset NAME`, any number of times."""
+    return click.option(
+        "--unset",
+        "-u",
+        "unset",
+        multiple=True,
+        metavar="NAME",
+        help="Return a setting to its default. May be given again.",
+    )(command)
+
+
+def parse_changes(assignments: Iterable[str], unset: Iterable[str]) -> dict[str, str | None]:
+    """What `--set` and `--unset` ask for; None returns a setting to its default."""
+    changes: dict[str, str | None] = dict(parse_settings(assignments))
+    for name in unset:
+        if name in changes:
+            raise click.BadParameter(f"{name} is both set and unset", param_hint="--unset")
+        changes[name] = None
+    return changes
+
+
+def yes(command: Command) -> Command:
+    """`--yes`: do not ask."""
+    return click.option("--yes", "-y", is_flag=True, help="Do it without asking.")(command)
+
+
+def confirm(question: str) -> None:
+    """Ask on a terminal; for no, end with 1. Raises UsageError where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("nobody is here to be asked whether that is meant; add --yes")
+    if not click.confirm(question, err=True):
+        click.echo("nothing was done", err=True)
+        raise click.exceptions.Exit(1)

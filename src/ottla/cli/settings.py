@@ -1,0 +1,74 @@
+"""Settings as commands show and change them; for `ottla topic` and `ottla config`."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ottla.base.errors import OttlaError
+from ottla.cli.connect import naming_nearest
+from ottla.client.admin import Admin
+from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
+
+SOURCE_WORDS = {
+    ConfigSource.UNKNOWN: "unknown",
+    ConfigSource.TOPIC: "topic",
+    ConfigSource.DYNAMIC_BROKER: "broker-dynamic",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER: "cluster-dynamic",
+    ConfigSource.STATIC_BROKER: "broker-file",
+    ConfigSource.DEFAULT: "default",
+    ConfigSource.DYNAMIC_BROKER_LOGGER: "logger",
+    ConfigSource.CLIENT_METRICS: "client-metrics",
+    ConfigSource.GROUP: "group",
+}
+_HIDDEN = "(hidden)"
+
+
+def setting_row(entry: ConfigEntry) -> dict[str, Any]:
+    """One setting: what it is worth, and why."""
+    return {
+        "setting": entry.name,
+        "value": _HIDDEN if entry.is_sensitive else entry.value,
+        "source": SOURCE_WORDS[entry.source],
+        "read_only": entry.is_read_only,
+        "synonyms": [
+            {"setting": name, "value": value, "source": SOURCE_WORDS[source]}
+            for name, value, source in entry.synonyms
+        ],
+    }
+
+
+def chosen(configs: Mapping[str, ConfigEntry]) -> list[dict[str, Any]]:
+    """The settings that somebody set, in the order of their names."""
+    return [
+        setting_row(configs[name])
+        for name in sorted(configs)
+        if configs[name].source not in (ConfigSource.DEFAULT, ConfigSource.UNKNOWN)
+    ]
+
+
+async def change_settings(
+    admin: Admin,
+    kind: ResourceKind,
+    name: str,
+    changes: Mapping[str, str | None],
+    known: Iterable[str],
+) -> list[dict[str, Any]]:
+    """Make the changes; a row for each setting with its old value and its new one.
+
+    Raises OttlaError where the broker refuses them, naming the nearest of the names `known`.
+    """
+    before = await admin.describe_configs(kind, name, changes)
+    try:
+        await admin.alter_configs(kind, name, changes)
+    except OttlaError as error:
+        raise naming_nearest(error, changes, known) from None
+    after = await admin.describe_configs(kind, name, changes)
+    return [
+        {"setting": key, "old": _value(before.get(key)), "new": _value(after.get(key))}
+        for key in changes
+    ]
+
+
+def _value(entry: ConfigEntry | None) -> str | None:
+    if entry is None:
+        return None
+    return _HIDDEN if entry.is_sensitive else entry.value

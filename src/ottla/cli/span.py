@@ -1,0 +1,70 @@
+"""Which offsets of a topic a command reads: words like `--since 10m` become numbers."""
+
+from collections.abc import Iterable
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.cli.words import Position
+from ottla.client.admin import Admin
+from ottla.client.cluster import Cluster
+from ottla.client.offsets import EARLIEST, LATEST, list_offsets
+from ottla.client.view import NO_LEADER
+
+Offsets = dict[TopicPartition, int]
+
+
+async def partitions_of(
+    cluster: Cluster, topic: str, chosen: Iterable[int] = ()
+) -> list[TopicPartition]:
+    """The partitions of the topic, or those `chosen`.
+
+    Raises UnknownTopic, and UNKNOWN_TOPIC_OR_PARTITION for a number the topic does not have.
+    """
+    view = await cluster.topic(topic)
+    count = len(view.partitions)
+    wanted = sorted(set(chosen)) or range(count)
+    for index in wanted:
+        if index >= count:
+            raise OttlaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {topic!r} has partitions 0 to {count - 1}, not {index}",
+            )
+    return [TopicPartition(topic, index) for index in wanted]
+
+
+async def offsets_at(cluster: Cluster, partitions: Iterable[TopicPartition], at: int) -> Offsets:
+    """Offsets by name (EARLIEST, LATEST) or time in ms; -1 where no record is as late."""
+    told = await list_offsets(cluster, dict.fromkeys(partitions, at))
+    return {partition: entry.offset for partition, entry in told.items()}
+
+
+async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int) -> Offsets:
+    """As `offsets_at`, but partitions that do not exist or have no leader are left out."""
+    views = {view.name: view for view in await admin.list_topics(internal=True)}
+    there = [
+        place
+        for place in places
+        if place.topic in views
+        and place.partition < len(views[place.topic].partitions)
+        and views[place.topic].partitions[place.partition].leader != NO_LEADER
+    ]
+    return await offsets_at(admin.cluster, there, at) if there else {}
+
+
+async def resolved(
+    cluster: Cluster, partitions: Iterable[TopicPartition], position: Position
+) -> Offsets:
+    """The offset of `position` in each partition, within what its log holds."""
+    partitions = list(partitions)
+    starts = await offsets_at(cluster, partitions, EARLIEST)
+    if position.kind == "earliest":
+        return starts
+    ends = await offsets_at(cluster, partitions, LATEST)
+    if position.kind == "latest":
+        return ends
+    if position.kind == "time":
+        found = await offsets_at(cluster, partitions, position.number)
+        return {place: offset if offset >= 0 else ends[place] for place, offset in found.items()}
+    if position.kind == "last":
+        return {place: max(starts[place], ends[place] - position.number) for place in partitions}
+    return {place: min(max(starts[place], position.number), ends[place]) for place in partitions}

@@ -1,0 +1,81 @@
+"""`ottla start`: one command, and a broker serves."""
+
+import json
+import logging
+from pathlib import Path
+
+import click
+
+from ottla import _compiled
+from ottla.base.log_lines import log_to_stderr
+from ottla.base.settings import BrokerSettings
+from ottla.cli import options
+
+# Time, level, what happened.
+LOG_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"
+
+_CONTRACT = {
+    "group": "acks=all is answered once the record is on disk (group commit)",
+    "os": "acks=all is answered once the record is in the page cache: a power cut may lose it",
+}
+
+
+@click.command()
+@click.option("--brokers", type=int, default=1, show_default=True, help="How many brokers.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("ottla-data"),
+    show_default=True,
+    help="The folder for the logs; it is made if it is not there.",
+)
+@click.option("--port", "-p", type=int, default=9092, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="0.0.0.0 serves every network."
+)
+@options.settings
+@click.option("--verbose", "-v", is_flag=True, help="Log changes of state, not only trouble.")
+@options.output
+def start(
+    brokers: int,
+    data: Path,
+    port: int,
+    host: str,
+    assignments: tuple[str, ...],
+    verbose: bool,
+    form: str,
+) -> None:
+    """Start a broker on this machine; ctrl-C stops it.
+
+    \b
+    ottla start
+    ottla start --data /var/lib/ottla --port 19092
+    ottla start --set log.retention.hours=24 --set num.partitions=4
+
+    Any of Kafka's broker settings can be set; `ottla config explain NAME` says what it does.
+    """  # noqa: D301
+    if brokers != 1:
+        raise click.BadParameter("this version starts one broker", param_hint="--brokers")
+    settings = BrokerSettings(
+        {
+            "listeners": f"PLAINTEXT://{host}:{port}",
+            "log.dirs": str(data.absolute()),
+            **options.parse_settings(assignments),
+        }
+    )
+    log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
+    # The broker is imported last, so that a wrong word is told at once.
+    from ottla.broker.broker import Broker  # noqa: PLC0415
+    from ottla.broker.main import run  # noqa: PLC0415
+
+    def on_ready(broker: Broker) -> None:
+        if form == "json":
+            told = {"bootstrap": f"{host}:{broker.port}", "port": broker.port, "data": str(data)}
+            click.echo(json.dumps(told))
+            return
+        click.echo(f"Ottla serves on {host}:{broker.port}, data in {data}")
+        click.echo(_CONTRACT[settings.text("log.flush.policy")] + "; ctrl-C stops")
+        if why_plain := _compiled.reason():
+            click.echo(f"the codec runs in its plain form, which is slower: {why_plain}")
+
+    run(settings, on_ready=on_ready)

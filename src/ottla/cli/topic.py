@@ -1,0 +1,250 @@
+"""`ottla topic`: create, list, describe, alter and delete topics."""
+
+from typing import Any
+
+import click
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import TOPIC_SETTINGS
+from ottla.cli import options
+from ottla.cli.connect import naming_nearest, with_admin
+from ottla.cli.consequences import after_creation, after_growth
+from ottla.cli.output import show, show_one, show_title
+from ottla.cli.settings import change_settings, chosen
+from ottla.client import TopicPartition
+from ottla.client.admin import Admin
+from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.admin.topics import BROKER_DEFAULT
+from ottla.client.offsets import EARLIEST, LATEST
+from ottla.client.view import NO_LEADER, TopicView
+
+_PARTITION_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", "end_offset"]
+_LIST_COLUMNS = ["name", "partitions", "replication_factor", "internal"]
+
+
+@click.group()
+def topic() -> None:
+    """Create, list, describe, alter and delete topics."""
+
+
+@topic.command()
+@click.argument("name")
+@click.option("--partitions", "-p", type=click.IntRange(1), help="How many; else the broker's.")
+@click.option("--replication-factor", "-r", type=click.IntRange(1), help="Copies of each.")
+@options.settings
+@click.option("--if-not-exists", is_flag=True, help="Succeed where the topic is there already.")
+@options.bootstrap
+@options.output
+def create(
+    name: str,
+    partitions: int | None,
+    replication_factor: int | None,
+    assignments: tuple[str, ...],
+    if_not_exists: bool,
+    bootstrap: str,
+    form: str,
+) -> None:
+    """Create the topic NAME, and say what its settings mean.
+
+    \b
+    ottla topic create flights
+    ottla topic create flights --partitions 6 --set retention.ms=86400000
+    ottla topic create planes --set cleanup.policy=compact
+
+    `ottla config explain NAME` tells what a setting does.
+    """  # noqa: D301
+    settings = options.parse_settings(assignments)
+
+    async def work(admin: Admin) -> tuple[bool, TopicView, dict[str, ConfigEntry]]:
+        made = True
+        try:
+            await admin.create_topic(
+                name, partitions or BROKER_DEFAULT, replication_factor or BROKER_DEFAULT, settings
+            )
+        except OttlaError as error:
+            if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
+                raise naming_nearest(error, settings, TOPIC_SETTINGS) from None
+            made = False
+        (view,) = await admin.describe_topics([name])
+        return made, view, await admin.describe_configs(ResourceKind.TOPIC, name)
+
+    made, view, configs = with_admin(bootstrap, work)
+    if form == "json":
+        show_one("json", {**_listed(view), "created": made, "settings": chosen(configs)})
+        return
+    values = {entry.name: entry.value for entry in configs.values()}
+    replicas = len(view.partitions[0].replicas)
+    sentences = after_creation(len(view.partitions), replicas, values)
+    click.echo(f"{'Created' if made else 'There is already'} {name}: {sentences}")
+
+
+@topic.command(name="list")
+@click.option("--internal", is_flag=True, help="Also those that serve the cluster itself.")
+@options.bootstrap
+@options.output
+def list_(internal: bool, bootstrap: str, form: str) -> None:
+    """List all topics.
+
+    \b
+    ottla topic list
+    ottla topic list --internal -o json
+    """  # noqa: D301
+    views = with_admin(bootstrap, lambda admin: admin.list_topics(internal=internal))
+    columns = _LIST_COLUMNS if internal else _LIST_COLUMNS[:-1]
+    show(form, [_listed(view) for view in views], columns, empty="there are no topics")
+
+
+@topic.command()
+@click.argument("name")
+@options.bootstrap
+@options.output
+def describe(name: str, bootstrap: str, form: str) -> None:
+    """Describe the topic NAME: its partitions, and the settings that differ from the defaults.
+
+    \b
+    ottla topic describe flights
+    ottla topic describe flights -o json
+    """  # noqa: D301
+
+    async def work(
+        admin: Admin,
+    ) -> tuple[TopicView, list[dict[str, Any]], dict[str, ConfigEntry]]:
+        (view,) = await admin.describe_topics([name])
+        rows = await _partition_rows(admin, view)
+        return view, rows, await admin.describe_configs(ResourceKind.TOPIC, name)
+
+    view, rows, configs = with_admin(bootstrap, work)
+    settings = chosen(configs)
+    if form == "json":
+        show_one("json", {**_listed(view), "partitions": rows, "settings": settings})
+        return
+    known = [
+        row["end_offset"] - row["start_offset"] for row in rows if row["end_offset"] is not None
+    ]
+    show_title(f"{view.name}  id {view.topic_id}  offsets in use {sum(known):,}")
+    show(form, rows, _PARTITION_COLUMNS)
+    click.echo()
+    show(form, settings, ["setting", "value", "source"], empty="all settings have their defaults")
+
+
+@topic.command()
+@click.argument("name")
+@click.option("--partitions", "-p", type=click.IntRange(1), help="Grow to so many.")
+@options.settings
+@options.unset
+@options.bootstrap
+@options.output
+def alter(
+    name: str,
+    partitions: int | None,
+    assignments: tuple[str, ...],
+    unset: tuple[str, ...],
+    bootstrap: str,
+    form: str,
+) -> None:
+    """Change the topic NAME: more partitions, other settings.
+
+    \b
+    ottla topic alter flights --partitions 12
+    ottla topic alter flights --set retention.ms=3600000
+    ottla topic alter flights --unset retention.ms
+    """  # noqa: D301
+    changes = options.parse_changes(assignments, unset)
+    if partitions is None and not changes:
+        raise click.UsageError("say what to change: --partitions, --set or --unset")
+
+    async def work(admin: Admin) -> tuple[TopicView, TopicView, list[dict[str, Any]]]:
+        (before,) = await admin.describe_topics([name])
+        changed: list[dict[str, Any]] = []
+        if changes:
+            changed = await change_settings(
+                admin, ResourceKind.TOPIC, name, changes, TOPIC_SETTINGS
+            )
+        if partitions is not None:
+            await admin.create_partitions(name, partitions)
+        (after,) = await admin.describe_topics([name])
+        return before, after, changed
+
+    before, after, changed = with_admin(bootstrap, work)
+    if form == "json":
+        show_one("json", {**_listed(after), "changed": changed})
+        return
+    if changed:
+        show(form, changed, ["setting", "old", "new"])
+    if partitions is not None:
+        click.echo(after_growth(name, len(before.partitions), partitions))
+
+
+@topic.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@options.yes
+@options.bootstrap
+@options.output
+def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None:
+    """Delete topics with all their records. This cannot be undone.
+
+    \b
+    ottla topic delete flights
+    ottla topic delete flights planes --yes
+    """  # noqa: D301
+
+    async def look(admin: Admin) -> list[tuple[TopicView, int]]:
+        found: list[tuple[TopicView, int]] = []
+        for view in await admin.describe_topics(names):
+            rows = await _partition_rows(admin, view)
+            found.append(
+                (view, sum((row["end_offset"] or 0) - (row["start_offset"] or 0) for row in rows))
+            )
+        return found
+
+    for view, count in with_admin(bootstrap, look) if not yes else ():
+        options.confirm(
+            f"Delete {view.name}, {len(view.partitions)} partition(s) with {count:,} offsets in "
+            "use? Its records are lost for ever."
+        )
+
+    async def work(admin: Admin) -> None:
+        await admin.describe_topics(names)
+        await admin.delete_topics(names)
+
+    with_admin(bootstrap, work)
+    if form == "json":
+        show("json", [{"name": name, "deleted": True} for name in names], ["name"])
+    else:
+        click.echo(f"Deleted {', '.join(names)}.")
+
+
+def _listed(view: TopicView) -> dict[str, Any]:
+    return {
+        "name": view.name,
+        "topic_id": str(view.topic_id),
+        "partitions": len(view.partitions),
+        "replication_factor": max((len(entry.replicas) for entry in view.partitions), default=0),
+        "internal": view.is_internal,
+    }
+
+
+async def _partition_rows(admin: Admin, view: TopicView) -> list[dict[str, Any]]:
+    """A row per partition; offsets are None where nobody leads it."""
+    led = [
+        TopicPartition(view.name, entry.index)
+        for entry in view.partitions
+        if entry.leader != NO_LEADER
+    ]
+    starts = await admin.list_offsets(dict.fromkeys(led, EARLIEST))
+    ends = await admin.list_offsets(dict.fromkeys(led, LATEST))
+    rows: list[dict[str, Any]] = []
+    for entry in view.partitions:
+        place = TopicPartition(view.name, entry.index)
+        rows.append(
+            {
+                "partition": entry.index,
+                "leader": entry.leader if entry.leader != NO_LEADER else None,
+                "leader_epoch": entry.leader_epoch,
+                "replicas": list(entry.replicas),
+                "isr": list(entry.isr),
+                "start_offset": starts[place].offset if place in starts else None,
+                "end_offset": ends[place].offset if place in ends else None,
+            }
+        )
+    return rows
