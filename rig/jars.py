@@ -1,0 +1,162 @@
+"""Fetches jars by their Maven coordinates: with Maven if it is here, else with Spark's own Ivy.
+
+`python -m rig.jars` fetches both sets: Apache Kafka, and Spark's Kafka connector.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rig.java import NoJava, install, java
+from rig.paths import RIG
+
+KAFKA_VERSION = "4.3.1"
+SPARK_VERSION = "4.2.0"
+
+
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """A folder of jars, how to fill it, and the variable that names another folder instead."""
+
+    name: str
+    override: str
+    coordinates: tuple[str, ...]
+    transitive: bool
+
+    @property
+    def folder(self) -> Path:
+        return Path(os.environ.get(self.override) or RIG / self.name)
+
+    @property
+    def stamp(self) -> Path:
+        return self.folder / ".complete"
+
+    def ready(self) -> bool:
+        """Whether the folder is full: somebody's own folder is taken as it is."""
+        if self.override in os.environ:
+            return any(self.folder.glob("*.jar"))
+        return self.stamp.exists() and self.stamp.read_text() == "\n".join(self.coordinates)
+
+
+KAFKA = JarSet(
+    name="kafka",
+    override="OTTLA_KAFKA_JARS",
+    coordinates=(
+        f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
+        f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
+    ),
+    transitive=True,
+)
+
+# The connector's own pom names a release of the token provider that was never published.
+SPARK_CONNECTOR = JarSet(
+    name="spark",
+    override="OTTLA_SPARK_JARS",
+    coordinates=(
+        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1",
+        "org.apache.kafka:kafka-clients:3.9.2",
+        "org.apache.commons:commons-pool2:2.13.1",
+    ),
+    transitive=False,
+)
+
+SETS = (KAFKA, SPARK_CONNECTOR)
+
+
+def class_path(jars: JarSet) -> str:
+    """The `-cp` argument for a set; raises NoJava if the set is not here."""
+    if not jars.ready():
+        raise NoJava(f"the {jars.name} jars are not in {jars.folder}: run `make rig`")
+    return str(jars.folder / "*")
+
+
+def fetch(jars: JarSet) -> None:
+    """Fill the folder of one set, unless it is full."""
+    if jars.ready():
+        return
+    print(f"rig: fetching the {jars.name} jars", flush=True)
+    work = RIG / f"{jars.name}.work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    copied = work / "jars"
+    mvn = shutil.which("mvn")
+    if mvn is None or not _by_maven(mvn, jars, work, copied):
+        _by_ivy(jars, work, copied)
+    shutil.rmtree(jars.folder, ignore_errors=True)
+    copied.rename(jars.folder)
+    jars.stamp.write_text("\n".join(jars.coordinates))
+    shutil.rmtree(work)
+
+
+def _by_maven(mvn: str, jars: JarSet, work: Path, copied: Path) -> bool:
+    """Copy with Maven and a small pom of our own; tells whether that succeeded."""
+    nothing_else = (
+        ""
+        if jars.transitive
+        else "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId>"
+        "</exclusion></exclusions>"
+    )
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version>{nothing_else}</dependency>"
+        for group, artifact, version in (c.split(":") for c in jars.coordinates)
+    )
+    pom = work / "pom.xml"
+    pom.write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>ottla</groupId>"
+        f"<artifactId>rig-{jars.name}</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
+    done = subprocess.run(
+        [mvn, "-q", "-B", "-f", pom, "dependency:copy-dependencies", f"-DoutputDirectory={copied}"],
+        check=False,
+    )
+    if done.returncode != 0:
+        shutil.rmtree(copied, ignore_errors=True)
+        print("rig: Maven failed, trying Ivy", flush=True)
+    return done.returncode == 0
+
+
+def _by_ivy(jars: JarSet, work: Path, copied: Path) -> None:
+    """Copy with the Ivy that comes with PySpark, whose built-in resolver is Maven's."""
+    import pyspark  # noqa: PLC0415  Only this route needs it, and its import is slow.
+
+    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    transitive = str(jars.transitive).lower()
+    dependencies = "".join(
+        f'<dependency org="{group}" name="{artifact}" rev="{version}" '
+        f'conf="default->default" transitive="{transitive}"/>'
+        for group, artifact, version in (c.split(":") for c in jars.coordinates)
+    )
+    module = work / "ivy.xml"
+    module.write_text(
+        f'<ivy-module version="2.0"><info organisation="ottla" module="rig-{jars.name}"/>'
+        f'<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{dependencies}</dependencies></ivy-module>"
+    )
+    command: list[str | Path] = [
+        *(java(), "-jar", ivy, "-warn", "-cache", RIG / "ivy", "-ivy", module),
+        *("-types", "jar", "bundle"),
+        *("-retrieve", f"{copied}/[artifact]-[revision].[ext]"),
+    ]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stdout[-4000:], done.stderr[-4000:], file=sys.stderr)
+        raise NoJava(f"Ivy could not fetch the {jars.name} jars: its own words stand above")
+
+
+def main() -> int:
+    """Fetch every set, and say what is where."""
+    install()
+    for jars in SETS:
+        fetch(jars)
+        print(f"rig: {jars.name}: {len(list(jars.folder.glob('*.jar')))} jars in {jars.folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""The fewest bytes of the protocol that tell whether a broker serves.
+
+Written by hand, so that the rig can judge any broker without trusting our own encoder.
+"""
+
+import socket
+import struct
+import time
+
+from rig.process import DiedEarly, Process
+
+_METADATA, _VERSION = 3, 1
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def receive_exactly(connection: socket.socket, size: int) -> bytes:
+    """Read `size` bytes; ConnectionError if the peer closes before."""
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        if not part:
+            raise ConnectionError(f"closed after {len(parts)} of {size} bytes")
+        parts += part
+    return bytes(parts)
+
+
+def receive_frame(connection: socket.socket) -> bytes:
+    """Read one answer without its size field."""
+    (size,) = struct.unpack(">i", receive_exactly(connection, 4))
+    return receive_exactly(connection, size)
+
+
+def request_frame(api_key: int, version: int, body: bytes, correlation_id: int = 1) -> bytes:
+    """A request with header version 1 (client id `rig`) and its size field."""
+    header = struct.pack(">hhih3s", api_key, version, correlation_id, 3, b"rig")
+    return struct.pack(">i", len(header) + len(body)) + header + body
+
+
+def serves(port: int, host: str = "127.0.0.1", timeout_s: float = 2.0) -> bool:
+    """Whether a broker answers Metadata with at least one live broker."""
+    try:
+        with socket.create_connection((host, port), timeout_s) as connection:
+            connection.sendall(request_frame(_METADATA, _VERSION, struct.pack(">i", 0)))
+            answer = receive_frame(connection)
+    except OSError:
+        return False
+    _, brokers = struct.unpack_from(">ii", answer)
+    return bool(brokers > 0)
+
+
+def wait_until_serving(process: Process, port: int, timeout_s: float = 60.0) -> float:
+    """Poll until the broker serves; gives the seconds since its process was started."""
+    deadline_s = time.perf_counter() + timeout_s
+    while time.perf_counter() < deadline_s:
+        if not process.alive():
+            code = process.child.returncode
+            raise DiedEarly(f"exit code {code} before it served:\n{process.log_tail()}")
+        if serves(port):
+            return time.perf_counter() - process.started_s
+        time.sleep(0.01)
+    raise DiedEarly(f"not serving after {timeout_s:.0f} s:\n{process.log_tail()}")
+
+
+def connect(port: int, timeout_s: float = 30.0) -> socket.socket:
+    """A connection on loopback that sends small frames at once."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout_s)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection

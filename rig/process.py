@@ -1,0 +1,93 @@
+"""A child process with its log, its CPU seconds and its memory, and an end that is certain."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+class DiedEarly(RuntimeError):
+    """The process ended, or stayed silent, before it was ready; the message ends with its log."""
+
+
+@dataclass(slots=True)
+class Process:
+    """One started program. Everything it prints goes to `log`."""
+
+    child: subprocess.Popen[bytes]
+    log: Path
+    started_s: float
+
+    @property
+    def pid(self) -> int:
+        return self.child.pid
+
+    def alive(self) -> bool:
+        return self.child.poll() is None
+
+    def log_tail(self, size: int = 8000) -> str:
+        """The end of what the program printed."""
+        text = self.log.read_bytes() if self.log.exists() else b""
+        return text[-size:].decode("utf-8", "replace")
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all threads so far; children not counted."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+
+    def rss_bytes(self) -> int:
+        """Memory resident now."""
+        return self._status_kib("VmRSS") * 1024
+
+    def rss_peak_bytes(self) -> int:
+        """Most memory ever resident."""
+        return self._status_kib("VmHWM") * 1024
+
+    def _status_kib(self, field: str) -> int:
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1])
+        raise ProcessLookupError(f"{field} of process {self.pid} is not known")
+
+    def terminate(self, timeout_s: float = 30.0) -> int:
+        """Ask it to end, insist when it does not, and give its exit code."""
+        if self.alive():
+            self.child.terminate()
+            try:
+                self.child.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+        return self.child.wait()
+
+    def kill(self) -> None:
+        """End it as a crash does: nothing of it runs any more."""
+        if self.alive():
+            self.child.send_signal(signal.SIGKILL)
+        self.child.wait()
+
+
+def start(
+    command: Sequence[str | Path],
+    log: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Process:
+    """Start a program whose output is appended to `log`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    started_s = time.perf_counter()
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(env or {})},
+            cwd=cwd,
+        )
+    return Process(child, log, started_s)

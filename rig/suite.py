@@ -1,0 +1,164 @@
+"""Runs the tests part by part, each in a process of its own, within a time budget that is enforced.
+
+`python -m rig.suite` runs all parts; `python -m rig.suite unit clients` runs some. It prints
+pytest's own closing lines, then a table, then their sum in pytest's words; the exit code is 1
+when any part is red, runs over its budget, or skips a test while CI=true.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from rig.java import have_java, java_home
+from rig.paths import OUT, ROOT
+
+_OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?)")
+_NO_TESTS_COLLECTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A share of the suite: where it lies, how long it may take, and in which surroundings."""
+
+    name: str
+    paths: tuple[str, ...]
+    budget_s: int
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+# The budgets add up to less than 25 minutes on two cores.
+PARTS = (
+    Part("unit", ("tests/unit",), 240),
+    Part("unit, plain", ("tests/unit/record",), 60, (("OTTLA_PURE", "1"),)),
+    Part("protocol", ("tests/protocol",), 60),
+    Part("storage", ("tests/storage",), 60),
+    Part("broker", ("tests/broker",), 90),
+    Part("groups", ("tests/groups",), 90),
+    Part("client", ("tests/client",), 90),
+    Part("clients", ("tests/clients",), 240),
+    Part("badinput", ("tests/badinput",), 60),
+    Part("fuzz", ("tests/fuzz",), 150),
+    Part("lake", ("tests/lake",), 240),
+)
+# For folders of tests that the table does not name.
+_OTHER_BUDGET_S = 120
+
+
+@dataclass(slots=True)
+class Result:
+    """How one part ended."""
+
+    part: Part
+    seconds: float
+    exit_code: int
+    over_budget: bool
+    closing: str
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def green(self) -> bool:
+        return self.exit_code in (0, _NO_TESTS_COLLECTED) and not self.over_budget
+
+    def verdict(self) -> str:
+        if self.over_budget:
+            return "OVER BUDGET"
+        return "ok" if self.green() else "RED"
+
+
+def parts() -> list[Part]:
+    """The parts above, and every other folder of tests, so that none is ever left out."""
+    named = {path.split("/")[1] for part in PARTS for path in part.paths}
+    others = sorted(
+        folder.name
+        for folder in (ROOT / "tests").iterdir()
+        if folder.is_dir() and folder.name not in named and any(folder.rglob("test_*.py"))
+    )
+    present = [p for p in PARTS if all((ROOT / path).exists() for path in p.paths)]
+    return present + [Part(name, (f"tests/{name}",), _OTHER_BUDGET_S) for name in others]
+
+
+def run(part: Part) -> Result:
+    """Run one part, echoing what pytest prints, and stop it at the end of its budget."""
+    print(f"\n== {part.name}: at most {part.budget_s} s ==", flush=True)
+    command = [sys.executable, "-m", "pytest", "--durations=5", "--durations-min=1.0"]
+    command += [*part.paths]
+    began_s = time.monotonic()
+    child = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **_java(), **dict(part.environment)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    lines: list[str] = []
+    reader = threading.Thread(target=_echo, args=(child.stdout, lines), daemon=True)
+    reader.start()
+    try:
+        exit_code = child.wait(part.budget_s)
+        over_budget = False
+    except subprocess.TimeoutExpired:
+        # The whole group: brokers and JVMs that the tests started must not outlive them.
+        os.killpg(child.pid, signal.SIGKILL)
+        exit_code, over_budget = child.wait(), True
+    reader.join(timeout=10)
+    closing = next((line for line in reversed(lines) if _OUTCOME.search(line)), "no closing line")
+    counts = Counter({word.rstrip("s"): int(n) for n, word in _OUTCOME.findall(closing)})
+    return Result(part, time.monotonic() - began_s, exit_code, over_budget, closing.strip(), counts)
+
+
+def _java() -> dict[str, str]:
+    """Where Spark finds the Java that the rig chose."""
+    return {"JAVA_HOME": str(java_home())} if have_java() else {}
+
+
+def _echo(stream: IO[str], lines: list[str]) -> None:
+    for line in stream:
+        lines.append(line)
+        print(line, end="", flush=True)
+
+
+def report(results: Sequence[Result], seconds: float) -> str:
+    """The table of parts and the sum of pytest's closing lines."""
+    rows = [f"{'part':<12} {'seconds':>8} {'budget':>7}  verdict      pytest's closing line"]
+    rows += [
+        f"{r.part.name:<12} {r.seconds:>8.1f} {r.part.budget_s:>7}  {r.verdict():<12} {r.closing}"
+        for r in results
+    ]
+    total: Counter[str] = sum((r.counts for r in results), Counter())
+    total["failed"] += sum(1 for r in results if not r.green() and not r.counts["failed"])
+    order = ("failed", "passed", "skipped", "error", "xfailed", "xpassed", "warning")
+    said = ", ".join(f"{total[word]} {word}" for word in order if total[word])
+    rows.append(f"{f' {said} in {seconds:.2f}s ':=^80}")
+    return "\n".join(rows)
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the named parts, or all of them."""
+    chosen = [part for part in parts() if not names or part.name in names]
+    unknown = set(names) - {part.name for part in chosen}
+    if unknown:
+        known = ", ".join(part.name for part in parts())
+        print(f"no such part: {', '.join(sorted(unknown))}; there are: {known}", file=sys.stderr)
+        return 2
+    began_s = time.monotonic()
+    results = [run(part) for part in chosen]
+    text = report(results, time.monotonic() - began_s)
+    OUT.mkdir(exist_ok=True)
+    Path(OUT / "test.txt").write_text(text + "\n")
+    print("\n" + text, flush=True)
+    return 0 if all(result.green() for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
