@@ -1,0 +1,151 @@
+"""Topic to Parquet on `local[2]`: our load and data source beside Spark's own Kafka connector.
+
+5 M random 100-byte records in 4 partitions, 16 KiB batches, on Ottla; the same columns written
+by every arm; arms take turns, the first rounds warm up and are thrown away.
+"""
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ottla.lake
+from bench.figures import AT_LEAST, Figure, Scale, spread
+from bench.sides import NO_FSYNC, create_topic
+from ottla.lake import spark as lake_spark
+from ottla.record.builder import build_batch
+from rig.broker import ottla as ottla_process
+from rig.frames import produce_request
+from rig.jars import SPARK_CONNECTOR
+from rig.java import java_home
+from rig.nodes import Node
+from rig.probe import connect, receive_frame
+
+_PARTITIONS = 4
+_RECORDS_PER_BATCH = 145
+_TUNED = {"kafka.max.poll.records": "50000", "kafka.max.partition.fetch.bytes": str(8 << 20)}
+_COLUMNS = ["key", "value", "headers", "topic", "partition", "offset", "timestamp"]
+
+
+def measure(scale: Scale) -> list[Figure]:
+    records = scale.pick(5_000_000, 200_000)
+    if not SPARK_CONNECTOR.ready():
+        print("   without Spark's connector: run `make rig`", flush=True)
+        return []
+    folder = Path(tempfile.mkdtemp(prefix="bench-lake-"))
+    session = _session()
+    try:
+        with ottla_process(settings=NO_FSYNC) as node:
+            topic = create_topic(node, _PARTITIONS)
+            records = _fill(node, topic, records)
+            arms: dict[str, Callable[[Path], float]] = {
+                "connector": lambda target: _connector(session, node, topic, target, {}),
+                "tuned": lambda target: _connector(session, node, topic, target, _TUNED),
+                "source": lambda target: _source(session, node, topic, target),
+                "load": lambda target: _load(session, node, topic, target),
+            }
+            seconds = _in_turn(arms, scale, folder)
+    finally:
+        session.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    rates = {name: [records / taken for taken in times] for name, times in seconds.items()}
+    return _figures(rates)
+
+
+def _figures(rates: dict[str, list[float]]) -> list[Figure]:
+    middle = {name: statistics.median(values) for name, values in rates.items()}
+
+    def beside(name: str, arm: str, other: str, bound: float | None) -> Figure:
+        note = f"{arm} {spread(rates[arm])}; {other} {spread(rates[other])} records/s"
+        return Figure(name, middle[arm] / middle[other], "×", AT_LEAST, bound, note)
+
+    return [
+        beside("lake load / Spark's connector", "load", "connector", 4.0),
+        beside("lake load / tuned connector", "load", "tuned", None),
+        beside("lake data source / Spark's connector", "source", "connector", 1.5),
+        beside("lake data source / tuned connector", "source", "tuned", None),
+    ]
+
+
+def _in_turn(
+    arms: dict[str, Callable[[Path], float]], scale: Scale, folder: Path
+) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {name: [] for name in arms}
+    for round_number in range(scale.warm_up_rounds + scale.rounds):
+        for name, act in arms.items():
+            target = folder / f"{name}-{round_number}"
+            taken = act(target)
+            shutil.rmtree(target, ignore_errors=True)
+            if round_number >= scale.warm_up_rounds:
+                seconds[name].append(taken)
+    return seconds
+
+
+def _session() -> Any:
+    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession  # noqa: PLC0415  # Only where there is a Java.
+
+    builder = SparkSession.builder.master("local[2]").appName("bench")
+    for name, value in lake_spark.LOCAL_SETTINGS.items():
+        builder = builder.config(name, value)
+    builder = builder.config("spark.jars", ",".join(map(str, SPARK_CONNECTOR.folder.glob("*.jar"))))
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    ottla.lake.register(session)
+    return session
+
+
+def _fill(node: Node, topic: str, records: int) -> int:
+    """Write random records, evenly over the partitions; return how many."""
+    rounds = -(-records // (_RECORDS_PER_BATCH * _PARTITIONS))
+    with connect(node.port) as connection:
+        for _ in range(rounds):
+            for partition in range(_PARTITIONS):
+                content = os.urandom(100 * _RECORDS_PER_BATCH)
+                values: list[bytes | None] = [
+                    content[at : at + 100] for at in range(0, len(content), 100)
+                ]
+                now_ms = time.time_ns() // 1_000_000
+                made = build_batch([now_ms] * _RECORDS_PER_BATCH, None, values)
+                connection.sendall(produce_request(topic, partition, bytes(made), 1))
+            for _ in range(_PARTITIONS):
+                receive_frame(connection)
+    return rounds * _RECORDS_PER_BATCH * _PARTITIONS
+
+
+def _connector(
+    session: Any, node: Node, topic: str, target: Path, options: dict[str, str]
+) -> float:
+    began = time.monotonic()
+    reader = session.read.format("kafka").option("kafka.bootstrap.servers", node.bootstrap)
+    for name, value in options.items():
+        reader = reader.option(name, value)
+    frame = reader.option("subscribe", topic).option("includeHeaders", "true").load()
+    frame.select(*_COLUMNS, "timestampType").write.parquet(str(target))
+    return time.monotonic() - began
+
+
+def _source(session: Any, node: Node, topic: str, target: Path) -> float:
+    began = time.monotonic()
+    reader = session.read.format("ottla").option("bootstrap", node.bootstrap)
+    reader.option("topic", topic).load().write.parquet(str(target))
+    return time.monotonic() - began
+
+
+def _load(session: Any, node: Node, topic: str, target: Path) -> float:
+    """The Spark part of a load: from the tasks' start until the last file is on disk."""
+    at: dict[str, float] = {}
+    ottla.lake.load(
+        topic,
+        str(target),
+        bootstrap=node.bootstrap,
+        spark_session=session,
+        on_step=lambda step: at.update({step: time.monotonic()}),
+    )
+    return at["files written"] - at["spark started"]

@@ -1,0 +1,102 @@
+"""librdkafka at work in a process of its own: `python -m bench.rdkafka produce|consume …`.
+
+Prints one line of JSON.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+_RECORD_BYTES = 100
+_CHUNK = 10_000
+
+
+def produce(bootstrap: str, topic: str, records: int, acks: str) -> dict[str, Any]:
+    """Produce records of 100 random bytes as fast as the client can, and wait for all answers."""
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": acks,
+            "queue.buffering.max.messages": 1_000_000,
+            "log_level": 0,
+        }
+    )
+    chance = random.Random(1)
+    values = [chance.randbytes(_RECORD_BYTES) for _ in range(1000)]
+    cpu_s, began_s = time.process_time(), time.perf_counter()
+    done = 0
+    while done < records:
+        for value in values:
+            while True:
+                try:
+                    producer.produce(topic, value)
+                    break
+                except BufferError:
+                    producer.poll(0.01)
+        done += len(values)
+        producer.poll(0)
+    left = producer.flush(120)
+    if left:
+        raise RuntimeError(f"{left} records were not acknowledged")
+    return _result(done, began_s, cpu_s)
+
+
+def consume(bootstrap: str, topic: str, records: int) -> dict[str, Any]:
+    """Read so many records from the start of partition 0, by chunks."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            # By default it pauses a second when its queue is full, which punishes a fast broker.
+            "fetch.queue.backoff.ms": 10,
+            "log_level": 0,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    cpu_s, began_s = time.process_time(), time.perf_counter()
+    done = 0
+    while done < records:
+        chunk = consumer.consume(_CHUNK, 30)
+        if not chunk:
+            raise RuntimeError(f"nothing came for 30 s after {done} of {records} records")
+        if error := chunk[0].error():
+            raise RuntimeError(str(error))
+        done += len(chunk)
+    result = _result(done, began_s, cpu_s)
+    consumer.close()
+    return result
+
+
+def _result(records: int, began_s: float, cpu_s: float) -> dict[str, Any]:
+    return {
+        "records": records,
+        "bytes": records * _RECORD_BYTES,
+        "seconds": time.perf_counter() - began_s,
+        "client_cpu_s": time.process_time() - cpu_s,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("action", choices=("produce", "consume"))
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--records", type=int, required=True)
+    parser.add_argument("--acks", default="all")
+    chosen = parser.parse_args()
+    if chosen.action == "produce":
+        result = produce(chosen.bootstrap, chosen.topic, chosen.records, chosen.acks)
+    else:
+        result = consume(chosen.bootstrap, chosen.topic, chosen.records)
+    print(json.dumps(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
