@@ -1,0 +1,186 @@
+"""What one client can do to the others: nothing. Limits, slow readers, rubbish."""
+
+import asyncio
+import contextlib
+import random
+import struct
+
+import pytest
+from broker_client import Client, batch, connected, fetch, fetched, produce, produced
+
+from ottla.base.errors import ErrorCode
+from ottla.storage.filesystem import OsFileSystem
+from ottla.wire.frames import encode_request
+from ottla.wire.messages.api_versions import ApiVersionsRequest
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def run(coroutine):
+    return asyncio.run(coroutine)
+
+
+@pytest.mark.parametrize("setting", ["max.connections", "max.connections.per.ip"])
+def test_a_connection_too_many_is_closed(setting):
+    """The others are served on; a place is free again when one leaves."""
+
+    async def scenario():
+        async with connected({setting: "2"}) as (broker, first):
+            second = await Client.connect(broker.port)
+            assert (await second.call(ApiVersionsRequest(), 0)).error_code == 0
+            third = await Client.connect(broker.port)
+            assert await third.is_closed()
+            assert (await first.call(ApiVersionsRequest(), 0)).error_code == 0
+            second.close()
+            await asyncio.sleep(0.05)
+            fourth = await Client.connect(broker.port)
+            assert (await fourth.call(ApiVersionsRequest(), 0)).error_code == 0
+            fourth.close()
+
+    run(scenario())
+
+
+def test_an_idle_connection_is_closed_and_one_that_waits_is_not():
+    """connections.max.idle.ms; a long poll is no idleness."""
+
+    async def scenario():
+        async with connected({"connections.max.idle.ms": "100"}) as (broker, client):
+            waiting = await Client.connect(broker.port)
+            waiting.send(fetch("a", 0, max_wait_ms=600), 11)
+            assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+            assert await client.is_closed()
+            assert fetched(await waiting.receive(1, 11)).error_code == 0
+            waiting.close()
+
+    run(scenario())
+
+
+def test_all_addresses_are_served_in_both_families():
+    """An empty host listens everywhere; a client's IPv4 address is shown as one."""
+
+    async def scenario():
+        async with connected({"listeners": "PLAINTEXT://:0"}) as (broker, client):
+            assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+            (connection,) = broker.listeners.open[0].connections
+            assert (connection.peer_host, connection.local_host) == ("127.0.0.1", "127.0.0.1")
+
+    run(scenario())
+
+
+def test_a_long_poll_of_a_client_that_left_is_forgotten():
+    """Nothing stays registered for nobody."""
+
+    async def scenario():
+        async with connected() as (broker, client):
+            leaving = await Client.connect(broker.port)
+            leaving.send(fetch("a", 0, max_wait_ms=2**31 - 1), 11)
+            assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+            assert len(broker.partitions.get("a", 0).waiters) == 1
+            leaving.close()
+            await asyncio.sleep(0.05)
+            assert len(broker.partitions.get("a", 0).waiters) == 0
+
+    run(scenario())
+
+
+def test_a_request_larger_than_allowed_closes_its_connection(caplog):
+    """socket.request.max.bytes, said with the setting's name."""
+
+    async def scenario():
+        async with connected({"socket.request.max.bytes": "5000"}) as (broker, client):
+            client.send(produce("a", batch(b"x" * 6000)), 9)
+            assert await client.is_closed()
+            assert "socket.request.max.bytes" in caplog.text
+            other = await Client.connect(broker.port)
+            assert produced(await other.call(produce("a", batch(b"x")), 9)).error_code == 0
+            other.close()
+
+    run(scenario())
+
+
+def test_large_requests_are_served():
+    """More than the shared receive buffer holds, several at once on several connections."""
+
+    async def scenario():
+        settings = {"message.max.bytes": "8000000"}
+        async with connected(settings) as (broker, client):
+            others = [await Client.connect(broker.port) for _ in range(3)]
+            for each in (client, *others):
+                for _ in range(2):
+                    each.send(produce("a", batch(b"x" * 3_000_000)), 9)
+            offsets = set()
+            for each in (client, *others):
+                for _ in range(2):
+                    answer = produced(await each.receive(0, 9))
+                    assert answer.error_code == ErrorCode.NONE
+                    offsets.add(answer.base_offset)
+            assert offsets == set(range(8))
+            for each in others:
+                each.close()
+
+    run(scenario())
+
+
+def test_a_reader_that_does_not_read_costs_little_and_stops_nobody(tmp_path):
+    """50 fetches of 2 MB each, unread: no answer is read from the file before its time."""
+
+    async def scenario():
+        settings = {"log.dirs": str(tmp_path)}
+        async with connected(settings, filesystem=OsFileSystem()) as (broker, client):
+            sent = batch(b"x" * 900_000)
+            for _ in range(2):
+                await client.call(produce("a", sent), 9)
+            slow = await Client.connect(broker.port)
+            slow.writer.transport.pause_reading()
+            for _ in range(50):
+                slow.send(fetch("a", 0, partition_max_bytes=4 << 20, max_bytes=4 << 20), 11)
+            await asyncio.sleep(0.2)
+            assert produced(await client.call(produce("a", batch(b"x")), 9)).error_code == 0
+            (connection,) = [
+                c
+                for listener in broker.listeners.open
+                for c in listener.connections
+                if c.peer_port == slow.writer.get_extra_info("sockname")[1]
+            ]
+            assert connection.output.blocked
+            assert connection.output.waiting_bytes_in_memory < 1 << 20
+            slow.writer.transport.resume_reading()
+            for _ in range(50):
+                assert len(fetched(await slow.receive(1, 11)).records) >= 2 * len(sent)
+            slow.close()
+
+    run(scenario())
+
+
+def test_mutated_requests_are_refused_or_answered_and_harm_nobody(caplog):
+    """2,000 requests with bytes changed, cut and repeated: an answer, or a closed connection."""
+
+    async def scenario():
+        rng = random.Random(20)
+        originals = [
+            b"".join(bytes(part) for part in encode_request(message, version, 1, "fuzz"))[4:]
+            for message, version in (
+                (produce("a", batch(b"1", b"2")), 3),
+                (produce("a", batch(b"1", b"2")), 9),
+                (fetch("a", 0), 4),
+                (fetch("a", 0), 12),
+                (ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3),
+            )
+        ]
+        async with connected() as (broker, client):
+            for _ in range(2000):
+                body = bytearray(rng.choice(originals))
+                for _ in range(rng.randint(1, 4)):
+                    body[rng.randrange(len(body))] = rng.randrange(256)
+                if rng.random() < 0.3:
+                    del body[rng.randrange(8, len(body)) :]
+                attacker = await Client.connect(broker.port)
+                attacker.writer.write(struct.pack(">i", len(body)) + body)
+                # Long polls and acks=0 say nothing: they need not.
+                with contextlib.suppress(TimeoutError, ConnectionError):
+                    await asyncio.wait_for(attacker.reader.read(4), 0.02)
+                attacker.close()
+            assert produced(await client.call(produce("a", batch(b"x")), 9)).error_code == 0
+
+    run(scenario())
+    assert "failed unexpectedly" not in caplog.text

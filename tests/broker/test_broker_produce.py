@@ -1,0 +1,284 @@
+"""Produce over loopback: acknowledgements, refusals, order."""
+
+import asyncio
+import struct
+from uuid import UUID
+
+import pytest
+from broker_client import Client, batch, connected, fetch, fetched, produce, produced
+
+from ottla.base.errors import ErrorCode
+from ottla.record.reader import batches, records
+from ottla.wire.messages.api_versions import ApiVersionsRequest
+
+pytestmark = pytest.mark.timeout(20)
+
+
+def run(coroutine):
+    return asyncio.run(coroutine)
+
+
+def values_in(buffer):
+    return [
+        record.value
+        for position, header in batches(buffer)
+        for record in records(buffer, position, header)
+    ]
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+@pytest.mark.parametrize("acks", [1, -1])
+def test_every_version_appends_and_answers(version, acks):
+    """Twice each: the second request takes the shortcut, and nobody can tell (P8)."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            first = produced(await client.call(produce("a", batch(b"1", b"2"), acks=acks), version))
+            second = produced(await client.call(produce("a", batch(b"3"), acks=acks), version))
+            third = produced(await client.call(produce("a", batch(b"4"), acks=acks), version))
+            assert [a.error_code for a in (first, second, third)] == [0, 0, 0]
+            assert [a.base_offset for a in (first, second, third)] == [0, 2, 3]
+            answer = fetched(await client.call(fetch("a", 0), 12))
+            assert values_in(bytes(answer.records)) == [b"1", b"2", b"3", b"4"]
+
+    run(scenario())
+
+
+def test_topics_are_named_by_id_from_version_13_on():
+    """KIP-516."""
+
+    async def scenario():
+        async with connected() as (broker, client):
+            topic_id = broker.image.topics["a"].id
+            for offset in range(3):
+                request = produce("", batch(b"x"), topic_id=topic_id)
+                answer = await client.call(request, 13)
+                assert answer.responses[0].topic_id == topic_id
+                assert produced(answer).base_offset == offset
+            unknown = produce("", batch(b"x"), topic_id=UUID(int=9))
+            assert produced(await client.call(unknown, 13)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_versions_below_3_are_advertised_and_close_the_connection(version):
+    """KAFKA-18659: clients look for produce 0 in the list; nobody may use it."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            listed = await client.call(ApiVersionsRequest(), 0)
+            assert next(api.min_version for api in listed.api_keys if api.api_key == 0) == 0
+            body = struct.pack(">hihi", 1, 1000, 0, 0)
+            header = struct.pack(">hhih", 0, version, 7, -1)
+            client.writer.write(struct.pack(">i", len(header) + len(body)) + header + body)
+            assert await client.is_closed()
+
+    run(scenario())
+
+
+def test_acks_0_gets_no_answer_and_keeps_the_order_of_the_others():
+    """The next answer on the connection is the next request's."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            for value in (b"1", b"2", b"3"):
+                client.send(produce("a", batch(value), acks=0), 9)
+            answer = await client.call(produce("a", batch(b"4")), 9)
+            assert produced(answer).base_offset == 3
+
+    run(scenario())
+
+
+def test_an_error_without_acknowledgement_closes_the_connection():
+    """The only way to tell the producer to refresh its metadata."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            client.send(produce("nowhere", batch(b"1"), acks=0), 9)
+            assert await client.is_closed()
+
+    run(scenario())
+
+
+def test_many_requests_at_once_are_answered_in_their_order():
+    """Pipelining, with acknowledgements of both kinds mixed."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            sent = [
+                client.send(produce("a", batch(b"x"), acks=acks), 9) for acks in (-1, 1, 1, -1) * 25
+            ]
+            answered = []
+            for _ in sent:
+                frame = await client.receive_frame()
+                answered.append(struct.unpack_from(">i", frame)[0])
+            assert answered == sent
+
+    run(scenario())
+
+
+BROKEN = bytearray(batch(b"x"))
+BROKEN[-1] ^= 1
+OLD = bytearray(batch(b"x"))
+OLD[16] = 1
+UNKNOWN_CODEC = bytearray(batch(b"x"))
+UNKNOWN_CODEC[22] |= 7
+
+
+@pytest.mark.parametrize(
+    ("request_message", "code"),
+    [
+        (produce("nowhere", batch(b"x")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (produce("a", batch(b"x"), partition=7), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (produce("a", batch(b"x"), partition=-1), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (produce("a", batch(b"x"), acks=2), ErrorCode.INVALID_REQUIRED_ACKS),
+        (produce("a", bytes(BROKEN)), ErrorCode.CORRUPT_MESSAGE),
+        (produce("a", bytes(OLD)), ErrorCode.INVALID_RECORD),
+        (produce("a", bytes(UNKNOWN_CODEC)), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (produce("a", batch(b"x" * 1_100_000)), ErrorCode.MESSAGE_TOO_LARGE),
+        (produce("a", batch(b"x") + batch(b"y")), ErrorCode.INVALID_RECORD),
+        (produce("a", batch(b"x")[:-5]), ErrorCode.INVALID_RECORD),
+        (produce("a", b""), ErrorCode.INVALID_RECORD),
+        (produce("a", None), ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_bad_batches_are_refused_with_kafkas_codes(request_message, code):
+    """Before and after the shortcut is known; a good batch goes through afterwards."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            refused = produced(await client.call(request_message, 9))
+            assert ErrorCode(refused.error_code) == code
+            assert refused.base_offset == -1
+            assert produced(await client.call(produce("a", batch(b"1")), 9)).base_offset == 0
+            again = produced(await client.call(request_message, 9))
+            assert again.error_code == refused.error_code
+            assert produced(await client.call(produce("a", batch(b"2")), 9)).base_offset == 1
+
+    run(scenario())
+
+
+def test_several_partitions_of_one_request_succeed_and_fail_apart():
+    """One bad batch spoils nothing else."""
+
+    async def scenario():
+        async with connected(topics=("a", "b")) as (_, client):
+            request = produce("a", batch(b"1"))
+            request.topic_data += produce("b", bytes(BROKEN)).topic_data
+            answer = await client.call(request, 9)
+            codes = [topic.partition_responses[0].error_code for topic in answer.responses]
+            assert codes == [ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE]
+
+    run(scenario())
+
+
+def test_a_repeated_batch_of_a_producer_keeps_its_first_offset():
+    """Idempotence (P9): sequence 0 again is the same append; a gap is refused."""
+
+    async def scenario():
+        async with connected() as (_, client):
+
+            def of_producer(sequence):
+                return batch(b"x", producer_id=5, producer_epoch=0, base_sequence=sequence)
+
+            for _ in range(3):
+                answer = produced(await client.call(produce("a", of_producer(0)), 9))
+                assert (answer.error_code, answer.base_offset) == (0, 0)
+            assert produced(await client.call(produce("a", of_producer(1)), 9)).base_offset == 1
+            gap = produced(await client.call(produce("a", of_producer(9)), 9))
+            assert gap.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_min_isr_above_one_refuses_acks_all_only(acks):
+    """One broker cannot be two (P25)."""
+
+    async def scenario():
+        async with connected({"min.insync.replicas": "2"}) as (_, client):
+            for _ in range(2):
+                answer = produced(await client.call(produce("a", batch(b"x"), acks=acks), 9))
+                expected = ErrorCode.NOT_ENOUGH_REPLICAS if acks == -1 else ErrorCode.NONE
+                assert answer.error_code == expected
+
+    run(scenario())
+
+
+def test_log_append_time_is_told():
+    """message.timestamp.type=LogAppendTime."""
+
+    async def scenario():
+        settings = {"log.message.timestamp.type": "LogAppendTime"}
+        async with connected(settings) as (broker, client):
+            for _ in range(2):
+                before_ms = broker.clock.now_ms()
+                answer = produced(await client.call(produce("a", batch(b"x", timestamp=1)), 9))
+                assert before_ms <= answer.log_append_time_ms <= broker.clock.now_ms()
+
+    run(scenario())
+
+
+def test_acks_all_times_out_when_the_disk_does_not_come_back():
+    """REQUEST_TIMED_OUT; the batch stays appended, as in Kafka."""
+
+    async def scenario():
+        async with connected() as (broker, client):
+            broker.flusher.mark_dirty = lambda partition: None
+            for _ in range(2):
+                request = produce("a", batch(b"x"), timeout_ms=30)
+                answer = produced(await client.call(request, 9))
+                assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+            assert broker.partitions.get("a", 0).log_end_offset == 2
+            assert broker.partitions.get("a", 0).high_watermark == 0
+
+    run(scenario())
+
+
+def test_a_deleted_topic_is_unknown_at_once_also_to_the_shortcut():
+    """What a connection has learnt does not outlive the partition."""
+
+    async def scenario():
+        async with connected() as (broker, client):
+            for _ in range(2):
+                await client.call(produce("a", batch(b"x")), 9)
+            await broker.topics.delete([broker.image.topics["a"]])
+            answer = produced(await client.call(produce("a", batch(b"x")), 9))
+            assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            await broker.topics.auto_create("a")
+            for offset in range(2):
+                answer = produced(await client.call(produce("a", batch(b"x")), 9))
+                assert (answer.error_code, answer.base_offset) == (0, offset)
+
+    run(scenario())
+
+
+def test_a_transactional_batch_is_refused_while_there_are_no_transactions():
+    """Else it would stay undecided for ever, and stop every reader of committed records."""
+
+    async def scenario():
+        async with connected() as (broker, client):
+            sent = batch(b"x", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+            for _ in range(2):
+                answer = produced(await client.call(produce("a", sent), 9))
+                assert answer.error_code == ErrorCode.INVALID_TXN_STATE
+            assert broker.partitions.get("a", 0).log_end_offset == 0
+
+    run(scenario())
+
+
+def test_two_connections_may_send_to_one_partition():
+    """Offsets are given in the order of arrival; each is told its own."""
+
+    async def scenario():
+        async with connected() as (broker, first):
+            second = await Client.connect(broker.port)
+            offsets = []
+            for client in (first, second) * 3:
+                answer = produced(await client.call(produce("a", batch(b"x"), acks=1), 9))
+                offsets.append(answer.base_offset)
+            assert offsets == [0, 1, 2, 3, 4, 5]
+            second.close()
+
+    run(scenario())
