@@ -1,0 +1,74 @@
+"""The real command as a subprocess, and what it answered."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from click.testing import CliRunner
+
+from ottla.cli import cli
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the command printed, and how it ended."""
+
+    code: int
+    out: str
+    error: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`ottla` with a cluster to talk to."""
+
+    bootstrap: str
+
+    def try_to(self, *words: str, stdin: str | bytes = b"", timeout_s: float = 60) -> Answer:
+        """Run the command, whatever comes of it."""
+        done = subprocess.run(
+            self.line(*words),
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+            env=self.environment,
+        )
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def __call__(self, *words: str, stdin: str | bytes = b"") -> Answer:
+        """Run the command, which must succeed."""
+        answer = self.try_to(*words, stdin=stdin)
+        assert answer.code == 0, f"ottla {' '.join(words)}: {answer}"
+        return answer
+
+    def refused(self, *words: str) -> str:
+        """Run the command, which must fail with 1; what it said on standard error."""
+        answer = self.try_to(*words)
+        assert answer.code == 1, f"ottla {' '.join(words)}: {answer}"
+        assert "Traceback" not in answer.error
+        return answer.error
+
+    def misused(self, *words: str) -> str:
+        """Run the command in this process, which must find its words wrong; what it said."""
+        result = CliRunner().invoke(cli, words, env={"OTTLA_BOOTSTRAP": self.bootstrap})
+        assert result.exit_code == 2, f"ottla {' '.join(words)}: {result.output}"
+        return result.stderr
+
+    def line(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "ottla.cli", *words]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "OTTLA_BOOTSTRAP": self.bootstrap, "TZ": "UTC"}

@@ -1,0 +1,121 @@
+"""`ottla start`, `ottla broker run` and `ottla log`: a broker from the command line."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from ottla_command import Command
+
+import ottla.testing
+
+
+@contextmanager
+def started(*words: str) -> Iterator[tuple[Command, "subprocess.Popen[str]", str]]:
+    """A broker by `words`, the command that talks to it, and its first line."""
+    anyone = Command("localhost:1")
+    with subprocess.Popen(
+        anyone.line(*words),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=anyone.environment,
+    ) as broker:
+        assert broker.stdout is not None
+        first = broker.stdout.readline()
+        try:
+            address = re.search(r"[\w.]+:\d+", first)
+            assert address is not None, f"it said {first!r}"
+            yield Command(address[0]), broker, first
+        finally:
+            broker.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_start_serves_tells_its_contract_and_stops_in_order(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """The first lines say where it serves and what an acknowledgement means; data stays."""
+    data = tmp_path / "data"
+    words = ("start", "--port", "0", "--data", str(data), "--set", "num.partitions=2")
+    with started(*words) as (run, broker, first):
+        assert first == f"Ottla serves on {run.bootstrap}, data in {data}\n"
+        assert broker.stdout is not None
+        assert broker.stdout.readline() == (
+            "acks=all is answered once the record is on disk (group commit); ctrl-C stops\n"
+        )
+        run("topic", "create", "kept")
+        run("produce", "kept", "-p", "1", stdin="a\nb\n")
+        broker.send_signal(number)
+        assert broker.wait(20) == 0
+    with started(*words, "-o", "json") as (run, _, first):
+        told = json.loads(first)
+        assert told == {"bootstrap": run.bootstrap, "port": told["port"], "data": str(data)}
+        assert run("consume", "kept").lines == ["a", "b"]
+    assert (data / "kept-1").is_dir()
+
+
+def test_log_dump_shows_batches_and_records_and_finds_damage(tmp_path: Path) -> None:
+    """Every checksum is checked; a flipped bit gives exit code 1."""
+    with ottla.testing.Broker(storage=tmp_path) as broker:
+        Command(broker.bootstrap)("produce", "t", "-K", ":", stdin="k:v\n")
+    nowhere = Command("localhost:1")
+    folder = str(tmp_path / "t-0")
+    (batch,) = nowhere("log", "dump", folder, "-o", "json").json
+    assert (batch["base_offset"], batch["records"], batch["checksum"]) == (0, 1, "right")
+    assert nowhere("log", "dump", folder).lines[0].startswith("base offset  last offset")
+    (line,) = nowhere("log", "dump", folder, "--records").lines
+    assert {"offset": 0, "key": "k", "value": "v"}.items() <= json.loads(line).items()
+    log = tmp_path / "t-0" / "00000000000000000000.log"
+    damaged = bytearray(log.read_bytes())
+    damaged[-3] ^= 1
+    log.write_bytes(damaged)
+    assert nowhere.try_to("log", "dump", folder).code == 1
+    assert "holds no .log files" in nowhere.refused("log", "dump", str(tmp_path))
+
+
+def test_a_broker_that_cannot_start_says_why(
+    tmp_path: Path, broker: ottla.testing.Broker, run: Command
+) -> None:
+    """Port in use, unknown settings, wrong values, a file that is not there, another's folder."""
+    port = str(broker.port)
+    data = ("--data", str(tmp_path / "data"))
+    told = run.refused("start", "--port", port, *data)
+    assert f"port {port} on 127.0.0.1 is in use" in told
+    told = run.refused("start", "--port", "0", *data, "--set", "num.partition=2")
+    assert "did you mean num.partitions" in told
+    told = run.refused("start", "--port", "0", *data, "--set", "num.partitions=none")
+    assert "whole number" in told
+    assert "is not NAME=VALUE" in run.misused("start", *data, "--set", "x")
+    assert "starts one broker" in run.misused("start", *data, "--brokers", "3")
+    assert "cannot read" in run.refused("broker", "run", str(tmp_path / "none"))
+    properties = tmp_path / "server.properties"
+    properties.write_text("num.partitons=2\n")
+    assert "did you mean num.partitions" in run.refused("broker", "run", str(properties))
+
+
+def test_broker_run_takes_kafkas_own_file(tmp_path: Path) -> None:
+    """A server.properties is served as it stands."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    file = tmp_path / "server.properties"
+    file.write_text(
+        f"# A node of mine\nbroker.id=7\nlisteners=PLAINTEXT://127.0.0.1:{port}\n"
+        f"log.dirs={tmp_path / 'data'}\n"
+    )
+    anyone = Command(f"127.0.0.1:{port}")
+    with subprocess.Popen(
+        anyone.line("broker", "run", str(file)), stderr=subprocess.PIPE, text=True
+    ) as broker:
+        assert broker.stderr is not None
+        assert any(f"serves on port {port}" in line for line in broker.stderr)
+        assert anyone("topic", "create", "t", "-o", "json").json["partitions"] == 1
+        (partition,) = anyone("topic", "describe", "t", "-o", "json").json["partitions"]
+        assert partition["leader"] == 7
+        broker.send_signal(signal.SIGTERM)
+        assert broker.wait(20) == 0
