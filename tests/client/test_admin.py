@@ -1,0 +1,146 @@
+"""Administration against real brokers."""
+
+import pytest
+
+from ottla.base.errors import ErrorCode
+from ottla.client import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    BrokerRefused,
+    ClientError,
+    ConsumerOptions,
+    NewTopic,
+    ResourceKind,
+    TopicPartition,
+    UnknownTopic,
+    sync,
+)
+from ottla.client.admin.configs import ConfigSource
+
+from .conftest import unique
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def admin(bootstrap):
+    with sync.Admin(bootstrap) as found:
+        yield found
+
+
+def test_topics_are_created_listed_described_grown_and_deleted(admin) -> None:
+    """A topic's whole life."""
+    name = unique("life")
+    admin.create_topics([NewTopic(name=name, partitions=2, configs={"retention.ms": "5000"})])
+    assert name in [topic.name for topic in admin.list_topics()]
+    admin.create_partitions(name, 3)
+    (described,) = admin.describe_topics([name])
+    assert [entry.index for entry in described.partitions] == [0, 1, 2]
+    assert {(entry.leader, entry.isr) for entry in described.partitions} == {(1, (1,))}
+    admin.delete_topics([name])
+    with pytest.raises(UnknownTopic):
+        admin.describe_topics([name])
+
+
+def test_refusals_carry_the_brokers_code_and_a_remedy(admin, make_topic) -> None:
+    """Existing names, bad names, fewer partitions, unknown settings."""
+    name = make_topic(partitions=2)
+    with pytest.raises(BrokerRefused, match="choose another name") as caught:
+        admin.create_topics([NewTopic(name=name, partitions=1)])
+    assert caught.value.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    with pytest.raises(BrokerRefused) as caught:
+        admin.create_topics([NewTopic(name="no/slash", partitions=1)])
+    assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+    with pytest.raises(BrokerRefused, match="can only grow") as caught:
+        admin.create_partitions(name, 1)
+    assert caught.value.code is ErrorCode.INVALID_PARTITIONS
+    with pytest.raises(BrokerRefused) as caught:
+        admin.alter_configs(ResourceKind.TOPIC, name, {"no.such.setting": "1"})
+    assert caught.value.code is ErrorCode.INVALID_CONFIG
+
+
+def test_validating_creates_nothing(admin) -> None:
+    """validate_only asks whether it would work."""
+    name = unique("never")
+    admin.create_topics([NewTopic(name=name, partitions=1)], validate_only=True)
+    assert name not in [topic.name for topic in admin.list_topics()]
+
+
+def test_settings_show_their_origin_and_return_to_their_default(admin, make_topic) -> None:
+    """Set, read with source and synonyms, unset (KIP-339, KIP-226)."""
+    name = make_topic()
+    admin.alter_configs(ResourceKind.TOPIC, name, {"retention.ms": "1234"})
+    entry = admin.describe_configs(ResourceKind.TOPIC, name, ["retention.ms"])["retention.ms"]
+    assert (entry.value, entry.source, entry.is_read_only) == ("1234", ConfigSource.TOPIC, False)
+    assert entry.synonyms[0] == ("retention.ms", "1234", ConfigSource.TOPIC)
+    admin.alter_configs(ResourceKind.TOPIC, name, {"retention.ms": None})
+    entry = admin.describe_configs(ResourceKind.TOPIC, name, ["retention.ms"])["retention.ms"]
+    assert (entry.value, entry.source) == ("604800000", ConfigSource.DEFAULT)
+    broker = admin.describe_configs(ResourceKind.BROKER, "1", ["log.retention.hours"])
+    assert broker["log.retention.hours"].value == "168"
+    with pytest.raises(ClientError, match="named by its id"):
+        admin.describe_configs(ResourceKind.BROKER, "one")
+
+
+def test_groups_are_described_moved_and_deleted(admin, bootstrap, make_topic, group) -> None:
+    """Offsets move only while nobody is there; then the group goes with them."""
+    topic = make_topic(partitions=2)
+    zero, one = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    with sync.Consumer(bootstrap, ConsumerOptions(group_id=group)) as consumer:
+        consumer.subscribe(topic)
+        while len(consumer.assignment) < 2:
+            consumer.poll(100)
+        (described,) = admin.describe_groups([group])
+        assert (described.state, described.coordinator_id) == ("Stable", 1)
+        (member,) = described.members
+        assert (member.partitions, member.client_id) == ((zero, one), "ottla-consumer")
+        assert group in [listed.group_id for listed in admin.list_groups(states=["Stable"])]
+        with pytest.raises(BrokerRefused, match="stop the members"):
+            admin.delete_groups([group])
+    admin.set_group_offsets(group, {zero: 5, one: 7})
+    assert {p: o.offset for p, o in admin.group_offsets(group).items()} == {zero: 5, one: 7}
+    admin.delete_group_offsets(group, [one])
+    assert set(admin.group_offsets(group)) == {zero}
+    admin.delete_groups([group])
+    assert group not in [listed.group_id for listed in admin.list_groups()]
+
+
+def test_offsets_are_listed_by_name_and_time_and_records_deleted(
+    admin, bootstrap, make_topic
+) -> None:
+    """Earliest, latest, last in time, at a time; then the log starts later (KIP-107, KIP-734)."""
+    topic = make_topic()
+    partition = TopicPartition(topic, 0)
+    with sync.Producer(bootstrap) as producer:
+        for timestamp_ms in (100, 300, 200):
+            producer.send(topic, b"v", timestamp_ms=timestamp_ms)
+    wanted = {EARLIEST: 0, LATEST: 3, MAX_TIMESTAMP: 1, 150: 1, 301: -1}
+    assert {
+        which: admin.list_offsets({partition: which})[partition].offset for which in wanted
+    } == wanted
+    assert admin.delete_records({partition: 2}) == {partition: 2}
+    assert admin.list_offsets({partition: EARLIEST})[partition].offset == 2
+    with pytest.raises(BrokerRefused) as caught:
+        admin.delete_records({partition: 99})
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_brokers_disks_and_producers_are_told(admin, bootstrap, make_topic) -> None:
+    """Who is there, how much each log holds, and whose sequences are remembered."""
+    topic = make_topic()
+    partition = TopicPartition(topic, 0)
+    with sync.Producer(bootstrap) as producer:
+        producer.send_and_wait(topic, b"x" * 1000)
+    cluster = admin.describe_cluster()
+    assert (cluster.controller_id, [broker.broker_id for broker in cluster.brokers]) == (1, [1])
+    (directory,) = admin.log_directories()
+    assert 1000 < directory.partition_bytes[partition] < 1200
+    (described,) = admin.describe_producers([partition])[partition]
+    assert (described.producer_epoch, described.last_sequence) == (0, 0)
+
+
+def test_only_calls_are_offered(admin) -> None:
+    """A misspelt call is an AttributeError, as with any object."""
+    with pytest.raises(AttributeError):
+        admin.create_topick("t")
