@@ -1,0 +1,107 @@
+"""Everything holds against Apache Kafka too: aborted transactions, compaction, damaged rows."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from confluent_kafka import Producer
+from rig.nodes import Node
+
+import ottla.lake
+from ottla.lake import run_here
+
+Produce = Callable[..., None]
+MakeTopic = Callable[..., str]
+
+
+def rows(target: Path) -> list[tuple[bytes, bytes]]:
+    return [
+        (row["key"], row["value"])
+        for path in ottla.lake.files(str(target))
+        for row in pq.read_table(path).to_pylist()
+    ]
+
+
+def test_plain_topic(
+    kafka_node: Node, spark: Any, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    topic = make_topic(kafka_node, partitions=3)
+    produce(kafka_node, topic, 0, 1000, **{"compression.type": "lz4"})
+    done = ottla.lake.load(
+        topic, str(tmp_path), bootstrap=kafka_node.bootstrap, spark_session=spark
+    )
+
+    assert done.rows == 1000
+    assert ottla.lake.verify(str(tmp_path), bootstrap=kafka_node.bootstrap).compared == 1000
+
+
+def test_aborted_transactions_stay_out_and_are_counted(
+    kafka_node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Each aborted record and marker has its term; two loads cut between transactions (P13)."""
+    topic = make_topic(kafka_node, partitions=1)
+    load = partial(
+        ottla.lake.load, topic, str(tmp_path), bootstrap=kafka_node.bootstrap, runner=run_here
+    )
+    producer = Producer(
+        {
+            "bootstrap.servers": kafka_node.bootstrap,
+            "transactional.id": topic,
+            "log_level": 0,
+        }
+    )
+    producer.init_transactions(60)
+    kept = []
+    for turn in range(6):
+        producer.begin_transaction()
+        for number in range(10):
+            producer.produce(topic, b"%d-%d" % (turn, number), b"k", partition=0)
+        producer.flush()  # So that what is aborted stands in the log.
+        if turn % 2:
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
+            kept += [(b"k", b"%d-%d" % (turn, number)) for number in range(10)]
+        if turn == 2:
+            load()
+    done = load()
+
+    assert rows(tmp_path) == kept
+    assert done.manifest is not None
+    found = ottla.lake.verify(str(tmp_path), bootstrap=kafka_node.bootstrap)
+    assert found.proven
+    ledger = found.ledgers[0]
+    assert (ledger.loaded, ledger.aborted, ledger.control) == (30, 30, 6)
+    assert (ledger.end, ledger.unexplained) == (66, 0)
+
+
+def test_compacted_offsets_are_counted_as_compacted(
+    kafka_node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """Kafka's own cleaner takes records away; headers around the gaps explain every offset."""
+    topic = make_topic(
+        kafka_node,
+        partitions=1,
+        cleanup_policy="compact",
+        segment_ms="300",
+        min_cleanable_dirty_ratio="0.01",
+    )
+    for _ in range(6):
+        produce(kafka_node, topic, 0, 300)
+        time.sleep(0.4)  # The next batch is young enough to open another segment.
+    deadline = time.monotonic() + 60
+    while True:
+        target = tmp_path / str(time.monotonic_ns())
+        done = ottla.lake.load(topic, str(target), bootstrap=kafka_node.bootstrap, runner=run_here)
+        (ledger,) = done.ledgers
+        assert ledger.loaded + ledger.compacted == 1800
+        if ledger.compacted > 0:
+            break
+        assert time.monotonic() < deadline, "Kafka's cleaner did not run"
+        time.sleep(1)
+
+    assert {key for key, _ in rows(target)} == {b"k%d" % n for n in range(300)}
+    assert ottla.lake.verify(str(target), bootstrap=kafka_node.bootstrap).proven

@@ -1,0 +1,238 @@
+"""Loads are exactly once: again, killed, raced, with deletions; every offset accounted for."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from rig.nodes import Node
+
+import ottla.lake
+from ottla.base.errors import OttlaError
+from ottla.lake import LoadLost, run_here
+from ottla.lake.table import Table
+
+Produce = Callable[..., None]
+MakeTopic = Callable[..., str]
+
+
+def values(target: Path) -> list[bytes]:
+    """Values of all rows that count, sorted."""
+    paths = ottla.lake.files(str(target))
+    return sorted(v for path in paths for v in pq.read_table(path)["value"].to_pylist())
+
+
+def numbered(first: int, last: int) -> list[bytes]:
+    return sorted(b"v%d" % number for number in range(first, last))
+
+
+def test_second_load_takes_only_what_is_new(
+    node: Node, spark: Any, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """Run again it loads what came since; run once more it finds nothing (P14)."""
+    topic = make_topic(node, partitions=3)
+    load = partial(
+        ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap, spark_session=spark
+    )
+    produce(node, topic, 0, 500)
+    assert load().rows == 500
+    produce(node, topic, 500, 700, **{"compression.type": "zstd"})
+    assert load().rows == 200
+    assert load().rows == 0
+
+    assert values(tmp_path) == numbered(0, 700)
+    found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    assert (found.proven, found.loads, found.rows, found.compared) == (True, 2, 700, 700)
+
+
+def test_failed_task_is_tried_again_and_doubles_nothing(
+    node: Node, spark: Any, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """Python workers killed in mid-task: Spark runs the tasks again from their start (P14)."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 1000)
+    marker = tmp_path / "killed"
+
+    def run_with_a_murder(planned: Any) -> Any:
+        import json
+
+        from ottla.lake import task as tasks
+
+        texts = [tasks.result_to_text] * len(planned)
+
+        def work(numbers: Any) -> Any:
+            import pyarrow as pa
+
+            for batch in numbers:
+                for number in batch.column(0).to_pylist():
+                    if not marker.exists():
+                        # The attempt writes its file first: what it leaves must never count.
+                        tasks.run(planned[number], "murdered")
+                        marker.touch()
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    result = tasks.run(planned[number], f"second{number}")
+                    yield pa.RecordBatch.from_pydict({"result": [texts[number](result)]})
+
+        frame = spark.range(0, len(planned), 1, len(planned)).mapInArrow(work, "result string")
+        return [
+            tasks.result_from_text(json.loads(json.dumps(row.result))) for row in frame.collect()
+        ]
+
+    target = tmp_path / "table"
+    done = ottla.lake.load(topic, str(target), bootstrap=node.bootstrap, runner=run_with_a_murder)
+
+    assert marker.exists()
+    assert done.rows == 1000
+    assert values(target) == numbered(0, 1000)
+    assert any("murdered" in name for name in done.removed)
+
+
+STEPS = [
+    "planned",
+    "files written",
+    "data folder synced",
+    "manifest written",
+    "manifest linked",
+    "manifest synced",
+]
+KILLED = """
+import os, signal, sys
+import ottla.lake
+def kill(step):
+    if step == sys.argv[4]:
+        os.kill(os.getpid(), signal.SIGKILL)
+ottla.lake.load(
+    sys.argv[1], sys.argv[2], bootstrap=sys.argv[3], runner=ottla.lake.run_here, on_step=kill
+)
+"""
+
+
+def test_killed_at_any_step_it_neither_loses_nor_doubles(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """kill -9 after every step in turn, records arriving between; the sum is right (P12, P13)."""
+    topic = make_topic(node, partitions=2)
+    for turn, step in enumerate(STEPS):
+        produce(node, topic, turn * 100, turn * 100 + 100)
+        command = [sys.executable, "-c", KILLED, topic, str(tmp_path), node.bootstrap, step]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL, step
+    ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+
+    assert values(tmp_path) == numbered(0, 100 * len(STEPS))
+    assert ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap).proven
+    assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
+
+
+def test_of_two_at_once_one_wins_and_the_other_says_so(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """Both plan the same offsets; only one set of them becomes visible (P13)."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 300)
+    both_written = threading.Barrier(2, timeout=30)
+    outcomes: list[str] = []
+
+    def load() -> None:
+        def wait(step: str) -> None:
+            if step == "files written":
+                both_written.wait()
+
+        try:
+            ottla.lake.load(
+                topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here, on_step=wait
+            )
+            outcomes.append("won")
+        except LoadLost as error:
+            outcomes.append(error.message)
+
+    threads = [threading.Thread(target=load) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert max(outcomes) == "won"
+    assert "another load committed version 1" in min(outcomes)
+    assert values(tmp_path) == numbered(0, 300)
+    Table.open(str(tmp_path)).remove_orphans()
+    assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
+
+
+def test_deleted_records_are_accounted_for_as_deleted(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """What was deleted before it was loaded is a term of its own, known by the log's start."""
+    topic = make_topic(node, partitions=1)
+    produce(node, topic, 0, 100)
+    load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+    assert load().rows == 100
+    produce(node, topic, 100, 300)
+    admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    admin.delete_records([TopicPartition(topic, 0, 150)])[TopicPartition(topic, 0)].result(10)
+
+    (ledger,) = load().ledgers
+    assert (ledger.start, ledger.end, ledger.loaded, ledger.deleted) == (100, 300, 150, 50)
+    found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    assert (found.proven, found.compared, found.only_in_lake) == (True, 150, 100)
+
+
+def test_first_load_starts_where_it_is_told(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    topic = make_topic(node, partitions=1)
+    produce(node, topic, 0, 100)
+    load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+    assert load(start="0:40", end="0:60").rows == 20
+    assert load(start="earliest", end="0:80").rows == 20  # Never again what is there.
+    assert load().rows == 20
+
+    assert values(tmp_path) == numbered(40, 100)
+
+
+def test_topic_created_anew_is_refused(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """Offsets of another topic of the same name are not a continuation."""
+    topic = make_topic(node, partitions=1)
+    produce(node, topic, 0, 10)
+    load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+    load()
+    admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    admin.delete_topics([topic])[topic].result(10)
+    produce(node, topic, 0, 50)
+
+    with pytest.raises(OttlaError, match="deleted and created anew"):
+        load()
+
+
+def test_unknown_topic_is_told(node: Node, tmp_path: Path) -> None:
+    with pytest.raises(OttlaError, match="no topic 'nowhere'"):
+        ottla.lake.load("nowhere", str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+
+
+def test_spark_submit_main_loads(
+    node: Node, spark: Any, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """The load as a program of its own, as a scheduler starts it."""
+    del spark  # Only for its JAVA_HOME.
+    import ottla.lake.__main__ as main
+
+    topic = make_topic(node, partitions=1)
+    produce(node, topic, 0, 50)
+    submit = Path(sys.executable).with_name("spark-submit")
+    command = [str(submit), "--master", "local[1]", str(main.__file__), topic]
+    command += ["--to", str(tmp_path), "--bootstrap", node.bootstrap]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "50 rows in 1 files" in done.stdout
+    assert values(tmp_path) == numbered(0, 50)
