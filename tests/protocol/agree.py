@@ -1,0 +1,65 @@
+"""Has Kafka's Java code read and rewrite our messages; writes the digests of what it agrees with.
+
+    OTTLA_KAFKA_JARS=folder python -m tests.protocol.agree
+
+Needs a JDK (a bare runtime cannot compile `Echo.java`). To be run after a declaration changed.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from ottla.wire.notation import Message
+from tests.protocol.kafka_json import jar_folder
+from tests.unit.wire.corpus import DIGESTS, digest, encoded
+from tests.unit.wire.every_message import classes
+
+_PACKAGES = {
+    "OffsetCommitValue": "coordinator.group.generated",
+    "GroupMetadataValue": "coordinator.group.generated",
+    "TransactionLogKey": "coordinator.transaction.generated",
+    "TransactionLogValue": "coordinator.transaction.generated",
+}
+# In Kafka's code the version of these keys is their record type; the bytes are those of version 0.
+_KEYS = {
+    "OffsetCommitKey": "coordinator.group.generated",
+    "GroupMetadataKey": "coordinator.group.generated",
+}
+
+
+def _line(cls: type[Message], version: int, message: bytes) -> str:
+    name = cls.__name__
+    package = _KEYS.get(name) or _PACKAGES.get(name, "common.message")
+    suffix = "Data" if cls.__api_key__ >= 0 else ""
+    number = 0 if name in _KEYS else version
+    return f"org.apache.kafka.{package}.{name}{suffix} {number} {message.hex()}\n"
+
+
+def main() -> int:
+    """Compare all, then write the digests; exit code 1 where anything differs."""
+    sent = [(cls, version, data) for cls in classes() for version, data in encoded(cls)]
+    echo = Path(__file__).with_name("Echo.java")
+    answered = subprocess.run(
+        ["java", "-cp", f"{jar_folder()}/*", str(echo)],
+        input="".join(_line(*each) for each in sent),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert len(answered) == len(sent)
+    differing = {
+        f"{cls.__name__} version {version}: {data.hex()} became {answer}"
+        for (cls, version, data), answer in zip(sent, answered, strict=True)
+        if data.hex() != answer
+    }
+    for each in sorted(differing):
+        sys.stdout.write(each + "\n")
+    if not differing:
+        lines = [f"{cls.__name__} {digest(cls)}\n" for cls in classes()]
+        DIGESTS.write_text("".join(lines))
+        sys.stdout.write(f"{len(sent)} messages agreed\n")
+    return int(bool(differing))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

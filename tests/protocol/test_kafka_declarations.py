@@ -1,0 +1,83 @@
+"""Our declarations against the message JSON inside Apache Kafka's jars.
+
+Ours are written in our own notation; this is what keeps them from drifting.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.wire import stored
+from ottla.wire.api import API, Api
+from ottla.wire.notation import Message
+from tests.protocol.comparison import differences
+from tests.protocol.kafka_json import definitions
+
+ALLOWED = tomllib.loads(Path(__file__).with_name("kafka_differences.toml").read_text())
+STORED = (
+    stored.OffsetCommitKey,
+    stored.OffsetCommitValue,
+    stored.GroupMetadataKey,
+    stored.GroupMetadataValue,
+    stored.ConsumerProtocolSubscription,
+    stored.ConsumerProtocolAssignment,
+    stored.TransactionLogKey,
+    stored.TransactionLogValue,
+    stored.EndTxnMarker,
+)
+
+
+def unexpected(cls: type[Message], kafka: dict[str, Any]) -> list[str]:
+    return [each for each in differences(cls, kafka) if each not in ALLOWED["differences"]]
+
+
+@pytest.mark.parametrize("api", API.values(), ids=lambda api: api.name)
+def test_a_request_and_its_response_are_declared_as_kafka_has_them(api: Api) -> None:
+    """Each field agrees in type, versions, nullability, tag, default and ignorability."""
+    known = definitions()
+    assert unexpected(api.request, known[api.name + "Request"]) == []
+    assert unexpected(api.response, known[api.name + "Response"]) == []
+
+
+@pytest.mark.parametrize("cls", STORED, ids=lambda cls: cls.__name__)
+def test_a_stored_record_is_declared_as_kafka_has_it(cls: type[Message]) -> None:
+    """What we write to internal topics is what Kafka would read."""
+    assert unexpected(cls, definitions()[cls.__name__]) == []
+
+
+def test_the_table_has_the_stable_versions_of_kafka() -> None:
+    """Versions are the declared ones without those Kafka calls unstable; Produce starts at 0."""
+    known = definitions()
+    for api in API.values():
+        request = known[api.name + "Request"]
+        low, high = api.request.__versions__
+        unstable = request.get("latestVersionUnstable") is True
+        expected = (0 if api.name == "Produce" else low, high - unstable)
+        assert (api.min_version, api.max_version) == expected, api.name
+        assert api.response.__versions__ == (low, high), api.name
+        assert api.flexible_from == api.request.__flexible__, api.name
+
+
+def test_no_api_of_kafka_is_forgotten() -> None:
+    """Each API is declared, or stands on the list of those left out with the reason."""
+    keys = {
+        d["apiKey"]: d["name"].removesuffix("Request")
+        for d in definitions().values()
+        if d["type"] == "request" and d["validVersions"] != "none"
+    }
+    undeclared = {int(key) for key in ALLOWED["undeclared"]}
+    assert undeclared == set(keys) - {int(key) for key in API}
+    assert {int(key): api.name for key, api in API.items()} == {
+        key: name for key, name in keys.items() if key not in undeclared
+    }
+
+
+def test_every_allowed_difference_is_still_there() -> None:
+    """An entry of the list that no longer names a difference is dead and must go."""
+    known = definitions()
+    classes: list[type[Message]] = [*STORED]
+    classes += [cls for api in API.values() for cls in (api.request, api.response)]
+    found = {each for cls in classes for each in differences(cls, known[cls.__name__])}
+    assert set(ALLOWED["differences"]) == found
