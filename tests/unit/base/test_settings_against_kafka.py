@@ -1,0 +1,61 @@
+"""Our tables against the facts of Kafka 4.3.1's own (its ConfigDef objects, written to a file)."""
+
+from pathlib import Path
+
+import pytest
+
+from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
+
+TABLES = {"broker": BROKER_SETTINGS, "topic": TOPIC_SETTINGS, "group": GROUP_SETTINGS}
+FACTS = [
+    line.split("\t")
+    for line in Path(__file__).with_name("kafka_settings.tsv").read_text().splitlines()
+    if not line.startswith("#")
+]
+# Defaults of ours that are not Kafka's; each row of the table says why.
+OTHER_DEFAULTS = {
+    "controller.listener.names",
+    "group.share.persister.class.name",
+    "log.dir",
+    "metric.reporters",
+    "node.id",
+    "principal.builder.class",
+    "process.roles",
+    "remote.log.metadata.manager.class.name",
+    "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.jwt.validator.class",
+}
+
+
+def text_of_default(setting):
+    if setting.default is None:
+        return "-"
+    return setting.text_of(setting.default) or '""'
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: f"{fact[0]}-{fact[1]}")
+def test_a_setting_is_what_kafka_says_it_is(fact):
+    """Type, default, update mode, and whether clients are told of it."""
+    kind, name, type_name, default, mode, shown = fact
+    setting = TABLES[kind][name]
+    assert setting.type.name == type_name
+    assert setting.update.value == mode
+    assert setting.internal == (shown == "internal")
+    if name in OTHER_DEFAULTS:
+        assert text_of_default(setting) != default
+        assert setting.differs
+    else:
+        assert text_of_default(setting) == default
+
+
+def test_nothing_is_ours_but_what_says_so():
+    """A setting that Kafka does not know explains itself as a difference."""
+    known = {(kind, name) for kind, name, *_ in FACTS}
+    ours = {
+        name
+        for kind, table in TABLES.items()
+        for name, setting in table.items()
+        if (kind, name) not in known and setting.differs
+    }
+    unknown = {n for k, table in TABLES.items() for n in table if (k, n) not in known}
+    assert ours == unknown == {"log.flush.policy"}

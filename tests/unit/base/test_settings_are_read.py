@@ -1,0 +1,24 @@
+"""What `ottla config explain` calls used is used: somebody reads it."""
+
+from pathlib import Path
+
+import ottla
+from ottla.base.settings import BROKER_SETTINGS
+from ottla.base.settings.setting import Use
+
+_SOURCE = Path(ottla.__file__).parent
+_TABLES = _SOURCE / "base" / "settings"
+# Read by a name that is put together from that of a topic.
+_BUILT_NAMES = {"offsets.topic.replication.factor", "offsets.topic.segment.bytes"}
+
+
+def test_every_used_setting_is_named_where_it_is_read() -> None:
+    readers = [
+        path
+        for path in _SOURCE.rglob("*.py")
+        if path.parent != _TABLES or path.stem in ("listeners", "broker", "synonyms")
+    ]
+    text = "".join(path.read_text() for path in readers)
+    used = {name for name, setting in BROKER_SETTINGS.items() if setting.use is Use.USED}
+
+    assert {name for name in used - _BUILT_NAMES if name not in text} == set()

@@ -1,0 +1,66 @@
+"""DescribeProducers: what a partition remembers of its producers (KIP-664)."""
+
+from inprocess import run
+
+from ottla.base.errors import ErrorCode
+from ottla.metadata.topic_plan import NewTopic
+from ottla.record.builder import BatchBuilder
+from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from ottla.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+
+
+async def produce(caller, producer_id, epoch, sequence, *values):
+    builder = BatchBuilder(producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+    for value in values:
+        builder.append(caller.broker.clock.now_ms(), None, value)
+    data = PartitionProduceData(index=0, records=builder.build())
+    request = ProduceRequest(
+        acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name="t", partition_data=[data])]
+    )
+    answer = await caller.call(request, 9)
+    assert answer.responses[0].partition_responses[0].error_code == 0
+
+
+async def describe(caller, topic, *partitions):
+    request = DescribeProducersRequest(
+        topics=[TopicRequest(name=topic, partition_indexes=list(partitions))]
+    )
+    (described,) = (await caller.call(request, 0)).topics
+    assert described.name == topic
+    return described.partitions
+
+
+def test_idempotent_producers_are_told_with_their_last_sequence():
+    """In the order of their ids; none of them has a transaction open."""
+
+    async def scenario(caller):
+        await caller.broker.topics.create([NewTopic("t", 1, 1)])
+        await produce(caller, 8, 2, 0, b"a", b"b", b"c")
+        await produce(caller, 7, 0, 0, b"d")
+        now_ms = caller.broker.clock.now_ms()
+        (partition,) = await describe(caller, "t", 0)
+        assert partition.error_code == 0
+        assert [
+            (p.producer_id, p.producer_epoch, p.last_sequence, p.last_timestamp)
+            for p in partition.active_producers
+        ] == [(7, 0, 0, now_ms), (8, 2, 2, now_ms)]
+        assert {p.current_txn_start_offset for p in partition.active_producers} == {-1}
+
+    run(scenario)
+
+
+def test_a_partition_that_is_not_there_tells_so():
+    """Beside those that are."""
+
+    async def scenario(caller):
+        await caller.broker.topics.create([NewTopic("t", 1, 1)])
+        known, unknown = await describe(caller, "t", 0, 5)
+        assert (known.error_code, known.active_producers) == (0, [])
+        assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert unknown.error_message
+
+    run(scenario)

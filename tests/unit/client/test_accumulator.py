@@ -1,0 +1,96 @@
+"""Records are collected into batches within bounded memory."""
+
+from ottla.base.clock import ManualClock
+from ottla.client.accumulator import Accumulator, as_bytes
+from ottla.client.queues import RECORD_OVERHEAD, PartitionQueue, TopicQueues
+
+RECORD = RECORD_OVERHEAD + 100
+
+
+def make(batch_records: int = 3, buffer_batches: int = 2) -> tuple[Accumulator, PartitionQueue]:
+    """Room for batches of `batch_records` records of 100 bytes."""
+    size = batch_records * RECORD
+    return Accumulator(size, size * buffer_batches, ManualClock()), PartitionQueue("t", 0)
+
+
+def fill(accumulator: Accumulator, queue: PartitionQueue, count: int) -> list[bool]:
+    """Whether each of `count` records was taken."""
+    return [accumulator.append(queue, None, b"x" * 100, 0, None) is not None for _ in range(count)]
+
+
+def test_a_record_that_fills_the_batch_closes_it() -> None:
+    """The queue is then ready, with news for whoever sends."""
+    accumulator, queue = make()
+    assert fill(accumulator, queue, 3) == [True, True, True]
+    assert queue.open is None
+    assert [batch.record_count for batch in queue.closed] == [3]
+    assert list(accumulator.ready_queues) == [queue]
+    assert accumulator.has_news
+
+
+def test_a_record_that_does_not_fit_closes_the_batch_and_is_to_be_placed_anew() -> None:
+    """None with news: the partition's turn is over, the record has not been taken."""
+    accumulator, queue = make()
+    fill(accumulator, queue, 2)
+    accumulator.has_news = False
+    assert accumulator.append(queue, None, b"x" * 150, 0, None) is None
+    assert accumulator.has_news
+    assert [batch.record_count for batch in queue.closed] == [2]
+
+
+def test_full_memory_takes_nothing_until_a_batch_is_released() -> None:
+    """None without news: the budget is spent (P7)."""
+    accumulator, queue = make()
+    assert fill(accumulator, queue, 6) == [True] * 6
+    accumulator.has_news = False
+    assert fill(accumulator, queue, 1) == [False]
+    assert not accumulator.has_news
+    assert accumulator.used_bytes == accumulator.buffer_bytes
+    accumulator.release(queue.closed[0])
+    assert fill(accumulator, queue, 1) == [True]
+
+
+def test_a_batch_gives_back_what_it_did_not_need() -> None:
+    """Reserved when opened, settled when closed."""
+    accumulator, queue = make()
+    fill(accumulator, queue, 1)
+    assert accumulator.used_bytes == 3 * RECORD
+    accumulator.close(queue)
+    assert accumulator.used_bytes == RECORD
+
+
+def test_a_record_larger_than_a_batch_goes_alone() -> None:
+    """It is not refused here: what is too large, the topic's settings say."""
+    accumulator, queue = make()
+    assert accumulator.append(queue, None, b"x" * 500, 0, None) is not None
+    assert [batch.record_count for batch in queue.closed] == [1]
+
+
+def test_batches_close_when_they_have_waited_long_enough() -> None:
+    """Those opened by the time given; the rest tells when the oldest was opened (P7)."""
+    accumulator, queue = make()
+    other = PartitionQueue("t", 1)
+    fill(accumulator, queue, 1)
+    assert isinstance(accumulator.clock, ManualClock)
+    accumulator.clock.advance(10)
+    fill(accumulator, other, 1)
+    assert accumulator.close_older(5) == 10
+    assert (queue.open, other.open is None) == (None, False)
+    assert accumulator.close_older(10) is None
+    assert other.open is None
+
+
+def test_keys_are_placed_by_murmur2_and_anew_when_the_topic_grows() -> None:
+    """As Java's client places them, for each number of partitions (P6)."""
+    queues = TopicQueues("t", 7, 0)
+    assert queues.place(b"foobar") is queues.partitions[0]
+    assert queues.by_key == {b"foobar": queues.partitions[0]}
+    queues.grow(10)
+    assert queues.by_key == {}
+    assert queues.place(b"abc") is queues.partitions[7]
+
+
+def test_text_becomes_utf8_and_bytes_stay() -> None:
+    """None stays None: a tombstone."""
+    given = ["é", b"b", None, bytearray(b"c"), memoryview(b"d")]
+    assert [as_bytes(value) for value in given] == [b"\xc3\xa9", b"b", None, b"c", b"d"]

@@ -1,0 +1,154 @@
+"""What the SQLite file adds: it outlives processes, and several may share it."""
+
+import asyncio
+import os
+
+import pytest
+
+from ottla.base.errors import ErrorCode
+from ottla.coordination.session_lock import SessionLock
+from ottla.coordination.sqlite import SqliteStore
+from ottla.coordination.store import Create, Node, StoreUnavailable, create, set_data
+
+
+def test_what_was_written_is_there_after_reopening(tmp_path):
+    """The file is the store."""
+
+    async def main():
+        path = str(tmp_path / "store.db")
+        store = await SqliteStore.open(path)
+        await create(store, "/a", b"x")
+        await set_data(store, "/a", b"y")
+        await store.close()
+        again = await SqliteStore.open(path)
+        assert await again.get("/a") == Node(b"y", 1)
+        await again.close()
+
+    asyncio.run(main())
+
+
+def test_every_commit_waits_for_the_disk(tmp_path):
+    """WAL with synchronous=FULL (2): what was answered survives a power cut."""
+
+    async def main():
+        store = await SqliteStore.open(str(tmp_path / "store.db"))
+        modes = await store._call(
+            lambda: [
+                store._connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("journal_mode", "synchronous")
+            ]
+        )
+        assert modes == ["wal", 2]
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_the_session_of_a_dead_process_is_buried_by_the_next(tmp_path):
+    """Its lock is free, so nobody lives who could mind; a living session's lock is not."""
+
+    async def main():
+        path = str(tmp_path / "store.db")
+        dead = await SqliteStore.open(path)
+        alive = await SqliteStore.open(path)
+        dead_session = await dead.open_session(1000)
+        alive_session = await alive.open_session(1000)
+        await dead.multi([Create("/dead", b"", dead_session)])
+        await alive.multi([Create("/alive", b"", alive_session)])
+        # What the kernel does when a process dies: close its files.
+        os.close(dead._lock._descriptor)
+        third = await SqliteStore.open(path)
+        await third.open_session(1000)
+        assert await third.children("/") == ["alive"]
+        await third.close()
+        await alive.close()
+        dead._lock = None
+        dead._session = None
+        await dead.close()
+
+    asyncio.run(main())
+
+
+def test_closing_leaves_no_lock_file_behind(tmp_path):
+    """Only the store itself stays in the folder."""
+
+    async def main():
+        store = await SqliteStore.open(str(tmp_path / "store.db"))
+        await store.open_session(1000)
+        assert any(".session-" in name for name in os.listdir(tmp_path))
+        await store.close()
+        assert os.listdir(tmp_path) == ["store.db"]
+
+    asyncio.run(main())
+
+
+def test_a_lock_is_held_by_one(tmp_path):
+    """A second taker gets None, and may take it once it is released."""
+    path = str(tmp_path / "lock")
+    lock = SessionLock.take(path)
+    assert SessionLock.take(path) is None
+    lock.release()
+    again = SessionLock.take(path)
+    assert again is not None
+    again.release()
+
+
+def test_changes_of_another_client_are_found_by_asking(tmp_path):
+    """`PRAGMA data_version` moves when another connection commits, and not for one's own."""
+
+    async def main():
+        path = str(tmp_path / "store.db")
+        watching = await SqliteStore.open(path)
+        writing = await SqliteStore.open(path)
+        heard = []
+        watching.watch_data("/a", lambda: heard.append("a"))
+        await watching.poll()
+        await asyncio.sleep(0)
+        assert heard == []
+        await create(writing, "/a")
+        await watching.poll()
+        await asyncio.sleep(0)
+        assert heard == ["a"]
+        await watching.close()
+        await writing.close()
+
+    asyncio.run(main())
+
+
+def test_a_store_that_cannot_be_opened_says_where_and_what_to_do(tmp_path):
+    """The error carries the path."""
+
+    async def main():
+        path = str(tmp_path / "no" / "folder" / "store.db")
+        with pytest.raises(StoreUnavailable) as raised:
+            await SqliteStore.open(path)
+        assert raised.value.code is ErrorCode.REQUEST_TIMED_OUT
+        assert path in raised.value.message
+
+    asyncio.run(main())
+
+
+def test_a_file_that_is_no_store_is_refused(tmp_path):
+    """Not overwritten."""
+
+    async def main():
+        path = tmp_path / "store.db"
+        path.write_bytes(b"something else entirely, longer than a header" * 40)
+        with pytest.raises(StoreUnavailable):
+            await SqliteStore.open(str(path))
+        assert path.read_bytes().startswith(b"something else")
+
+    asyncio.run(main())
+
+
+def test_a_closed_store_answers_nobody(tmp_path):
+    """And closing twice is fine."""
+
+    async def main():
+        store = await SqliteStore.open(str(tmp_path / "store.db"))
+        await store.close()
+        await store.close()
+        with pytest.raises(StoreUnavailable):
+            await store.get("/a")
+
+    asyncio.run(main())

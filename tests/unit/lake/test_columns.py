@@ -1,0 +1,165 @@
+"""Columns hold exactly the records of the batches, and the proof sees every part of them."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.base.errors import OttlaError
+from ottla.lake.columns import ColumnBuilder
+from ottla.lake.proof import batch_hash
+from ottla.lake.schema import ROW_SCHEMA
+from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
+from ottla.record.reader import batches
+
+Row = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(-1, 2**45),
+        st.none() | st.binary(max_size=20),
+        st.none() | st.binary(max_size=300),
+        st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=9)), max_size=3),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def encoded(rows: list[Row], base_offset: int, compression: int = 0, **kind: int) -> bytes:
+    builder = BatchBuilder(compression, base_offset=base_offset, **kind)
+    for row in rows:
+        builder.append(*row)
+    return bytes(builder.build())
+
+
+def columns(buffer: bytes, start: int = 0, end: int = 1 << 40) -> pa.RecordBatch | None:
+    builder = ColumnBuilder("flights", 2, start, end)
+    for position, header in batches(buffer):
+        builder.add(buffer, position, header)
+    return builder.take()
+
+
+def as_rows(batch: pa.RecordBatch | None) -> list[dict[str, Any]]:
+    return batch.to_pylist() if batch is not None else []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ROWS, min_size=1, max_size=4), st.sampled_from([0, 1, 2, 3, 4]))
+def test_columns_equal_the_records(groups: list[list[Row]], compression: int) -> None:
+    """Keys, values, nulls, headers, offsets and times come out as they went in, in any codec."""
+    buffer, expected, offset = b"", [], 100
+    for rows in groups:
+        buffer += encoded(rows, offset, compression)
+        for timestamp, key, value, headers in rows:
+            expected.append((key, value, headers, offset, timestamp))
+            offset += 1
+
+    batch = columns(buffer)
+    assert batch is not None
+    assert batch.schema == ROW_SCHEMA
+    got = [
+        (
+            row["key"],
+            row["value"],
+            [(h["key"], h["value"]) for h in row["headers"]],
+            row["offset"],
+            stamp // 1000,
+        )
+        for row, stamp in zip(
+            batch.to_pylist(), batch.column("timestamp").cast(pa.int64()).to_pylist(), strict=True
+        )
+    ]
+    assert got == expected
+    assert {row["topic"] for row in batch.to_pylist()} == {"flights"}
+    assert {row["partition"] for row in batch.to_pylist()} == {2}
+
+
+def test_range_cuts_within_a_batch() -> None:
+    """A batch is fetched whole; only rows of the range come out, and are counted."""
+    buffer = encoded([(5, b"k", b"%d" % n, []) for n in range(10)], 100)
+    builder = ColumnBuilder("flights", 0, 103, 106)
+    counts = [builder.add(buffer, position, header) for position, header in batches(buffer)]
+
+    assert counts == [3]
+    assert [row["offset"] for row in as_rows(builder.take())] == [103, 104, 105]
+    assert builder.take() is None
+
+
+def test_append_time_is_the_batchs() -> None:
+    buffer = encoded([(5, None, b"a", []), (9, None, b"b", [])], 0, timestamp_type=LOG_APPEND_TIME)
+
+    batch = columns(buffer)
+    assert batch is not None
+    assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [9000, 9000]
+    assert batch.column("timestamp_type").to_pylist() == [1, 1]
+
+
+def test_time_that_no_spark_timestamp_holds_is_named() -> None:
+    """A rubbish timestamp ends the load with its place, and is not silently changed."""
+    buffer = encoded([(2**62, None, b"a", [])], 7)
+
+    with pytest.raises(OttlaError, match="flights-2 offset 7 has timestamp 4611686018427387904"):
+        columns(buffer)
+
+
+def test_rubbish_inside_a_batch_is_refused() -> None:
+    """Records that do not add up to their batch are CORRUPT_MESSAGE, never wrong rows."""
+    buffer = bytearray(encoded([(5, b"key", b"value", [])], 0))
+    buffer[61] ^= 0x10
+
+    with pytest.raises(OttlaError, match="CORRUPT_MESSAGE"):
+        columns(bytes(buffer))
+
+
+BASE: Row = (1000, b"key", b"value", [("h", b"1")])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        (1001, b"key", b"value", [("h", b"1")]),
+        (1000, None, b"value", [("h", b"1")]),
+        (1000, b"", b"value", [("h", b"1")]),
+        (1000, b"kex", b"value", [("h", b"1")]),
+        (1000, b"key", None, [("h", b"1")]),
+        (1000, b"key", b"valuf", [("h", b"1")]),
+        (1000, b"keyv", b"alue", [("h", b"1")]),
+        (1000, b"key", b"value", []),
+        (1000, b"key", b"value", [("h", None)]),
+        (1000, b"key", b"value", [("h", b"")]),
+        (1000, b"key", b"value", [("", b"h1")]),
+        (1000, b"key", b"value", [("h", b"1"), ("", None)]),
+    ],
+)
+def test_every_part_of_a_row_counts(changed: Row) -> None:
+    """A change of any column changes the hash; so does another offset or partition."""
+    base, other = columns(encoded([BASE], 5)), columns(encoded([changed], 5))
+    assert base is not None
+    assert other is not None
+    assert batch_hash(base) != batch_hash(other)
+
+
+def test_offset_and_partition_count() -> None:
+    here, later = columns(encoded([BASE], 5)), columns(encoded([BASE], 6))
+    builder = ColumnBuilder("flights", 3, 0, 10)
+    buffer = encoded([BASE], 5)
+    for position, header in batches(buffer):
+        builder.add(buffer, position, header)
+    elsewhere = builder.take()
+    assert here is not None
+    assert later is not None
+    assert elsewhere is not None
+    assert len({batch_hash(b) for b in (here, later, elsewhere)}) == 3
+
+
+def test_hash_survives_slices_and_order() -> None:
+    """The hash of a table is the sum over its slices, in any order and of any size."""
+    batch = columns(encoded([(n, b"k%d" % n, b"v" * n, []) for n in range(50)], 0))
+    assert batch is not None
+    halves = pa.Table.from_batches([batch.slice(20), batch.slice(0, 20)])
+
+    assert batch_hash(halves) == batch_hash(batch)
+    assert batch_hash(pa.Table.from_batches([batch])) == batch_hash(batch)

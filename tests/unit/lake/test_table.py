@@ -1,0 +1,152 @@
+"""A load is visible whole or not at all, whatever stops it and whoever else writes."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ottla.base.errors import OttlaError
+from ottla.lake.manifest import DataFile, Manifest, from_bytes, next_manifest, to_bytes
+from ottla.lake.table import LoadLost, Table
+from ottla.ledger.partition import PartitionLedger
+
+LOAD_A, LOAD_B = "a" * 32, "b" * 32
+
+
+def load(table: Table, load_id: str, rows: int) -> Manifest:
+    """Write a file for `rows` rows of partition 0 and return the manifest that names it."""
+    before, before_digest = table.latest()
+    start = before.positions[0] if before else 0
+    path = f"{table.file_stem(before.version + 1 if before else 1, load_id, 0, start)}-x.parquet"
+    (table.folder / path).write_bytes(b"rows")
+    return next_manifest(
+        before,
+        before_digest,
+        load_id=load_id,
+        topic="flights",
+        topic_id=None,
+        cluster_id="c",
+        created_ms=1,
+        files=[DataFile(path, 0, start, start + rows, rows, 4, f"{rows:032x}")],
+        ledgers=[PartitionLedger(0, start, start + rows, loaded=rows)],
+    )
+
+
+def test_positions_and_sums_go_on_from_load_to_load(tmp_path: Path) -> None:
+    table = Table.create_or_open(str(tmp_path))
+    table.commit(load(table, LOAD_A, 10))
+    table.commit(load(table, LOAD_B, 5))
+
+    newest, _ = table.latest()
+    assert newest is not None
+    assert (newest.version, newest.positions, newest.total_rows) == (2, {0: 15}, 15)
+    assert newest.total_hash == f"{15:032x}"
+    assert [m.load_id for m in table.history()] == [LOAD_A, LOAD_B]
+
+
+def test_manifest_survives_its_own_bytes(tmp_path: Path) -> None:
+    manifest = load(Table.create_or_open(str(tmp_path)), LOAD_A, 3)
+
+    assert from_bytes(to_bytes(manifest), "x") == manifest
+
+
+def test_two_at_once_one_wins_the_other_says_so(tmp_path: Path) -> None:
+    """Both plan version 1; the second link is refused and changes nothing (P13)."""
+    first = Table.create_or_open(str(tmp_path))
+    second = Table.create_or_open(str(tmp_path))
+    plan_a, plan_b = load(first, LOAD_A, 10), load(second, LOAD_B, 10)
+    second.commit(plan_b)
+
+    with pytest.raises(LoadLost, match="another load committed version 1"):
+        first.commit(plan_a)
+    assert [m.load_id for m in first.history()] == [LOAD_B]
+    assert first.remove_orphans() == [Path(plan_a.files[0].path).name]
+
+
+def test_orphans_of_a_running_load_stay(tmp_path: Path) -> None:
+    """A file meant for the next version may yet be committed; only lost versions are cleaned."""
+    table = Table.create_or_open(str(tmp_path))
+    running = load(table, LOAD_A, 10)
+
+    assert table.remove_orphans() == []
+    table.commit(running)
+    assert table.remove_orphans() == []
+    assert (tmp_path / running.files[0].path).exists()
+
+
+STEPS = ["data folder synced", "manifest written", "manifest linked", "manifest synced"]
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+from test_table import LOAD_A, load
+from ottla.lake.table import Table
+def kill(step):
+    if step == {step!r}:
+        os.kill(os.getpid(), signal.SIGKILL)
+table = Table.create_or_open({folder!r}, kill)
+table.commit(load(table, LOAD_A, 10))
+"""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_any_step_it_neither_loses_nor_doubles(tmp_path: Path, step: str) -> None:
+    """kill -9 after each step: the next load goes on from what is visible (P12, P14)."""
+    code = KILLED.format(tests=str(Path(__file__).parent), step=step, folder=str(tmp_path))
+    killed = subprocess.run([sys.executable, "-c", code], check=False)
+    assert killed.returncode == -signal.SIGKILL
+
+    table = Table.create_or_open(str(tmp_path))
+    newest, _ = table.latest()
+    visible = step in STEPS[2:]
+    assert (newest.total_rows if newest else 0) == (10 if visible else 0)
+    if not visible:
+        table.commit(load(table, LOAD_B, 10))
+    table.remove_orphans()
+    newest, _ = table.latest()
+    assert newest is not None
+    assert (newest.total_rows, newest.positions) == (10, {0: 10})
+    assert len(os.listdir(table.data_folder)) == 1
+
+
+def test_other_filesystem_is_refused() -> None:
+    with pytest.raises(OttlaError, match="can't link files exclusively on s3:"):
+        Table.create_or_open("s3://bucket/table")
+
+
+def test_filesystem_without_exclusive_links_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a taken name is given away twice, a commit could overwrite another's."""
+    monkeypatch.setattr(os, "link", lambda _source, target: Path(target).touch())
+
+    with pytest.raises(OttlaError, match="a taken name was given away again"):
+        Table.create_or_open(str(tmp_path))
+
+
+def test_broken_manifest_is_named(tmp_path: Path) -> None:
+    table = Table.create_or_open(str(tmp_path))
+    table.commit(load(table, LOAD_A, 10))
+    path = tmp_path / "_ottla/manifests/00000000000000000001.json"
+    path.write_bytes(path.read_bytes()[:-40])
+
+    with pytest.raises(OttlaError, match=r"00000000000000000001\.json can't be read"):
+        table.latest()
+
+
+def test_altered_manifest_breaks_the_chain(tmp_path: Path) -> None:
+    table = Table.create_or_open(str(tmp_path))
+    table.commit(load(table, LOAD_A, 10))
+    table.commit(load(table, LOAD_B, 10))
+    path = tmp_path / "_ottla/manifests/00000000000000000001.json"
+    path.write_bytes(path.read_bytes().replace(b'"flights"', b'"fligths"'))
+
+    with pytest.raises(OttlaError, match="do not form a chain at 00000000000000000002"):
+        list(table.history())
+
+
+def test_missing_table_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OttlaError, match="holds no table of ottla"):
+        Table.open(str(tmp_path))

@@ -1,0 +1,154 @@
+"""What a new or a growing topic looks like, and what is refused (Kafka 4.3's codes)."""
+
+from uuid import UUID
+
+import pytest
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.metadata.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
+from ottla.metadata.topic_plan import NewTopic, TopicDefaults, plan_growth, plan_topic
+
+ID = UUID(int=7)
+DEFAULTS = TopicDefaults(partitions=4, replication_factor=1)
+
+
+def cluster(*broker_ids, topics=()):
+    image = ClusterImage("c", brokers={b: BrokerImage(b, {}) for b in broker_ids})
+    for name in topics:
+        image = image.with_topic(TopicImage(name, UUID(int=len(image.topics) + 1), ()))
+    return image
+
+
+def planned(new, image=None, start=0):
+    return plan_topic(new, ID, image or cluster(1), DEFAULTS, start)
+
+
+def replicas_of(topic):
+    return [partition.replicas for partition in topic.partitions]
+
+
+def refusal(function, *arguments):
+    with pytest.raises(OttlaError) as raised:
+        function(*arguments)
+    return raised.value.code
+
+
+def test_a_topic_starts_with_all_replicas_in_sync_under_its_first():
+    """Leader epoch 0; the preferred leader leads."""
+    topic = planned(NewTopic("t", 1, 2), cluster(1, 2))
+    assert topic.partitions == (PartitionImage(1, 0, (1, 2), (1, 2)),)
+    assert (topic.name, topic.id) == ("t", ID)
+
+
+def test_minus_one_leaves_counts_to_the_settings():
+    """KIP-464."""
+    assert replicas_of(planned(NewTopic("t", -1, -1))) == [(1,)] * 4
+
+
+def test_leaders_go_round_and_followers_are_spread():
+    """Each broker leads as many, and its followers differ (P26)."""
+    topic = planned(NewTopic("t", 6, 2), cluster(1, 2, 3))
+    assert replicas_of(topic) == [(1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2)]
+    shifted = planned(NewTopic("t", 3, 1), cluster(1, 2, 3), start=2)
+    assert replicas_of(shifted) == [(3,), (1,), (2,)]
+
+
+def test_replicas_may_be_assigned_by_hand():
+    """In any order of partitions."""
+    new = NewTopic("t", assignments={1: [2, 1], 0: [1, 2]})
+    assert replicas_of(planned(new, cluster(1, 2))) == [(1, 2), (2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("new", "code"),
+    [
+        (NewTopic("t", 0, 1), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("t", -2, 1), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("t", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, -2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, -1, {0: [1]}), ErrorCode.INVALID_REQUEST),
+        (NewTopic("t", -1, 1, {0: [1]}), ErrorCode.INVALID_REQUEST),
+        (NewTopic("t", assignments={1: [1]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", assignments={0: []}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", assignments={0: [1, 1]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", assignments={0: [9]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ],
+)
+def test_what_cannot_be_is_refused_with_kafkas_code(new, code):
+    """On a cluster of one broker."""
+    assert refusal(planned, new) is code
+
+
+def test_a_number_typed_wrong_does_not_stop_the_cluster():
+    """10,000 partitions a request, as in Kafka; the refusal costs nothing."""
+    assert refusal(planned, NewTopic("t", 10_001, 1)) is ErrorCode.POLICY_VIOLATION
+    assert refusal(planned, NewTopic("t", 2**31 - 1, 1)) is ErrorCode.POLICY_VIOLATION
+    assert refusal(grown, 2**31 - 1) is ErrorCode.POLICY_VIOLATION
+    assert len(planned(NewTopic("t", 10_000, 1)).partitions) == 10_000
+
+
+def test_partitions_have_equally_many_replicas():
+    """A topic has one replication factor."""
+    new = NewTopic("t", assignments={0: [1], 1: [1, 2]})
+    assert refusal(planned, new, cluster(1, 2)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "ä", "a/b", "x" * 250, "a\x00"])
+def test_an_illegal_name_is_refused(name):
+    """Names are letters, digits, '.', '_' and '-', at most 249 of them."""
+    assert refusal(planned, NewTopic(name, 1, 1)) is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+@pytest.mark.parametrize("name", ["a", "A-z_0.9", "...", "x" * 249])
+def test_a_legal_name_is_taken(name):
+    """All that is not refused."""
+    assert planned(NewTopic(name, 1, 1)).name == name
+
+
+def test_a_name_that_exists_is_refused():
+    """With its own code."""
+    code = refusal(planned, NewTopic("t", 1, 1), cluster(1, topics=["t"]))
+    assert code is ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_names_that_differ_in_dot_and_underscore_collide():
+    """Their metrics would have the same name."""
+    image = cluster(1, topics=["a.b_c"])
+    assert refusal(planned, NewTopic("a_b.c", 1, 1), image) is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert planned(NewTopic("a-b.c", 1, 1), image).name == "a-b.c"
+
+
+def grown(count, assignments=None, *, brokers=(1,), factor=1):
+    image = cluster(*brokers)
+    topic = planned(NewTopic("t", 2, factor), image)
+    return plan_growth(topic, count, assignments, image, 0)
+
+
+def test_growth_adds_partitions_and_leaves_the_others():
+    """Partitions keep their numbers, records stay where they are."""
+    topic = grown(4, brokers=(1, 2, 3))
+    assert replicas_of(topic) == [(1,), (2,), (3,), (1,)]
+    assert replicas_of(grown(3, [[3, 2]], brokers=(1, 2, 3), factor=2))[2] == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "assignments", "code"),
+    [
+        (2, None, ErrorCode.INVALID_PARTITIONS),
+        (1, None, ErrorCode.INVALID_PARTITIONS),
+        (0, None, ErrorCode.INVALID_PARTITIONS),
+        (4, [[1]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (3, [[9]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (3, [[]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ],
+)
+def test_what_cannot_grow_is_refused(count, assignments, code):
+    """A topic of two partitions on one broker."""
+    assert refusal(grown, count, assignments) is code
+
+
+def test_added_partitions_have_as_many_replicas_as_the_others():
+    """A topic has one replication factor."""
+    code = refusal(lambda: grown(3, [[1, 2]], brokers=(1, 2)))
+    assert code is ErrorCode.INVALID_REPLICA_ASSIGNMENT

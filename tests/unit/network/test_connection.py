@@ -1,0 +1,308 @@
+"""Framing, order of answers and pressure, with a transport that only remembers."""
+
+import asyncio
+import os
+import struct
+
+import pytest
+
+from ottla.network.connection import Connection
+from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.service import CloseConnection
+from ottla.wire.parts import FileRegion
+
+
+class FakeTransport(asyncio.Transport):
+    """Remembers what is written; reading is a flag."""
+
+    def __init__(self):
+        super().__init__({"peername": ("10.0.0.9", 4711), "sockname": ("10.0.0.1", 9092)})
+        self.writes = []
+        self.reading = True
+        self.aborted = False
+
+    def write(self, data):
+        self.writes.append(bytes(data))
+
+    def pause_reading(self):
+        self.reading = False
+
+    def resume_reading(self):
+        self.reading = True
+
+    def is_closing(self):
+        return self.aborted
+
+    def abort(self):
+        self.aborted = True
+
+    def close(self):
+        self.aborted = True
+
+
+class FakeLoop:
+    """Runs what was scheduled when told."""
+
+    def __init__(self):
+        self.ready = []
+
+    def call_soon(self, callback, *arguments):
+        self.ready.append((callback, arguments))
+
+    def run(self):
+        while self.ready:
+            callback, arguments = self.ready.pop(0)
+            callback(*arguments)
+
+
+class Echo:
+    """Answers with the request, upper-cased; `later…` requests wait; `silent…` get no answer."""
+
+    def __init__(self):
+        self.seen = []
+        self.slots = []
+
+    def attach(self, connection):
+        return lambda frame: self.serve(connection, frame)
+
+    def serve(self, connection, frame):
+        request = bytes(frame)
+        self.seen.append(request)
+        if request.startswith(b"later"):
+            self.slots.append(connection.defer(len(request)))
+            return None
+        if request.startswith(b"silent"):
+            return None
+        if request.startswith(b"close"):
+            raise CloseConnection("it asked to")
+        if request.startswith(b"crash"):
+            raise ZeroDivisionError
+        return [b"<", request.upper(), b">"]
+
+
+class Hub:
+    def __init__(self, service, limits, budget_bytes=1 << 20, buffer_bytes=4096):
+        self.service = service
+        self.limits = limits
+        self.budget = MemoryBudget(budget_bytes)
+        self.receive_buffer = memoryview(bytearray(buffer_bytes))
+        self.closed = []
+
+    def on_opened(self, connection):
+        return None
+
+    def on_closed(self, connection):
+        self.closed.append(connection)
+
+
+class Rig:
+    """A connection between a fake transport and an echoing service."""
+
+    def __init__(self, *, budget_bytes=1 << 20, **limits):
+        self.service = Echo()
+        self.loop = FakeLoop()
+        self.hub = Hub(self.service, ConnectionLimits(**limits), budget_bytes)
+        self.transport = FakeTransport()
+        self.connection = Connection(self.hub, self.loop)
+        self.connection.connection_made(self.transport)
+
+    def receive(self, data):
+        """Bring `data` in as many receives as the buffers ask for, while the reading is on."""
+        while data and self.transport.reading and not self.transport.aborted:
+            buffer = self.connection.get_buffer(-1)
+            count = min(len(buffer), len(data))
+            buffer[:count] = data[:count]
+            self.connection.buffer_updated(count)
+            data = data[count:]
+        return data
+
+    @property
+    def written(self):
+        return b"".join(self.transport.writes)
+
+
+def frame(body):
+    return struct.pack(">i", len(body)) + body
+
+
+def test_requests_of_one_receive_are_served_together_and_answered_two_by_two():
+    """Few writes, and yet a client with five in flight goes on before the last is served (P3)."""
+    rig = Rig()
+    rig.receive(frame(b"one") + frame(b"two"))
+    rig.receive(b"".join(frame(name) for name in (b"a", b"b", b"c", b"d", b"e")))
+    assert rig.transport.writes == [b"<ONE><TWO>", b"<A><B>", b"<C><D>", b"<E>"]
+
+
+@pytest.mark.parametrize("cut", range(1, 14))
+def test_a_stream_cut_anywhere_gives_the_same_requests(cut):
+    """Where TCP cuts the stream means nothing."""
+    rig = Rig()
+    stream = frame(b"one") + frame(b"three")
+    rig.receive(stream[:cut])
+    rig.receive(stream[cut:])
+    assert rig.service.seen == [b"one", b"three"]
+
+
+def test_a_request_larger_than_the_buffer_gets_a_buffer_of_its_own():
+    """A frame of more than half the shared buffer is received in its own, then given back."""
+    rig = Rig()
+    body = b"x" * 10_000
+    rig.receive(frame(body) + frame(b"next"))
+    assert rig.service.seen == [body, b"next"]
+    assert rig.hub.budget.held_bytes == 0
+
+
+def test_answers_keep_the_order_of_requests():
+    """A deferred answer holds back those behind it, whenever they are ready."""
+    rig = Rig()
+    rig.receive(frame(b"later 1") + frame(b"two") + frame(b"later 3") + frame(b"four"))
+    assert rig.written == b""
+    rig.service.slots[1].answer([b"(3)"])
+    rig.loop.run()
+    assert rig.written == b""
+    rig.service.slots[0].answer([b"(1)"])
+    rig.loop.run()
+    assert rig.transport.writes == [b"(1)<TWO>(3)<FOUR>"]
+
+
+def test_a_request_without_answer_leaves_no_trace():
+    """acks=0: nothing is sent, and nothing waits for it."""
+    rig = Rig()
+    rig.receive(frame(b"silent") + frame(b"two"))
+    assert rig.written == b"<TWO>"
+
+
+def test_too_many_unanswered_requests_stop_the_reading():
+    """Back-pressure: the connection is read again when answers have gone out."""
+    rig = Rig(unanswered_requests_max=2)
+    rig.receive(frame(b"later 1") + frame(b"later 2") + frame(b"three"))
+    assert rig.service.seen == [b"later 1", b"later 2"]
+    assert not rig.transport.reading
+    rig.service.slots[0].answer([b"(1)"])
+    rig.service.slots[1].answer([b"(2)"])
+    rig.loop.run()
+    assert rig.transport.reading
+    assert rig.written == b"(1)(2)<THREE>"
+
+
+def test_too_many_unanswered_bytes_stop_the_reading():
+    """Back-pressure counts bytes, too."""
+    rig = Rig(unanswered_bytes_max=100)
+    rig.receive(frame(b"later" + b"x" * 200) + frame(b"two"))
+    assert not rig.transport.reading
+    assert len(rig.service.seen) == 1
+
+
+def test_a_slow_reader_is_not_read():
+    """While the socket takes no output, no more requests are taken either."""
+    rig = Rig()
+    rig.connection.pause_writing()
+    assert not rig.transport.reading
+    rig.connection.resume_writing()
+    assert rig.transport.reading
+
+
+def test_the_budget_makes_large_requests_wait_for_each_other():
+    """Bytes under assembly are bounded over all connections."""
+    first = Rig(budget_bytes=12_000)
+    second = Rig()
+    second.hub.budget = first.hub.budget
+    first.receive(frame(b"a" * 10_000)[:5000])
+    second.receive(frame(b"b" * 10_000)[:4000])
+    assert not second.transport.reading
+    first.receive(frame(b"a" * 10_000)[5000:])
+    assert second.transport.reading
+
+
+@pytest.mark.parametrize("size", [0, -1, -(2**31), 1025, 2**31 - 1])
+def test_a_header_that_lies_about_its_size_closes_the_connection(size):
+    """No memory is taken for a size that cannot be."""
+    rig = Rig(request_bytes_max=1024)
+    rig.receive(struct.pack(">i", size) + b"junk")
+    assert rig.transport.aborted
+    assert rig.service.seen == []
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01", "TLS handshake"),
+        (b"GET / HTTP/1.1\r\n", "HTTP request"),
+        (b"SSH-2.0-OpenSSH", "SSH greeting"),
+    ],
+)
+def test_a_foreign_protocol_is_named_in_the_log(head, said, caplog):
+    """The log says what came and what to do, even where sizes as large as that are allowed."""
+    rig = Rig(request_bytes_max=2**31 - 1)
+    rig.receive(head)
+    assert rig.transport.aborted
+    assert said in caplog.text
+
+
+@pytest.mark.parametrize("request_body", [b"close", b"crash"])
+def test_a_request_that_fails_closes_its_connection_only(request_body):
+    """The supervisor of connections: nothing escapes, nothing more is served."""
+    rig = Rig()
+    rig.receive(frame(request_body) + frame(b"two"))
+    assert rig.transport.aborted
+    assert rig.service.seen == [request_body]
+
+
+def test_an_answer_after_the_connection_is_lost_goes_nowhere():
+    """Whoever answers need not know whether the client is still there."""
+    rig = Rig()
+    rig.receive(frame(b"later"))
+    rig.connection.connection_lost(None)
+    rig.service.slots[0].answer([b"too late"])
+    rig.loop.run()
+    assert rig.written == b""
+    assert rig.hub.closed == [rig.connection]
+
+
+def test_who_waits_for_a_client_that_left_is_told():
+    """A long poll of a client that is gone is forgotten; an answered one is not."""
+    rig = Rig()
+    told = []
+    rig.receive(frame(b"later 1") + frame(b"later 2"))
+    for number, slot in enumerate(rig.service.slots):
+        slot.on_abandoned = lambda number=number: told.append(number)
+    rig.service.slots[1].answer([b"(2)"])
+    rig.connection.connection_lost(None)
+    assert told == [0]
+
+
+def test_a_region_waits_with_a_descriptor_of_its_own(tmp_path):
+    """The segment may be deleted, and its descriptor given to another file, before its turn."""
+    path = tmp_path / "segment"
+    path.write_bytes(b"0123456789")
+    rig = Rig()
+    rig.receive(frame(b"later 1") + frame(b"later 2"))
+    descriptor = os.open(path, os.O_RDONLY)
+    rig.service.slots[1].answer([b"<", FileRegion(descriptor, 2, 5), b">"])
+    os.close(descriptor)
+    rig.service.slots[0].answer([b"(1)"])
+    rig.loop.run()
+    assert rig.written == b"(1)<23456>"
+
+
+def test_regions_of_a_client_that_left_are_closed(tmp_path):
+    """No descriptor leaks, wherever in line the region stood."""
+    path = tmp_path / "segment"
+    path.write_bytes(b"0123456789")
+    rig = Rig()
+    rig.receive(frame(b"later 1") + frame(b"later 2"))
+    before = len(os.listdir("/proc/self/fd"))
+    with path.open("rb") as file:
+        rig.service.slots[1].answer([FileRegion(file.fileno(), 0, 10)])
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    rig.connection.connection_lost(None)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_lost_connection_gives_its_budget_back():
+    """A client that leaves in the middle of a large request holds no memory."""
+    rig = Rig()
+    rig.receive(frame(b"x" * 10_000)[:5000])
+    assert rig.hub.budget.held_bytes == 10_004
+    rig.connection.connection_lost(None)
+    assert rig.hub.budget.held_bytes == 0

@@ -1,0 +1,75 @@
+"""Opening, filling and reading logs, for the tests of this folder."""
+
+from ottla.base.ids import TopicPartition
+from ottla.record.header import BatchHeader, read_header
+from ottla.storage.config import LogConfig
+from ottla.storage.filesystem import FileSystem
+from ottla.storage.log import Appended, Log
+from ottla.storage.memory_filesystem import MemoryFileSystem
+
+from .batches import batch
+
+PARTITION = TopicPartition("flights", 0)
+FOLDER = "/kafka/flights-0"
+NOW_MS = 1_000
+
+
+def open_log(
+    filesystem: FileSystem | None = None,
+    *,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    clean: bool = False,
+    config: LogConfig | None = None,
+    folder: str = FOLDER,
+    partition: TopicPartition = PARTITION,
+    **settings: int | str | frozenset[str],
+) -> Log:
+    """A log in memory, or on `filesystem`; `settings` are fields of its LogConfig."""
+    return Log.open(
+        filesystem or MemoryFileSystem(),
+        folder,
+        partition,
+        config or LogConfig(**settings),  # type: ignore[arg-type]  # Fields of several types.
+        recovery_point=recovery_point,
+        log_start_offset=log_start_offset,
+        clean=clean,
+        now_ms=NOW_MS,
+    )
+
+
+def append(
+    log: Log,
+    count: int = 1,
+    *,
+    payload: bytes = b"x" * 20,
+    leader_epoch: int = 0,
+    now_ms: int = NOW_MS,
+    **fields: int,
+) -> Appended:
+    """Append a batch of `count` records as the leader does."""
+    encoded = batch(count, payload=payload, **fields)
+    header = read_header(encoded)
+    return log.append_as_leader(memoryview(encoded), header, leader_epoch, now_ms)
+
+
+def read_headers(log: Log, offset: int, max_bytes: int = 1 << 20) -> list[BatchHeader]:
+    """The headers of the batches that one read gives."""
+    located = log.read(offset, max_bytes, max_offset=log.log_end_offset)
+    content = located.file.pread(located.size, located.position)
+    found, position = [], 0
+    while position < len(content):
+        found.append(read_header(content, position))
+        position += found[-1].size
+    assert position == len(content)
+    return found
+
+
+def ranges(log: Log, max_bytes: int = 1 << 20) -> list[tuple[int, int]]:
+    """(first, last offset) of every batch that a reader from the start on finds."""
+    found: list[tuple[int, int]] = []
+    offset = log.log_start_offset
+    while headers := read_headers(log, offset, max_bytes):
+        found += [(header.base_offset, header.last_offset) for header in headers]
+        offset = found[-1][1] + 1
+    return found

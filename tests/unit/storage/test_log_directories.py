@@ -1,0 +1,282 @@
+"""Laws of log directories: placing, checkpoints, clean and unclean stops, failing disks."""
+
+import errno
+from uuid import UUID
+
+import pytest
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.storage.config import LogConfig
+from ottla.storage.errors import DirectoryFailed, LogCorrupt, StorageError
+from ottla.storage.log import Log
+from ottla.storage.log_directories import LogDirectories, Wanted
+from ottla.storage.memory_filesystem import MemoryFileSystem
+
+from .logs import append, ranges
+
+TOPIC_ID = UUID("01234567-89ab-cdef-fedc-ba9876543210")
+PATHS = ("/one", "/two")
+
+
+def start(filesystem: MemoryFileSystem, *paths: str, **options: str | int) -> LogDirectories:
+    ids = iter(range(1, 1_000))
+    return LogDirectories(
+        filesystem,
+        paths or PATHS,
+        cluster_id=str(options.get("cluster_id", "mine")),
+        node_id=int(options.get("node_id", 1)),
+        new_id=lambda: UUID(int=next(ids)),
+    )
+
+
+def partition(number: int) -> TopicPartition:
+    return TopicPartition("flights", number)
+
+
+def open_one(directories: LogDirectories, number: int = 0, topic_id: UUID = TOPIC_ID) -> Log:
+    return directories.open(partition(number), topic_id, LogConfig(), now_ms=1_000)
+
+
+def test_new_partitions_go_where_the_fewest_are() -> None:
+    """Disks are filled evenly by count, as in Kafka."""
+    directories = start(MemoryFileSystem())
+    for number in range(5):
+        open_one(directories, number)
+    assert [sorted(directory.logs) for directory in directories.directories] == [
+        [partition(0), partition(2), partition(4)],
+        [partition(1), partition(3)],
+    ]
+
+
+def test_partition_is_found_again_where_it_is() -> None:
+    """Whatever the counts say after a restart."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem)
+    for number in range(3):
+        append(open_one(directories, number), number + 1)
+    directories.close({}, clean=True)
+    directories = start(filesystem)
+    assert directories.partitions_on_disk() == {partition(n): TOPIC_ID for n in range(3)}
+    assert [open_one(directories, n).log_end_offset for n in (2, 1, 0)] == [3, 2, 1]
+    assert sorted(directories.directories[1].logs) == [partition(1)]
+
+
+def test_checkpoints_are_written_and_used() -> None:
+    """Recovery point, high watermark and log start come back after a kill (P19)."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    for _ in range(4):
+        append(log)
+    log.flush()
+    append(log)
+    log.advance_log_start(2)
+    directories.write_checkpoints({partition(0): 3})
+    assert filesystem.read_bytes("/one/recovery-point-offset-checkpoint") == (
+        b"0\n1\nflights 0 4\n"
+    )
+    assert filesystem.read_bytes("/one/replication-offset-checkpoint") == b"0\n1\nflights 0 3\n"
+    assert filesystem.read_bytes("/one/log-start-offset-checkpoint") == b"0\n1\nflights 0 2\n"
+    filesystem.crash()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    assert (log.log_start_offset, log.recovery_point, log.log_end_offset) == (2, 4, 5)
+    assert (directories.high_watermark(partition(0)), log.recovery.scanned_bytes) == (3, 81)
+
+
+def test_clean_stop_leaves_a_marker_that_the_next_start_takes_away() -> None:
+    """After a clean stop nothing is scanned; after a kill the marker must not be there."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    append(open_one(directories))
+    directories.close({}, clean=True)
+    assert filesystem.exists("/one/.kafka_cleanshutdown")
+    directories = start(filesystem, "/one")
+    assert not filesystem.exists("/one/.kafka_cleanshutdown")
+    log = open_one(directories)
+    assert (log.recovery.scanned_bytes, log.recovery_point, ranges(log)) == (0, 1, [(0, 0)])
+
+
+def test_unclean_stop_leaves_no_marker() -> None:
+    """The next start scans what was not flushed."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    append(open_one(directories))
+    directories.close({}, clean=False)
+    assert not filesystem.exists("/one/.kafka_cleanshutdown")
+    assert open_one(start(filesystem, "/one")).recovery.scanned_bytes == 81
+
+
+def test_corrupt_log_is_offline_and_others_serve() -> None:
+    """The error names what is wrong; a clean stop does not hide it from the next start."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    for number in (0, 1):
+        for _ in range(3):
+            append(open_one(directories, number))
+    directories.write_checkpoints({})
+    filesystem.crash()
+    path = "/one/flights-0/00000000000000000000.log"
+    content = bytearray(filesystem.read_bytes(path))
+    content[100] ^= 1
+    file = filesystem.open(path)
+    file.truncate(0)
+    file.append(content)
+    for _ in range(2):
+        directories = start(filesystem, "/one")
+        wanted = [Wanted(partition(number), TOPIC_ID, LogConfig()) for number in (0, 1)]
+        found = directories.open_all(wanted, now_ms=1_000)
+        assert isinstance(found[partition(0)], LogCorrupt)
+        assert isinstance(found[partition(1)], Log)
+        directories.close({}, clean=True)
+
+
+def test_failed_directory_takes_its_logs_along_and_no_others() -> None:
+    """KAFKA_STORAGE_ERROR there, service elsewhere; new partitions go elsewhere, too."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem)
+    first, second, third = (open_one(directories, number) for number in range(3))
+    filesystem.fault = lambda operation, path: (
+        OSError(errno.EIO, "Input/output error")
+        if operation == "fsync" and path.startswith("/one")
+        else None
+    )
+    append(first)
+    with pytest.raises(DirectoryFailed) as caught:
+        first.flush()
+    assert directories.fail(partition(0), caught.value) == [partition(0), partition(2)]
+    for log in (first, third):
+        with pytest.raises(StorageError, match="Input/output error"):
+            append(log)
+    append(second)
+    open_one(directories, 7)
+    assert partition(7) in directories.directories[1].logs
+    with pytest.raises(StorageError, match="Input/output error"):
+        open_one(directories, 2)
+
+
+def test_directory_that_cannot_be_opened_is_left_out() -> None:
+    """A broker starts with the disks it has; with none it does not start."""
+    filesystem = MemoryFileSystem()
+    filesystem.fault = lambda operation, path: (
+        OSError(errno.EIO, "Input/output error") if path.startswith("/one") else None
+    )
+    directories = start(filesystem)
+    assert [directory.path for directory in directories.directories] == ["/two"]
+    assert list(directories.unusable) == ["/one"]
+    with pytest.raises(DirectoryFailed):
+        start(filesystem, "/one")
+
+
+def test_directory_in_use_is_refused() -> None:
+    """Two brokers on one directory would destroy it."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    with pytest.raises(OttlaError, match="in use by another broker process"):
+        start(filesystem, "/one")
+    directories.close({}, clean=True)
+    start(filesystem, "/one")
+
+
+def test_refused_start_unlocks_what_it_had() -> None:
+    """One directory of another cluster: none stays locked."""
+    filesystem = MemoryFileSystem()
+    start(filesystem, "/two", cluster_id="other").close({}, clean=True)
+    with pytest.raises(OttlaError) as caught:
+        start(filesystem)
+    assert caught.value.code == ErrorCode.INCONSISTENT_CLUSTER_ID
+    start(filesystem, "/one")
+    assert LogDirectories.find_cluster_id(filesystem, ["/new", "/two"]) == "other"
+
+
+def test_deleted_log_has_another_name_until_its_files_are_removed() -> None:
+    """A topic of the same name can be made at once; a crash in between is made good."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    append(open_one(directories))
+    deletion = directories.delete(partition(0))
+    assert [name for name in filesystem.listdir("/one") if name.startswith("flights")] == [
+        "flights-0.00000000000000000000000000000003-delete"
+    ]
+    assert open_one(directories).log_end_offset == 0
+    filesystem.crash()
+    directories = start(filesystem, "/one")
+    for leftover in directories.leftovers():
+        leftover.run()
+    assert [name for name in filesystem.listdir("/one") if name.endswith("-delete")] == []
+    deletion.run()
+
+
+def test_folder_of_an_older_topic_of_that_name_is_set_aside() -> None:
+    """Its records are not those of the new topic; they are kept for whoever wants them."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    append(open_one(directories))
+    directories.close({}, clean=True)
+    directories = start(filesystem, "/one")
+    assert open_one(directories, 0, UUID(int=77)).log_end_offset == 0
+    assert sum(name.endswith("-stray") for name in filesystem.listdir("/one")) == 1
+
+
+def test_truncation_lowers_the_recovery_point_on_the_disk_first() -> None:
+    """Else a crash in between would look like lost records."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    for _ in range(3):
+        append(log)
+    log.flush()
+    directories.write_checkpoints({})
+    directories.truncate(partition(0), 1, 1_000)
+    assert filesystem.read_bytes("/one/recovery-point-offset-checkpoint") == (
+        b"0\n1\nflights 0 1\n"
+    )
+    filesystem.crash()
+    assert open_one(start(filesystem, "/one")).log_end_offset == 1
+
+
+def test_unreadable_checkpoint_costs_time_but_no_records() -> None:
+    """Without a recovery point the whole log is scanned."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    for _ in range(3):
+        append(log)
+    log.flush()
+    directories.write_checkpoints({})
+    filesystem.crash()
+    filesystem.open("/one/recovery-point-offset-checkpoint").truncate(5)
+    log = open_one(start(filesystem, "/one"))
+    assert (log.log_end_offset, log.recovery.scanned_bytes) == (3, 243)
+
+
+def test_what_was_flushed_in_a_new_folder_survives_a_power_cut() -> None:
+    """The folder's own name is made durable with the first flush, and the directory's at start."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/deep/down/one")
+    flushed, empty = open_one(directories, 0), open_one(directories, 1)
+    for _ in range(3):
+        append(flushed)
+    flushed.flush()
+    filesystem.crash()
+    directories = start(filesystem, "/deep/down/one")
+    assert open_one(directories, 0).log_end_offset == 3
+    # A partition that held nothing is made again.
+    assert open_one(directories, 1).log_end_offset == empty.log_end_offset == 0
+
+
+def test_making_partitions_waits_for_no_disk() -> None:
+    """A topic of many partitions is there at once: nothing of it could be lost yet."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    synced: list[str] = []
+
+    def watch(operation: str, path: str) -> None:
+        if "fsync" in operation:
+            synced.append(path)
+
+    filesystem.fault = watch
+    for number in range(50):
+        open_one(directories, number)
+    assert synced == []

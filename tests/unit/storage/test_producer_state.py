@@ -1,0 +1,198 @@
+"""Laws of producer state: duplicates, order, epochs, transactions (P9, KIP-98)."""
+
+import pytest
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.storage.log import Log
+from ottla.storage.memory_filesystem import MemoryFileSystem
+
+from .batches import marker, parsed
+from .logs import append, open_log, ranges
+
+TRANSACTIONAL = 0x10
+
+
+def send(
+    log: Log, sequence: int, count: int = 1, *, epoch: int = 0, **fields: int
+) -> tuple[int, bool]:
+    """(base offset, is it a duplicate) of what producer 7 sends."""
+    appended = append(log, count, producer_id=7, producer_epoch=epoch, sequence=sequence, **fields)
+    return appended.base_offset, appended.duplicate
+
+
+def end(log: Log, *, commit: bool, epoch: int = 0, coordinator_epoch: int = 0) -> int:
+    """Append producer 7's marker; returns its offset."""
+    encoded = marker(
+        commit=commit, producer_id=7, producer_epoch=epoch, coordinator_epoch=coordinator_epoch
+    )
+    return log.append_as_leader(*parsed(encoded), 0, 1_000).base_offset
+
+
+def refused(log: Log, sequence: int, *, epoch: int = 0, **fields: int) -> ErrorCode:
+    before = ranges(log)
+    with pytest.raises(OttlaError) as caught:
+        send(log, sequence, epoch=epoch, **fields)
+    assert ranges(log) == before
+    return caught.value.code
+
+
+def test_repeated_batch_is_answered_with_its_first_offset() -> None:
+    """Each of the last five batches is known again, and appended once."""
+    log = open_log()
+    for sequence in range(0, 10, 2):
+        send(log, sequence, 2)
+    assert [send(log, sequence, 2) for sequence in range(0, 10, 2)] == [
+        (offset, True) for offset in (0, 2, 4, 6, 8)
+    ]
+    assert log.log_end_offset == 10
+
+
+def test_sixth_last_batch_is_out_of_order() -> None:
+    """What is no longer remembered cannot be told from a gap."""
+    log = open_log()
+    for sequence in range(6):
+        send(log, sequence)
+    assert refused(log, 0) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(log, 1) == (1, True)
+
+
+def test_gap_is_refused() -> None:
+    """A lost batch in between would break the order."""
+    log = open_log()
+    send(log, 0)
+    assert refused(log, 2) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(log, 1) == (1, False)
+
+
+def test_unknown_producer_may_begin_anywhere() -> None:
+    """Its earlier records may have been deleted by retention (KIP-360)."""
+    log = open_log()
+    assert send(log, 41) == (0, False)
+    assert refused(log, 41 + 2) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_sequence_wraps_after_2_to_31_minus_1() -> None:
+    """A batch may even straddle the wrap, and is known again."""
+    log = open_log()
+    send(log, 2**31 - 3, 2)
+    assert send(log, 2**31 - 1, 3) == (2, False)
+    assert send(log, 2, 1) == (5, False)
+    assert send(log, 2**31 - 1, 3) == (2, True)
+
+
+def test_older_epoch_is_fenced() -> None:
+    """A zombie producer is refused."""
+    log = open_log()
+    send(log, 0, epoch=3)
+    assert refused(log, 1, epoch=2) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_new_epoch_begins_at_sequence_0() -> None:
+    """Any other beginning is a gap; old sequences no longer count as duplicates."""
+    log = open_log()
+    send(log, 0)
+    assert refused(log, 1, epoch=1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(log, 0, epoch=1) == (1, False)
+
+
+def test_sequences_survive_a_restart() -> None:
+    """After a crash the state is what the log says; a retry is still a duplicate (P9)."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem)
+    for sequence in range(3):
+        send(log, sequence)
+    filesystem.crash()
+    log = open_log(filesystem)
+    assert send(log, 2) == (2, True)
+    assert send(log, 3) == (3, False)
+
+
+def test_state_comes_from_the_snapshot_after_a_clean_stop() -> None:
+    """Only the last batch of each producer is in a snapshot."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem)
+    for sequence in range(3):
+        send(log, sequence)
+    log.close(clean=True)
+    log = open_log(filesystem, clean=True, recovery_point=3)
+    assert [entry.last_sequence for entry in log.describe_producers()] == [2]
+    assert send(log, 2) == (2, True)
+    assert refused(log, 1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_silent_producer_is_forgotten() -> None:
+    """producer.id.expiration.ms, counted from its last batch's timestamp."""
+    log = open_log()
+    send(log, 0, timestamp=1_000)
+    log.expire_producers(86_400_999)
+    assert refused(log, 5) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    log.expire_producers(86_401_000)
+    assert send(log, 5) == (1, False)
+
+
+def test_producer_with_an_open_transaction_does_not_expire() -> None:
+    """Its transaction still holds back the last stable offset."""
+    log = open_log()
+    send(log, 0, attributes=TRANSACTIONAL)
+    log.expire_producers(10**15)
+    assert log.last_stable_offset(1) == 0
+
+
+def test_open_transaction_holds_back_the_last_stable_offset() -> None:
+    """Below it nothing is undecided; the marker must be committed itself."""
+    log = open_log()
+    append(log)
+    send(log, 0, attributes=TRANSACTIONAL)
+    append(log)
+    assert log.last_stable_offset(3) == 1
+    assert log.last_stable_offset(1) == 1
+    assert end(log, commit=True) == 3
+    assert log.last_stable_offset(3) == 1
+    assert log.last_stable_offset(4) == 4
+
+
+def test_aborted_transaction_is_indexed_and_a_committed_one_is_not() -> None:
+    """Readers of committed records are told what to leave out."""
+    log = open_log()
+    send(log, 0, attributes=TRANSACTIONAL)
+    end(log, commit=True)
+    send(log, 1, attributes=TRANSACTIONAL)
+    end(log, commit=False)
+    assert log.aborted_transactions(0, 4) == [(7, 2, 3, 4)]
+    assert log.aborted_transactions(0, 2) == []
+
+
+def test_plain_batch_inside_a_transaction_is_refused() -> None:
+    """A producer in a transaction writes nothing outside of it."""
+    log = open_log()
+    send(log, 0, attributes=TRANSACTIONAL)
+    assert refused(log, 1) == ErrorCode.INVALID_TXN_STATE
+
+
+def test_marker_of_an_older_coordinator_or_producer_is_fenced() -> None:
+    """A zombie coordinator cannot end what its successor decides."""
+    log = open_log()
+    send(log, 0, epoch=1, attributes=TRANSACTIONAL)
+    end(log, commit=True, epoch=1, coordinator_epoch=5)
+    with pytest.raises(OttlaError) as caught:
+        end(log, commit=False, epoch=1, coordinator_epoch=4)
+    assert caught.value.code == ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    with pytest.raises(OttlaError) as caught:
+        end(log, commit=False, epoch=0, coordinator_epoch=5)
+    assert caught.value.code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_transactions_survive_a_restart(clean: bool) -> None:
+    """Open ones from the snapshot or the log, aborted ones from the index or the log."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem)
+    send(log, 0, attributes=TRANSACTIONAL)
+    end(log, commit=False)
+    send(log, 1, attributes=TRANSACTIONAL)
+    log.close(clean=clean)
+    log = open_log(filesystem, clean=clean, recovery_point=3 if clean else 0)
+    assert log.aborted_transactions(0, 3) == [(7, 0, 1, 2)]
+    assert log.last_stable_offset(3) == 2
+    assert end(log, commit=False) == 3
+    assert log.aborted_transactions(0, 4) == [(7, 0, 1, 2), (7, 2, 3, 4)]
