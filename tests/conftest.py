@@ -1,0 +1,58 @@
+"""What all tests share: the repository on the path, skips that fail in CI, logs beside failures."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# The repository, for `rig`, `bench` and `tests.…`.
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+# Every folder here is a package, so that two tests may bear one name; what the tests of a folder
+# share may still be imported by its plain name. Last on the path, so that nothing is hidden.
+_FOLDERS = [folder for folder in sorted((ROOT / "tests").rglob("*")) if folder.is_dir()]
+sys.path += map(str, sorted(_FOLDERS, key=lambda folder: folder.name != "cli"))
+
+IN_CI = os.environ.get("CI") == "true"
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """CI has everything that a test may need, so a skip there means that something broke."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"skipped although CI=true: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report: Any = yield
+    if IN_CI:
+        _refuse_skip(report)
+    if report.failed:
+        report.sections += _logs(item)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    report: Any = yield
+    if IN_CI:
+        _refuse_skip(report)
+    return report
+
+
+def _logs(item: pytest.Item) -> list[tuple[str, str]]:
+    """What every broker among the test's fixtures has printed of late."""
+    from rig.nodes import Node  # Needs the path set above.
+
+    fixtures: dict[str, Any] = getattr(item, "funcargs", {})
+    return [
+        (f"log of {name}", value.process.log_tail())
+        for name, value in fixtures.items()
+        if isinstance(value, Node)
+    ]
