@@ -1,0 +1,115 @@
+"""The producer, a process of its own: an unmodified librdkafka client that knows nothing of Ottla.
+
+Keeps the producer's side of the proof: from each delivery report (partition, offset, time) and
+the source's own bytes it computes what the lake must hold, by the published row hash.
+Prints a line of JSON for each step; the last one is the proof.
+"""
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Message, Producer
+
+from demo import flights
+from ottla.lake.proof import batch_hash
+from ottla.lake.row_hash import MODULUS, hash_text
+from ottla.lake.schema import ROW_SCHEMA
+
+_HASH_EVERY = 20_000
+
+
+class SourceProof:
+    """Counts and hashes what the cluster acknowledged."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.failed = 0
+        self._hash = 0
+        self._waiting: list[tuple[bytes | None, bytes, int, int, int]] = []
+
+    def on_delivery(self, error: Any, message: Message) -> None:
+        if error is not None:
+            self.failed += 1
+            return
+        self.count += 1
+        _, timestamp_ms = message.timestamp()
+        self._waiting.append(
+            (message.key(), message.value(), message.partition(), message.offset(), timestamp_ms)
+        )
+        if len(self._waiting) >= _HASH_EVERY:
+            self._hash_waiting()
+
+    def hash(self) -> str:
+        """The hash of all acknowledged rows."""
+        self._hash_waiting()
+        return hash_text(self._hash)
+
+    def _hash_waiting(self) -> None:
+        keys, values, partitions, offsets, times = zip(*self._waiting, strict=True) or ([],) * 5
+        batch = pa.RecordBatch.from_pydict(
+            {
+                "key": keys,
+                "value": values,
+                "headers": [[]] * len(keys),
+                "topic": [""] * len(keys),
+                "partition": partitions,
+                "offset": offsets,
+                "timestamp": [stamp * 1000 for stamp in times],
+                "timestamp_type": [0] * len(keys),
+            },
+            schema=ROW_SCHEMA,
+        )
+        self._hash = (self._hash + batch_hash(batch)) % MODULUS
+        self._waiting.clear()
+
+
+def say(**fields: Any) -> None:
+    """Tell the demo, by a line of JSON."""
+    sys.stdout.write(json.dumps({"at": time.time(), **fields}) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Produce all flights at about `--rate` records a second, through whatever happens."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--rate", type=int, required=True)
+    told = parser.parse_args()
+    producer = Producer(
+        {
+            "bootstrap.servers": told.bootstrap,
+            "acks": "all",
+            "enable.idempotence": True,
+            "compression.type": "lz4",
+            "linger.ms": 20,
+            "message.timeout.ms": 60_000,
+            # The broker's death is part of the plan.
+            "log_level": 0,
+            "log.connection.close": False,
+        }
+    )
+    proof = SourceProof()
+    began = last_told = time.monotonic()
+    for number, (key, value) in enumerate(flights.rows(), start=1):
+        producer.produce(told.topic, value, key, on_delivery=proof.on_delivery)
+        if number % 500 == 0:
+            # Serve delivery reports until it is time for more.
+            producer.poll(0)
+            while (ahead_s := began + number / told.rate - time.monotonic()) > 0:
+                producer.poll(ahead_s)
+            if time.monotonic() - last_told > 0.2:
+                last_told = time.monotonic()
+                say(event="delivered", count=proof.count)
+    while producer.flush(0.2):
+        say(event="delivered", count=proof.count)
+    say(event="delivered", count=proof.count)
+    say(event="proof", count=proof.count, failed=proof.failed, hash=proof.hash())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Writes the tables of these documents that the code itself knows.
+
+`python docs/tables.py` brings them up to date; with `--check` it only tells, by exit code 1.
+What stands between `<!-- begin NAME -->` and `<!-- end NAME -->` is made here.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
+from ottla.base.settings.setting import Setting, Use
+from ottla.broker.dispatch import HANDLER_MODULES
+from ottla.broker.handler import Handler
+from ottla.wire.api import API
+
+DOCS = Path(__file__).resolve().parent
+_BLOCK = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+# How the docstring of a handler begins: name, key, versions, and a sentence.
+_HEADING = re.compile(r"(\w+) \((\d+)\), versions? [\d-]+[:;] (.*?)\.(?:\s|$)", re.DOTALL)
+
+
+def settings_that_differ() -> str:
+    """Settings whose default or meaning is not Kafka's, and why."""
+    rows = [
+        (f"`{setting.name}`", _default(setting), setting.differs)
+        for setting in _visible(BROKER_SETTINGS, TOPIC_SETTINGS)
+        if setting.differs and setting.use is Use.USED
+    ]
+    return _table(("setting", "default here", "difference"), rows)
+
+
+def settings_refused() -> str:
+    """Settings that switch on what is not there: setting them is an error."""
+    names = _names(Use.REFUSED)
+    return _list(names)
+
+
+def settings_without_effect() -> str:
+    """Settings that are taken, so that an existing file works, and change nothing: by prefix."""
+    every = [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values()]
+    used = {setting.name for setting in every if setting.use is Use.USED}
+    unused = _names(Use.UNUSED)
+    return _list(sorted({_family(name, unused, used) for name in unused}))
+
+
+def _family(name: str, unused: list[str], used: set[str]) -> str:
+    """The shortest beginning that `name` shares with others of its kind and no used one."""
+    words = name.split(".")
+    for count in range(1, len(words)):
+        prefix = ".".join(words[:count]) + "."
+        alike = sum(one.startswith(prefix) for one in unused)
+        if alike > 1 and not any(one.startswith(prefix) for one in used):
+            return prefix + "*"
+    return name
+
+
+def apis_served() -> str:
+    """Every API that clients are told of, with its versions here and in Kafka 4.3."""
+    rows = []
+    for name in sorted(HANDLER_MODULES, key=lambda name: _handler(name).api_key):
+        handler = _handler(name)
+        kafka = API[handler.api_key]
+        rows.append(
+            (
+                str(int(handler.api_key)),
+                kafka.name,
+                _span(handler.min_version, handler.max_version),
+                _span(kafka.min_version, kafka.max_version),
+                _purpose(name),
+            )
+        )
+    return _table(("key", "API", "served", "Kafka 4.3", "for"), rows)
+
+
+def apis_not_served() -> str:
+    """APIs whose messages are declared and that nobody serves."""
+    served = {_handler(name).api_key for name in HANDLER_MODULES}
+    return _list(f"{API[key].name} ({int(key)})" for key in sorted(API) if key not in served)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "settings-that-differ": settings_that_differ,
+    "settings-refused": settings_refused,
+    "settings-without-effect": settings_without_effect,
+    "apis-served": apis_served,
+    "apis-not-served": apis_not_served,
+}
+
+
+def updated(text: str) -> str:
+    """A document with its blocks made anew. Raises KeyError for a block nobody makes."""
+    return _BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]]()}\n{found[3]}", text)
+
+
+def main(arguments: list[str]) -> int:
+    """Rewrite the documents, or tell which of them are not up to date."""
+    stale = []
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text()
+        new = updated(text)
+        if new != text:
+            stale.append(path.name)
+            if "--check" not in arguments:
+                path.write_text(new)
+    sys.stdout.write("".join(f"{name} changes\n" for name in stale))
+    return 1 if stale and "--check" in arguments else 0
+
+
+def _visible(*tables: dict[str, Setting]) -> list[Setting]:
+    return [setting for table in tables for setting in table.values() if not setting.internal]
+
+
+def _default(setting: Setting) -> str:
+    text = setting.text_of(setting.default)
+    return f"`{text}`" if text else "unset"
+
+
+def _names(use: Use) -> list[str]:
+    tables = _visible(BROKER_SETTINGS, TOPIC_SETTINGS)
+    return sorted({setting.name for setting in tables if setting.use is use})
+
+
+def _handler(name: str) -> Handler:
+    found: Handler = import_module(f"ottla.broker.handlers.{name}").HANDLER
+    return found
+
+
+def _purpose(name: str) -> str:
+    spec = find_spec(f"ottla.broker.handlers.{name}")
+    assert spec is not None
+    assert spec.origin is not None
+    said = ast.get_docstring(ast.parse(Path(spec.origin).read_text())) or ""
+    found = _HEADING.match(said)
+    assert found, f"{name} does not begin as its siblings do"
+    assert int(found[2]) == _handler(name).api_key, f"{name} calls itself {found[2]}"
+    return " ".join(found[3].split())
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) + "."
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
