@@ -41,13 +41,19 @@ class BrokerImage:
 class PartitionImage:
     """Who has a partition, who is in sync, and who leads it in which term."""
 
-    # Invariant: isr is a subset of replicas; leader is in isr or NO_LEADER.
+    # Invariant: isr is a subset of replicas; leader is in isr or NO_LEADER; elr and isr are apart.
     leader: BrokerId
     leader_epoch: int
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
     # Version of the partition's state in the store, for compare-and-set.
     version: int = 0
+    # Out of the ISR, and yet known to hold all that is committed (KIP-966).
+    elr: tuple[BrokerId, ...] = ()
+    # Who was in ISR or ELR last, before both became empty.
+    last_known_elr: tuple[BrokerId, ...] = ()
+    # Who wrote this state: tells one's own write from another's after an unknown outcome (S15).
+    nonce: int = 0
 
 
 @dataclass(frozen=True, slots=True)

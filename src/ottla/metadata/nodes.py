@@ -53,6 +53,9 @@ def encode_partition(partition: PartitionImage, controller_epoch: int) -> bytes:
             "leader": partition.leader,
             "leader_epoch": partition.leader_epoch,
             "isr": list(partition.isr),
+            "elr": list(partition.elr),
+            "last_known_elr": list(partition.last_known_elr),
+            "nonce": partition.nonce,
         }
     )
 
@@ -69,6 +72,9 @@ def decode_partition(
             replicas=replicas,
             isr=_brokers(held["isr"]),
             version=version,
+            elr=_brokers(held.get("elr", ())),
+            last_known_elr=_brokers(held.get("last_known_elr", ())),
+            nonce=int(held.get("nonce", 0)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(path, error) from error

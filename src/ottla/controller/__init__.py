@@ -1,0 +1,1 @@
+"""What the controller decides: who leads, who may, where replicas go."""

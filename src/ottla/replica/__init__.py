@@ -1,0 +1,1 @@
+"""What leaders and followers decide about a partition: ends, high watermarks, truncation, ISR."""
