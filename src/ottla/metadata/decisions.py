@@ -1,0 +1,79 @@
+"""Why partitions are as they are: a bounded memory of decisions, read by `ottla why`.
+
+A decision is what a core chose to do or to refuse: a change of the ISR, an election, a
+truncation, a refusal. It says what happened, what spoke for the outcome, and which setting
+decided. The recorder keeps the latest of each partition; it writes nothing anywhere.
+"""
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ottla.base.ids import BrokerId, TopicPartition
+
+
+class DecisionKind(StrEnum):
+    """What was decided. The texts stand in the command line's answers."""
+
+    ISR_SHRUNK = "isr shrunk"
+    ISR_EXPANDED = "isr expanded"
+    ISR_REFUSED = "isr change refused"
+    ELECTED = "leader elected"
+    NO_LEADER = "no leader"
+    RESIGNED = "leader resigned"
+    TRUNCATED = "log truncated"
+    RESTARTED = "log restarted"
+    FENCED = "fetch refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision about one partition, as it was taken.
+
+    `cause` is what happened, `evidence` what was seen and spoke for the outcome, `setting` the
+    name and value of the setting that decided, None where none did. `broker_id` took it.
+    """
+
+    kind: DecisionKind
+    partition: TopicPartition
+    broker_id: BrokerId
+    leader_epoch: int
+    cause: str
+    evidence: str
+    setting: str | None
+    at_ms: int
+
+
+class Decisions:
+    """The latest decisions of each partition, in the order in which they were taken.
+
+    Holds at most `per_partition` for each of at most `partitions`; of more partitions, those
+    that were decided about longest ago are forgotten.
+    """
+
+    def __init__(self, *, per_partition: int = 32, partitions: int = 4096) -> None:
+        assert per_partition > 0
+        assert partitions > 0
+        self._per_partition = per_partition
+        self._partitions = partitions
+        self._held: OrderedDict[TopicPartition, deque[Decision]] = OrderedDict()
+
+    def record(self, decision: Decision) -> None:
+        """Remember a decision, and forget the oldest where there are too many."""
+        held = self._held.get(decision.partition)
+        if held is None:
+            held = self._held[decision.partition] = deque(maxlen=self._per_partition)
+            if len(self._held) > self._partitions:
+                self._held.popitem(last=False)
+        else:
+            self._held.move_to_end(decision.partition)
+        held.append(decision)
+
+    def of(self, partition: TopicPartition) -> tuple[Decision, ...]:
+        """What was decided about a partition, oldest first; empty where nothing is known."""
+        return tuple(self._held.get(partition, ()))
+
+    def forget(self, topic: str) -> None:
+        """Drop what is known of a topic that was deleted."""
+        for partition in [p for p in self._held if p.topic == topic]:
+            del self._held[partition]
