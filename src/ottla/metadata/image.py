@@ -54,6 +54,11 @@ class PartitionImage:
     last_known_elr: tuple[BrokerId, ...] = ()
     # Who wrote this state: tells one's own write from another's after an unknown outcome (S15).
     nonce: int = 0
+    # The leader's registration at its election; it restarted since where its present one differs.
+    leader_broker_epoch: int = 0
+    # A reassignment under way (KIP-455): who comes, who goes. Both are in `replicas` till its end.
+    adding: tuple[BrokerId, ...] = ()
+    removing: tuple[BrokerId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Reads a ClusterImage out of the store."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -84,7 +85,9 @@ def _partition(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             f"the store lacks {path}, which is made together with its topic",
         )
-    return nodes.decode_partition(path, node.data, topic.replicas[index], node.version)
+    state = nodes.decode_partition(path, node.data, topic.replicas[index], node.version)
+    adding, removing = topic.adding.get(index, ()), topic.removing.get(index, ())
+    return replace(state, adding=adding, removing=removing) if adding or removing else state
 
 
 def _configs(tree: Mapping[str, _Node], parent: str) -> dict[str, dict[str, str]]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -17,18 +17,20 @@ class TopicNode:
 
     id: TopicId
     replicas: tuple[tuple[BrokerId, ...], ...]
+    # Reassignments under way, by partition (KIP-455).
+    adding: Mapping[int, tuple[BrokerId, ...]] = field(default_factory=dict)
+    removing: Mapping[int, tuple[BrokerId, ...]] = field(default_factory=dict)
 
 
 def encode_topic(node: TopicNode) -> bytes:
     """The data of a topic's node."""
-    partitions = {str(index): list(replicas) for index, replicas in enumerate(node.replicas)}
     return _dump(
         {
             "version": 3,
             "topic_id": topic_id_text(node.id),
-            "partitions": partitions,
-            "adding_replicas": {},
-            "removing_replicas": {},
+            "partitions": _by_partition(dict(enumerate(node.replicas))),
+            "adding_replicas": _by_partition(node.adding),
+            "removing_replicas": _by_partition(node.removing),
         }
     )
 
@@ -39,7 +41,12 @@ def decode_topic(path: str, data: bytes) -> TopicNode:
     try:
         partitions = {int(index): replicas for index, replicas in held["partitions"].items()}
         replicas = tuple(_brokers(partitions[index]) for index in range(len(partitions)))
-        return TopicNode(TopicId(topic_id_value(held["topic_id"])), replicas)
+        return TopicNode(
+            TopicId(topic_id_value(held["topic_id"])),
+            replicas,
+            _moves(held.get("adding_replicas", {})),
+            _moves(held.get("removing_replicas", {})),
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _broken(path, error) from error
 
@@ -56,6 +63,7 @@ def encode_partition(partition: PartitionImage, controller_epoch: int) -> bytes:
             "elr": list(partition.elr),
             "last_known_elr": list(partition.last_known_elr),
             "nonce": partition.nonce,
+            "leader_broker_epoch": partition.leader_broker_epoch,
         }
     )
 
@@ -75,6 +83,7 @@ def decode_partition(
             elr=_brokers(held.get("elr", ())),
             last_known_elr=_brokers(held.get("last_known_elr", ())),
             nonce=int(held.get("nonce", 0)),
+            leader_broker_epoch=int(held.get("leader_broker_epoch", 0)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(path, error) from error
@@ -137,6 +146,14 @@ def decode_cluster_id(path: str, data: bytes) -> str:
     if not isinstance(held.get("id"), str):
         raise _broken(path, TypeError("id is no text"))
     return str(held["id"])
+
+
+def _by_partition(replicas: Mapping[int, Sequence[BrokerId]]) -> dict[str, list[BrokerId]]:
+    return {str(index): list(brokers) for index, brokers in replicas.items()}
+
+
+def _moves(held: Mapping[str, Sequence[Any]]) -> dict[int, tuple[BrokerId, ...]]:
+    return {int(index): _brokers(brokers) for index, brokers in held.items()}
 
 
 def _brokers(ids: Sequence[Any]) -> tuple[BrokerId, ...]:

@@ -73,7 +73,7 @@ def test_nodes_hold_kafkas_json():
     state = nodes.encode_partition(PARTITION, controller_epoch=9)
     assert state == (
         b'{"version":1,"controller_epoch":9,"leader":3,"leader_epoch":5,"isr":[3],'
-        b'"elr":[],"last_known_elr":[],"nonce":0}'
+        b'"elr":[],"last_known_elr":[],"nonce":0,"leader_broker_epoch":0}'
     )
     assert nodes.encode_configs({"a": "1"}) == b'{"version":1,"config":{"a":"1"}}'
 

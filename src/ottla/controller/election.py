@@ -1,0 +1,201 @@
+"""Elects leaders: from the in-sync replicas, then from the eligible, then as settings allow.
+
+A new term begins (leader epoch + 1) with each change of the leader, and with each restart of a
+leader: two lives of a broker must not write in one term, since the first may have sent records
+to followers that the second does not have any more.
+
+`live` maps each broker that can lead to its broker epoch.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.controller.change import Change, How, Rules
+from ottla.metadata.image import NO_LEADER, PartitionImage
+from ottla.metadata.in_sync import with_members, without_eligibility, without_members
+
+Live = Mapping[BrokerId, int]
+
+_MIN_ISR = "min.insync.replicas"
+_UNCLEAN = "unclean.leader.election.enable"
+
+
+def settle(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -> Change | None:
+    """Bring a partition in line with who lives; None where nothing is to change.
+
+    Members of the ISR that are dead leave it, and a partition whose leader is dead, restarted
+    or missing gets one. Holds for a death, a return, a bounce and for taking office alike.
+    """
+    dead = tuple(broker for broker in partition.isr if broker not in live)
+    alone = without_members(partition, dead, rules.min_isr) if dead else partition
+    if _leads(partition, live):
+        if alone == partition:
+            return None
+        return Change(alone, None, cause, f"{_named(dead)} left the ISR", _why_eligible(alone))
+    return _elected(partition, alone, live, rules, cause)
+
+
+def lose(
+    partition: PartitionImage, lossy: Collection[BrokerId], live: Live, rules: Rules, *, cause: str
+) -> Change | None:
+    """Drop brokers that came back after an unclean stop from ISR and ELR (R-6, R-11), and settle.
+
+    They are in `live` again, but what they had is in doubt until they have caught up.
+    """
+    doubtful = [b for b in lossy if b in partition.isr or b in partition.elr]
+    if not doubtful:
+        return settle(partition, live, rules, cause=cause)
+    cleared = without_eligibility(partition, doubtful, rules.min_isr)
+    dead = tuple(broker for broker in cleared.isr if broker not in live)
+    alone = without_members(cleared, dead, rules.min_isr)
+    if partition.leader not in doubtful and _leads(partition, live):
+        after = replace(alone, last_known_elr=())
+        evidence = f"{_named(doubtful)} stopped uncleanly and left the ISR"
+        return Change(after, None, cause, evidence)
+    return _elected(partition, alone, live, rules, cause)
+
+
+def prefer(partition: PartitionImage, live: Live, *, cause: str) -> Change:
+    """Make the first replica the leader. Raises OttlaError where it is so, or must not be (S19)."""
+    preferred = partition.replicas[0]
+    if partition.leader == preferred and _leads(partition, live):
+        raise OttlaError(
+            ErrorCode.ELECTION_NOT_NEEDED, f"the preferred leader {preferred} leads already"
+        )
+    if preferred not in live:
+        raise OttlaError(
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            f"the preferred leader {preferred} is not alive; start it first",
+        )
+    if preferred not in partition.isr:
+        raise OttlaError(
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            f"the preferred leader {preferred} is not in the ISR {_named(partition.isr)}: it "
+            "would lose records; wait until it has caught up",
+        )
+    evidence = f"{preferred} is the first replica and in the ISR {_named(partition.isr)}"
+    return Change(led(partition, preferred, live), How.PREFERRED, cause, evidence)
+
+
+def elect_unclean(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -> Change:
+    """Elect even where that loses records. Raises OttlaError where one leads, or none lives."""
+    if _leads(partition, live):
+        raise OttlaError(
+            ErrorCode.ELECTION_NOT_NEEDED, f"{partition.leader} leads: nothing is to be elected"
+        )
+    change = settle(partition, live, replace(rules, unclean=True), cause=cause)
+    if change is None or change.after.leader == NO_LEADER:
+        raise OttlaError(
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+            f"none of the replicas {_named(partition.replicas)} is alive; start one of them",
+        )
+    return change
+
+
+def recover(
+    partition: PartitionImage,
+    ends: Mapping[BrokerId, tuple[int, int]],
+    live: Live,
+    *,
+    cause: str,
+) -> Change | None:
+    """Elect the best of the last known eligible replicas: highest (last epoch, log end offset).
+
+    All that were committed survive in at least one of them, so that each is waited for: None
+    until `ends` has one for every member.
+    """
+    known = partition.last_known_elr
+    if not may_recover(partition, live) or any(broker not in ends for broker in known):
+        return None
+    best = max(known, key=lambda broker: (ends[broker], -known.index(broker)))
+    told = ", ".join(f"{b}: epoch {ends[b][0]}, end {ends[b][1]}" for b in known)
+    alone = replace(partition, isr=(best,), elr=())
+    return Change(led(alone, best, live), How.LAST_KNOWN, cause, f"the furthest of {told}")
+
+
+def may_recover(partition: PartitionImage, live: Live) -> bool:
+    """Whether nobody is in sync or eligible, and all who were last are back."""
+    return (
+        partition.leader == NO_LEADER
+        and not partition.isr
+        and not partition.elr
+        and bool(partition.last_known_elr)
+        and all(broker in live for broker in partition.last_known_elr)
+    )
+
+
+def led(partition: PartitionImage, leader: BrokerId, live: Live) -> PartitionImage:
+    """The next term, under `leader`, a live member of the ISR; hopes of old are forgotten."""
+    assert leader in partition.isr, f"{leader} is not in the ISR {partition.isr}"
+    return replace(
+        partition,
+        leader=leader,
+        leader_epoch=partition.leader_epoch + 1,
+        leader_broker_epoch=live[leader],
+        last_known_elr=(),
+    )
+
+
+def _leads(partition: PartitionImage, live: Live) -> bool:
+    """Whether the leader is alive and has not restarted since its election."""
+    return live.get(partition.leader) == partition.leader_broker_epoch
+
+
+def _elected(
+    before: PartitionImage, partition: PartitionImage, live: Live, rules: Rules, cause: str
+) -> Change | None:
+    candidates = [broker for broker in partition.replicas if broker in live]
+    for broker in candidates:
+        if broker in partition.isr:
+            evidence = f"{broker} is the first live replica in the ISR {_named(partition.isr)}"
+            return Change(led(partition, broker, live), How.IN_SYNC, cause, evidence)
+    for broker in candidates:
+        if broker in partition.elr:
+            joined = with_members(partition, (broker,), rules.min_isr)
+            evidence = f"{broker} is the first live replica in the ELR {_named(partition.elr)}"
+            return Change(led(joined, broker, live), How.ELIGIBLE, cause, evidence, _MIN_ISR)
+    known = partition.last_known_elr
+    if len(known) == 1 and may_recover(replace(partition, leader=NO_LEADER), live):
+        alone = replace(partition, isr=known)
+        evidence = f"{known[0]} is the only one that was in sync or eligible last"
+        return Change(led(alone, known[0], live), How.LAST_KNOWN, cause, evidence)
+    if candidates and rules.unclean:
+        return _unclean(partition, candidates, live, cause)
+    return _offline(before, partition, cause)
+
+
+def _unclean(
+    partition: PartitionImage, candidates: list[BrokerId], live: Live, cause: str
+) -> Change:
+    known = [broker for broker in candidates if broker in partition.last_known_elr]
+    broker = (known or candidates)[0]
+    waited = partition.isr + partition.elr + partition.last_known_elr
+    evidence = f"{broker} is alive, and none of {_named(waited)} that were in sync or eligible"
+    alone = replace(partition, isr=(broker,), elr=())
+    return Change(led(alone, broker, live), How.UNCLEAN, cause, evidence, _UNCLEAN)
+
+
+def _offline(before: PartitionImage, partition: PartitionImage, cause: str) -> Change | None:
+    after = partition
+    if partition.leader != NO_LEADER:
+        after = replace(
+            partition,
+            leader=NO_LEADER,
+            leader_epoch=partition.leader_epoch + 1,
+            leader_broker_epoch=0,
+        )
+    if after == before:
+        return None
+    waited = after.isr + after.elr or after.last_known_elr
+    evidence = f"none of {_named(waited)} that could lead is alive"
+    return Change(after, How.NOBODY, cause, evidence, _UNCLEAN)
+
+
+def _why_eligible(partition: PartitionImage) -> str | None:
+    return _MIN_ISR if partition.elr else None
+
+
+def _named(brokers: Collection[BrokerId]) -> str:
+    return "[" + ", ".join(str(broker) for broker in brokers) + "]"

@@ -1,0 +1,61 @@
+"""Who is in sync and who is eligible, as members leave and join (KIP-966). Pure values."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ottla.base.ids import BrokerId
+from ottla.metadata.image import PartitionImage
+
+
+def effective_min_isr(partition: PartitionImage, min_isr: int) -> int:
+    """`min.insync.replicas`, which never asks for more replicas than there are."""
+    return min(min_isr, len(partition.replicas))
+
+
+def without_members(
+    partition: PartitionImage, leaving: Collection[BrokerId], min_isr: int
+) -> PartitionImage:
+    """Take `leaving` out of the ISR; who leaves an ISR that gets too small stays eligible.
+
+    Below the minimum nothing is committed any more, so that whoever was in sync until then
+    holds all that is committed. The leader is not looked at.
+    """
+    isr = tuple(broker for broker in partition.isr if broker not in leaving)
+    left = tuple(broker for broker in partition.isr if broker in leaving)
+    return _settled(partition, isr, partition.elr + left, min_isr)
+
+
+def with_members(
+    partition: PartitionImage, joining: Collection[BrokerId], min_isr: int
+) -> PartitionImage:
+    """Take `joining` into the ISR. Whether they may is for the caller to know (R-4)."""
+    joined = tuple(b for b in partition.replicas if b in joining and b not in partition.isr)
+    return _settled(partition, partition.isr + joined, partition.elr, min_isr)
+
+
+def without_eligibility(
+    partition: PartitionImage, lossy: Collection[BrokerId], min_isr: int
+) -> PartitionImage:
+    """Take those who may have lost records out of ISR and ELR (R-6).
+
+    Who was the hope of a partition without a leader is remembered as such.
+    """
+    isr = tuple(broker for broker in partition.isr if broker not in lossy)
+    elr = tuple(broker for broker in partition.elr if broker not in lossy)
+    out = tuple(broker for broker in partition.isr + partition.elr if broker in lossy)
+    known = partition.last_known_elr
+    known += tuple(broker for broker in out if broker not in known)
+    return replace(_settled(partition, isr, elr, min_isr), last_known_elr=known)
+
+
+def _settled(
+    partition: PartitionImage,
+    isr: tuple[BrokerId, ...],
+    elr: tuple[BrokerId, ...],
+    min_isr: int,
+) -> PartitionImage:
+    """Keep the eligible apart from those in sync; with enough of these, nobody else counts."""
+    if len(isr) >= effective_min_isr(partition, min_isr):
+        elr = ()
+    elr = tuple(broker for broker in elr if broker not in isr)
+    return replace(partition, isr=isr, elr=elr)
