@@ -8,7 +8,11 @@ import fcntl
 import os
 from typing import Protocol
 
+from ottla.storage.mount_id import mount_id
+
 Buffer = bytes | bytearray | memoryview
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class File(Protocol):
@@ -122,6 +126,14 @@ class FileSystem(Protocol):
 
     def lock(self, path: str) -> File | None:
         """Hold the file at `path` until it is closed; None where another process holds it."""
+        ...
+
+    def page_cache_id(self, path: str) -> str:
+        """Names the page cache behind `path`: while it is the same, no write was forgotten.
+
+        Another name stands for a restart of the machine, or a disk that was mounted anew.
+        Empty where the system does not say.
+        """
         ...
 
 
@@ -272,3 +284,11 @@ class OsFileSystem:
             file.close()
             return None
         return file
+
+    def page_cache_id(self, path: str) -> str:
+        try:
+            with open(_BOOT_ID) as file:
+                boot_id = file.read().strip()
+            return f"{boot_id}/{mount_id(path)}"
+        except OSError:
+            return ""

@@ -64,6 +64,13 @@ class LeaderEpochs:
         floor = self.epochs[above - 1] if above else epoch
         return floor, self.start_offsets[above]
 
+    def clear(self) -> None:
+        """Forget all: the log begins anew."""
+        if self.epochs:
+            self.epochs.clear()
+            self.start_offsets.clear()
+            self.changes += 1
+
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget terms that begin at or above `end_offset`."""
         while self.start_offsets and self.start_offsets[-1] >= end_offset:

@@ -14,6 +14,7 @@ from ottla.storage.deletion import Deletion, set_aside
 from ottla.storage.errors import storage_error
 from ottla.storage.flush import FlushJob
 from ottla.storage.flushed_log import FlushedLog
+from ottla.storage.leader_epochs import UNKNOWN_EPOCH
 from ottla.storage.names import SNAPSHOT_SUFFIX, deleted_folder, segment_file
 from ottla.storage.producer_state import ProducerEntry
 from ottla.storage.replay import rebuild_producers
@@ -79,6 +80,11 @@ class Log(FlushedLog):
             self.log_start_offset = offset
             self.leader_epochs.truncate_from_start(offset)
 
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """Note that a leader's term begins at the log's end; it may stay without records."""
+        self.leader_epochs.assign(leader_epoch, self.log_end_offset)
+        self._active_epoch = self.leader_epochs.latest
+
     def truncate_to(self, offset: int, now_ms: int) -> list[Deletion]:
         """Drop everything at and above `offset`: a follower's end that the leader does not have.
 
@@ -124,6 +130,7 @@ class Log(FlushedLog):
         self.segments.replace(segment)
         self.active = segment
         self.log_start_offset = offset
+        self.leader_epochs.clear()
         self._end_at(offset)
         self._reload_producers(now_ms)
         return [deletion]
@@ -174,6 +181,13 @@ class Log(FlushedLog):
         return timestamps.greatest(
             self.segments.as_list(), self.log_start_offset, self.leader_epochs
         )
+
+    @property
+    def last_epoch(self) -> int:
+        """The term of the last record, -1 where there is none; a term without records has none."""
+        if self.log_end_offset == self.log_start_offset:
+            return UNKNOWN_EPOCH
+        return self.leader_epochs.epoch_of(self.log_end_offset - 1)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """(epoch, offset at which it ended) as KIP-101 and KIP-279 want it; (-1, -1) unknown."""

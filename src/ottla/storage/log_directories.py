@@ -7,8 +7,9 @@ with its logs while the others serve.
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from uuid import UUID, uuid4
+from uuid import UUID
 
+from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage.config import LogConfig
@@ -43,9 +44,12 @@ class LogDirectories:
         cluster_id: str,
         node_id: int,
         producer_expiration_ms: int = 86_400_000,
-        new_id: Callable[[], UUID] = uuid4,
+        flushes_first: bool = False,
+        new_id: Callable[[], UUID] = new_uuid,
     ) -> None:
         """Claim and lock the directories. One that fails is offline from the start.
+
+        `flushes_first`: nothing is acknowledged before it is flushed (group commit).
 
         Raises OttlaError where one is another cluster's or broker's, or in use; StorageError
         where none can be used.
@@ -54,6 +58,7 @@ class LogDirectories:
         self._filesystem = filesystem
         self._producer_expiration_ms = producer_expiration_ms
         self._new_id = new_id
+        self._flushes_first = flushes_first
         self.directories: list[LogDirectory] = []
         # Paths that could not even be opened, and why.
         self.unusable: dict[str, StorageError] = {}
@@ -69,7 +74,14 @@ class LogDirectories:
 
     def _add(self, path: str, cluster_id: str, node_id: int) -> None:
         try:
-            directory = LogDirectory(self._filesystem, path, cluster_id, node_id, self._new_id())
+            directory = LogDirectory(
+                self._filesystem,
+                path,
+                cluster_id,
+                node_id,
+                self._new_id(),
+                flushes_first=self._flushes_first,
+            )
             self.directories.append(directory)
             for partition in directory.folders():
                 self._homes.setdefault(partition, directory)
@@ -93,6 +105,14 @@ class LogDirectories:
     @property
     def online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if not directory.failure]
+
+    @property
+    def kept_all(self) -> bool:
+        """Whether all is here that the broker's last run acknowledged.
+
+        Else it may lack records it is counted on for, and has to leave ISR and ELR (R-6, R-11).
+        """
+        return not self.unusable and all(directory.kept_all for directory in self.directories)
 
     def leftovers(self) -> list[Deletion]:
         """Removals of deleted logs that an earlier run did not finish; may run at once."""
@@ -210,8 +230,18 @@ class LogDirectories:
         home = self._homes[partition]
         log = home.logs[partition]
         log.recovery_point = min(log.recovery_point, offset)
-        home.prepare_checkpoints({}).run()
+        if home.recovery_points.get(partition, 0) > offset:
+            home.prepare_checkpoints({}).run()
         return log.truncate_to(offset, now_ms)
+
+    def restart(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
+        """Empty an open log and let it begin at `offset`. Raises StorageError."""
+        home = self._homes[partition]
+        log = home.logs[partition]
+        log.recovery_point = min(log.recovery_point, log.log_start_offset)
+        home.recovery_points[partition] = log.recovery_point
+        home.prepare_checkpoints({}).run()
+        return log.restart_at(offset, now_ms)
 
     def fail(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
         """Take the directory of `partition` offline where `error` concerns it all.

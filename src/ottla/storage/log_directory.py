@@ -4,8 +4,9 @@ Files at its top, all Kafka's: `meta.properties`, `.lock`, `.kafka_cleanshutdown
 stopped in order), and the three offset checkpoints.
 """
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -31,9 +32,19 @@ from ottla.storage.names import (
     parse_partition_folder,
     stray_folder,
 )
+from ottla.storage.run_marker import RunMarker, read_run_marker, write_run_marker
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
+
+
+@dataclass(slots=True)
+class CheckpointOrder:
+    """Keeps the jobs of one directory in order, whichever thread runs them."""
+
+    prepared: int = 0
+    written: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(slots=True)
@@ -42,23 +53,38 @@ class CheckpointJob:
 
     filesystem: FileSystem
     files: dict[str, bytes]
+    order: CheckpointOrder
+    number: int
 
     def run(self) -> None:
-        """Write them; may be called in any thread. Raises StorageError."""
-        for path, content in self.files.items():
-            try:
-                write_atomically(self.filesystem, path, content)
-            except OSError as error:
-                raise storage_error(error, path, "write a checkpoint") from error
+        """Write them, unless newer ones are written; in any thread. Raises StorageError."""
+        with self.order.lock:
+            if self.number < self.order.written:
+                return
+            self.order.written = self.number
+            for path, content in self.files.items():
+                try:
+                    write_atomically(self.filesystem, path, content)
+                except OSError as error:
+                    raise storage_error(error, path, "write a checkpoint") from error
 
 
 class LogDirectory:
     """One of a broker's log directories."""
 
     def __init__(
-        self, filesystem: FileSystem, path: str, cluster_id: str, node_id: int, fresh_id: UUID
+        self,
+        filesystem: FileSystem,
+        path: str,
+        cluster_id: str,
+        node_id: int,
+        fresh_id: UUID,
+        *,
+        flushes_first: bool = False,
     ) -> None:
         """Lock and claim the directory, made where missing; read its checkpoints.
+
+        `flushes_first`: nothing is acknowledged here before it is flushed.
 
         Raises OttlaError: see `meta_properties.claim`; StorageError where it is in use or fails.
         """
@@ -69,6 +95,7 @@ class LogDirectory:
         self.refused: dict[TopicPartition, StorageError] = {}
         # Why the directory serves no more; empty while it does.
         self.failure = ""
+        self._order = CheckpointOrder()
         try:
             _make_durably(filesystem, path)
             lock = filesystem.lock(f"{path}/{LOCK}")
@@ -84,6 +111,7 @@ class LogDirectory:
                     filesystem, path, cluster_id, node_id, fresh_id
                 ).directory_id
                 self._read_checkpoints()
+                self._begin_run(flushes_first=flushes_first)
             except BaseException:
                 lock.close()
                 raise
@@ -94,10 +122,19 @@ class LogDirectory:
         self.recovery_points = self._offsets(RECOVERY_POINTS)
         self.high_watermarks = self._offsets(HIGH_WATERMARKS)
         self.log_starts = self._offsets(LOG_START_OFFSETS)
+
+    def _begin_run(self, *, flushes_first: bool) -> None:
+        """Learn how the last run ended, and leave word for the one after this."""
         marker = f"{self.path}/{CLEAN_SHUTDOWN}"
         self.was_clean = self.filesystem.exists(marker)
-        # From here on the directory is in use: a crash must not find the marker.
+        page_cache_id = self.filesystem.page_cache_id(self.path)
+        last = read_run_marker(self.filesystem, self.path)
+        # Whether all is here that the last run acknowledged. Not so where there was none: then
+        # the directory is new, and so may be the disk.
+        self.kept_all = self.was_clean or (last is not None and last.kept_all(page_cache_id))
+        # From here on the directory is in use: a crash must not find the clean marker.
         self.filesystem.unlink(marker)
+        write_run_marker(self.filesystem, self.path, RunMarker(page_cache_id, flushes_first))
         self.filesystem.fsync_directory(self.path)
 
     def _offsets(self, name: str) -> dict[TopicPartition, int]:
@@ -211,7 +248,8 @@ class LogDirectory:
             LOG_START_OFFSETS: self.log_starts,
         }
         files = {f"{self.path}/{name}": encode_offsets(said) for name, said in contents.items()}
-        return CheckpointJob(self.filesystem, files)
+        self._order.prepared += 1
+        return CheckpointJob(self.filesystem, files, self._order, self._order.prepared)
 
     def fail(self, reason: str) -> None:
         """Serve no more from here; what it holds answers KAFKA_STORAGE_ERROR."""

@@ -102,6 +102,8 @@ class MemoryFileSystem:
         self.fault: Fault | None = None
         # Counts crashes: files opened before one are closed.
         self.run = 0
+        # Counts those that lost what was not flushed.
+        self.power_cuts = 0
         self._root = FolderNode()
 
     def crash(self, random: Random | None = None) -> None:
@@ -109,6 +111,7 @@ class MemoryFileSystem:
         self.run += 1
         self.fault = None
         if random is not None:
+            self.power_cuts += 1
             self._root.lose_power(random)
         for node in files_below(self._root):
             node.is_locked = False
@@ -218,6 +221,9 @@ class MemoryFileSystem:
             return None
         node.is_locked = True
         return MemoryFile(self, path, node, locks=True)
+
+    def page_cache_id(self, path: str) -> str:  # noqa: ARG002  # One disk for all paths.
+        return f"memory/{self.power_cuts}"
 
     def _find(self, path: str) -> FileNode | FolderNode | None:
         node: FileNode | FolderNode | None = self._root

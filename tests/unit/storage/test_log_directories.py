@@ -1,6 +1,7 @@
 """Laws of log directories: placing, checkpoints, clean and unclean stops, failing disks."""
 
 import errno
+from random import Random
 from uuid import UUID
 
 import pytest
@@ -26,6 +27,7 @@ def start(filesystem: MemoryFileSystem, *paths: str, **options: str | int) -> Lo
         paths or PATHS,
         cluster_id=str(options.get("cluster_id", "mine")),
         node_id=int(options.get("node_id", 1)),
+        flushes_first=bool(options.get("flushes_first", False)),
         new_id=lambda: UUID(int=next(ids)),
     )
 
@@ -234,6 +236,67 @@ def test_truncation_lowers_the_recovery_point_on_the_disk_first() -> None:
     )
     filesystem.crash()
     assert open_one(start(filesystem, "/one")).log_end_offset == 1
+
+
+def test_older_checkpoint_never_replaces_a_newer_one() -> None:
+    """A job that waited for its thread must not bring back a recovery point above the log's end."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    for _ in range(3):
+        append(log)
+    log.flush()
+    (late,) = directories.prepare_checkpoints({})
+    directories.truncate(partition(0), 1, 1_000)
+    late.run()
+    assert filesystem.read_bytes("/one/recovery-point-offset-checkpoint") == (
+        b"0\n1\nflights 0 1\n"
+    )
+
+
+def test_restarted_log_begins_empty_where_it_is_told() -> None:
+    """A follower whose leader has deleted all it could continue from drops records and terms."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    append(log)
+    log.flush()
+    directories.write_checkpoints({})
+    directories.restart(partition(0), 500, 1_000)
+    assert (log.log_start_offset, log.log_end_offset) == (500, 500)
+    assert log.leader_epochs.entries == []
+    log.flush()
+    filesystem.crash()
+    log = open_one(start(filesystem, "/one"))
+    assert (log.log_start_offset, log.log_end_offset) == (500, 500)
+
+
+def test_process_that_died_has_kept_what_it_wrote() -> None:
+    """R-11: the page cache outlives the process, not the machine."""
+    filesystem = MemoryFileSystem()
+    assert start(filesystem, "/one").kept_all is False, "a new disk may have replaced another"
+    filesystem.crash()
+    assert start(filesystem, "/one").kept_all is True
+    filesystem.crash(Random(1))
+    assert start(filesystem, "/one").kept_all is False
+
+
+def test_broker_that_flushes_first_loses_nothing_to_a_power_cut() -> None:
+    """What it acknowledged was on the disk: so it stays eligible, if it did so all the time."""
+    filesystem = MemoryFileSystem()
+    start(filesystem, "/one", flushes_first=True)
+    filesystem.crash(Random(1))
+    assert start(filesystem, "/one").kept_all is True
+    filesystem.crash(Random(1))
+    assert start(filesystem, "/one").kept_all is False, "the second run did not flush first"
+
+
+def test_broker_stopped_in_order_has_kept_all() -> None:
+    """Whatever happened to the machine meanwhile."""
+    filesystem = MemoryFileSystem()
+    start(filesystem, "/one").close({}, clean=True)
+    filesystem.crash(Random(1))
+    assert start(filesystem, "/one").kept_all is True
 
 
 def test_unreadable_checkpoint_costs_time_but_no_records() -> None:
