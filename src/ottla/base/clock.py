@@ -1,6 +1,7 @@
 """The clock seam: whoever needs the time is given one of these."""
 
 import time
+from contextvars import ContextVar
 from typing import Protocol
 
 
@@ -24,6 +25,20 @@ class SystemClock:
 
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
+
+
+_SYSTEM = SystemClock()
+_current: ContextVar[Clock | None] = ContextVar("clock", default=None)
+
+
+def current_clock() -> Clock:
+    """The clock of the world this code runs in: the machine's, unless a simulation gave another."""
+    return _current.get() or _SYSTEM
+
+
+def set_current_clock(clock: Clock) -> None:
+    """Let the code of this context, and what it starts, live by `clock`."""
+    _current.set(clock)
 
 
 class ManualClock:

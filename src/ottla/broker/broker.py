@@ -9,6 +9,7 @@ import asyncio
 import logging
 import random
 
+from ottla.base.chance import new_random
 from ottla.base.clock import Clock, SystemClock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
@@ -17,7 +18,7 @@ from ottla.base.settings.listeners import advertised_addresses
 from ottla.broker.configs import Configs
 from ottla.broker.dispatch import Served, api_ranges, load_handlers
 from ottla.broker.fetch_sessions import FetchSessions
-from ottla.broker.flush import Flusher
+from ottla.broker.flush import Flusher, Worker
 from ottla.broker.groups import Groups
 from ottla.broker.hosted import Hosted
 from ottla.broker.listeners import Listeners
@@ -72,6 +73,7 @@ class Broker:
         filesystem: FileSystem | None = None,
         store: Store | None = None,
         rng: random.Random | None = None,
+        worker: Worker | None = None,
     ) -> None:
         self.settings = settings
         self.clock: Clock = clock or SystemClock()
@@ -79,12 +81,13 @@ class Broker:
         self.broker_id = BrokerId(settings.broker_id)
         self.group_commit = settings.text("log.flush.policy") == "group"
         self._given_store = store
+        self._worker = worker
         self._handlers: dict[int, Served] = load_handlers()
         self.api_ranges = api_ranges(self._handlers)
         self.fetch_sessions = FetchSessions(
             settings.integer("max.incremental.fetch.session.cache.slots"),
             _SESSION_EVICTION_MS,
-            rng or random.Random(),
+            rng or new_random(),
         )
         self._tasks = Tasks()
         self.spawn = self._tasks.spawn
@@ -174,7 +177,9 @@ class Broker:
 
     def _assemble(self) -> None:
         self.purgatory = Purgatory(self.clock, self.loop)
-        self.flusher = Flusher(self.loop, self.clock, inline=self.log_directories.in_memory)
+        self.flusher = Flusher(
+            self.loop, self.clock, inline=self.log_directories.in_memory, worker=self._worker
+        )
         self.partitions = Partitions(
             self.broker_id,
             self.log_directories,

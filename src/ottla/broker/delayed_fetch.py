@@ -85,4 +85,4 @@ class DelayedFetch:
         self._done = True
         self._broker.purgatory.cancel(self._deadline)
         for partition in self._partitions:
-            partition.waiters.discard(self)
+            partition.waiters.pop(self, None)

@@ -7,7 +7,10 @@ that the disk is not driven for nobody's sake.
 """
 
 import asyncio
+import contextlib
 import threading
+from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -33,6 +36,42 @@ class Flushable(Protocol):
     def on_flush_failed(self, error: StorageError) -> None: ...
 
 
+class Worker(Protocol):
+    """Does blocking jobs beside the loop, one after the other."""
+
+    def start(self, job: Callable[[], None]) -> None:
+        """Do `job` as soon as those before it are done."""
+        ...
+
+    def close(self) -> None:
+        """Return once the last job is done; there will be no more."""
+        ...
+
+
+class ThreadWorker:
+    """A thread, made with its first job."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def start(self, job: Callable[[], None]) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="ottla-flush", daemon=True)
+            self._thread.start()
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+
 Batch = list[tuple[Flushable, FlushJob]]
 Outcome = list[tuple[Flushable, FlushJob, StorageError | None]]
 
@@ -41,12 +80,17 @@ class Flusher:
     """Flushes partitions in the background. With `inline` (memory), at the end of the turn."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, clock: Clock, *, inline: bool = False
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        *,
+        inline: bool = False,
+        worker: Worker | None = None,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._inline = inline
-        self._dirty: set[Flushable] = set()
+        self._dirty: dict[Flushable, None] = {}
         # Those of the dirty that are to be flushed so that a recovery starts there.
         self._checkpoints: set[Flushable] = set()
         # Whether a job runs; else when the next begins, if anything is dirty; and whether somebody
@@ -54,8 +98,7 @@ class Flusher:
         self._running = False
         self._start: asyncio.Handle | None = None
         self._urgent = False
-        self._jobs: SimpleQueue[Batch | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._worker = worker or ThreadWorker()
         # Who waits for the job under way, and for the one after it.
         self._settled: list[asyncio.Future[None]] = []
         self._next_settled: list[asyncio.Future[None]] = []
@@ -65,7 +108,7 @@ class Flusher:
     # Hot: once per append.
     def mark_dirty(self, partition: Flushable) -> None:
         """Have the partition flushed by the next job."""
-        self._dirty.add(partition)
+        self._dirty[partition] = None
         if self._start is None and not self._running:
             self._begin_soon()
 
@@ -86,7 +129,7 @@ class Flusher:
 
     def forget(self, partition: Flushable) -> None:
         """The partition is no longer there."""
-        self._dirty.discard(partition)
+        self._dirty.pop(partition, None)
         self._checkpoints.discard(partition)
 
     async def settle(self) -> None:
@@ -98,13 +141,10 @@ class Flusher:
             await settled
 
     def close(self) -> None:
-        """Stop the thread, once its last job is done."""
+        """Stop, once the last job is done."""
         if self._start is not None:
             self._start.cancel()
-        if self._thread is not None:
-            self._jobs.put(None)
-            self._thread.join()
-            self._thread = None
+        self._worker.close()
 
     def _begin_soon(self) -> None:
         if self._urgent or self._inline:
@@ -127,18 +167,13 @@ class Flusher:
         if self._inline:
             self._finish(_run(batch))
             return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="ottla-flush", daemon=True)
-            self._thread.start()
-        self._jobs.put(batch)
+        self._worker.start(partial(self._work, batch))
 
-    def _work(self) -> None:
-        while (batch := self._jobs.get()) is not None:
-            outcome = _run(batch)
-            try:
-                self._loop.call_soon_threadsafe(self._finish, outcome)
-            except RuntimeError:  # The loop was closed without stopping the broker.
-                return
+    def _work(self, batch: Batch) -> None:
+        outcome = _run(batch)
+        # A loop that was closed without stopping the broker is told nothing.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._finish, outcome)
 
     def _finish(self, outcome: Outcome) -> None:
         now_ms = self._clock.now_ms()

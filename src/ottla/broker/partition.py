@@ -57,7 +57,8 @@ class Partition:
         self._on_storage_error = on_storage_error
         # (offset, callback) of those who wait for the high watermark, in the order of offsets.
         self._acks: deque[tuple[int, Callable[[ErrorCode], None]]] = deque()
-        self.waiters: set[Waiter] = set()
+        # In the order they came.
+        self.waiters: dict[Waiter, None] = {}
         # Where, how large and when the log was at its last checkpoint.
         self._checkpoint_offset = log.log_end_offset
         self._checkpoint_bytes = log.size_bytes
@@ -132,7 +133,7 @@ class Partition:
 
     def add_waiter(self, waiter: Waiter) -> None:
         """Wake `waiter` whenever the high watermark moves."""
-        self.waiters.add(waiter)
+        self.waiters[waiter] = None
         self._flusher.hurry()
 
     def check_leader_epoch(self, epoch: int) -> None:

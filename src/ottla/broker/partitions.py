@@ -98,7 +98,7 @@ class Partitions:
                 if partition.leader == self._broker_id
             }
             self._delete_missing(wanted)
-            for key in wanted.keys() & self._by_name.keys():
+            for key in [key for key in wanted if key in self._by_name]:
                 self._update(self._by_name[key], wanted[key])
             missing = [key for key in wanted if key not in self._by_name]
             if missing:

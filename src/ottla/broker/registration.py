@@ -1,9 +1,9 @@
 """A broker's place in its cluster: the cluster's id, the broker's own node, the first image."""
 
-import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 
+from ottla.base.chance import random_bytes
 from ottla.coordination.store import Create, NodeExists, Session, Store
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage
@@ -30,7 +30,7 @@ async def prepare(store: Store) -> None:
 
 
 async def agree_on_cluster_id(
-    store: Store, proposed: str | None, random_bytes: Callable[[int], bytes] = os.urandom
+    store: Store, proposed: str | None, random_bytes: Callable[[int], bytes] = random_bytes
 ) -> str:
     """The cluster's id: the one in the store, else `proposed`, else a new one.
 

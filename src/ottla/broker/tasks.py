@@ -11,13 +11,14 @@ class Tasks:
     """One may fail; the failure is logged and the rest runs on."""
 
     def __init__(self) -> None:
-        self._running: set[asyncio.Task[None]] = set()
+        # In the order they were begun.
+        self._running: dict[asyncio.Task[None], None] = {}
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
         """Run `work` to its end, or until the broker stops."""
         task = asyncio.get_running_loop().create_task(_supervise(work))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._running[task] = None
+        task.add_done_callback(self._running.pop)
 
     async def cancel(self) -> None:
         """Give up what still runs."""

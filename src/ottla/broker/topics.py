@@ -7,11 +7,11 @@ next start. A deletion is marked first, so that a crash in its middle finishes i
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId
 from ottla.base.settings import BrokerSettings
@@ -75,7 +75,7 @@ class Topics:
         settings: BrokerSettings,
         host: PartitionHost,
         *,
-        random_bytes: Callable[[int], bytes] = os.urandom,
+        random_bytes: Callable[[int], bytes] = random_bytes,
     ) -> None:
         self._holder = holder
         self._store = store

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from random import Random
 from typing import TypeVar
 
+from ottla.base.chance import new_random
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.addresses import Address, parse_bootstrap
 from ottla.client.backoff import Backoff
@@ -57,7 +57,7 @@ class Cluster:
         self.bootstrap = parse_bootstrap(bootstrap)
         self.options = options
         self.view = ClusterView()
-        self.chance = Random()
+        self.chance = new_random()
         self._connections: dict[tuple[Address, str], Connection] = {}
         self._connecting: dict[tuple[Address, str], asyncio.Task[Connection]] = {}
         self._wanted: set[str] = set()

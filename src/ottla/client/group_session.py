@@ -5,7 +5,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import isawaitable
-from time import monotonic
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -61,7 +60,7 @@ class GroupSession:
         membership = self.membership
         if membership is None:
             return True
-        membership.last_poll_s = monotonic()
+        membership.last_poll_s = asyncio.get_running_loop().time()
         if membership.failure is not None:
             raise membership.failure
         if not membership.needs_join and self._joining is None:

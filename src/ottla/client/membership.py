@@ -7,7 +7,6 @@ known to be processed when partitions are given up. Heartbeats go on in between.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from time import monotonic
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -83,7 +82,8 @@ class Membership:
         self.owned: set[TopicPartition] = set()
         self.needs_join = True
         self.failure: OttlaError | None = None
-        self.last_poll_s = monotonic()
+        # In the time of the loop; set before anybody reads it.
+        self.last_poll_s = 0.0
         self._coordinator = coordinator
         self._options = options
         self._rebalancing = rebalancing
@@ -102,7 +102,7 @@ class Membership:
         """Go through rebalances until this member has its place. Raises what cannot pass."""
         attempt = 0
         while self.needs_join:
-            self.last_poll_s = monotonic()
+            self.last_poll_s = asyncio.get_running_loop().time()
             try:
                 await self._rebalance()
                 attempt = 0
@@ -272,7 +272,7 @@ class Membership:
             await asyncio.sleep(interval_s)
             if self.needs_join or self.generation == NO_GENERATION:
                 continue
-            idle_s = monotonic() - self.last_poll_s
+            idle_s = asyncio.get_running_loop().time() - self.last_poll_s
             if idle_s * 1000 > self._options.max_poll_interval_ms:
                 # Processing takes too long: let others have the partitions (KIP-62).
                 await self.leave()

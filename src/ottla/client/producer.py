@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from time import time
 from types import TracebackType
 from typing import Self
 
-from ottla.base.clock import Clock, SystemClock
+from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
 from ottla.client.accumulator import Accumulator, as_bytes
 from ottla.client.cluster import Cluster
@@ -43,7 +42,8 @@ class Producer:
     ) -> None:
         self.options = options = options or ProducerOptions()
         self._user_callback = on_delivery
-        clock = clock or SystemClock()
+        clock = clock or current_clock()
+        self._now_ms = clock.now_ms
         self.cluster = Cluster(bootstrap, options.cluster())
         self.accumulator = Accumulator(options.batch_bytes, options.buffer_bytes, clock)
         self.router = Router(self.cluster, self.accumulator, options.partitioner)
@@ -107,7 +107,7 @@ class Producer:
         if key is not None:
             key = as_bytes(key)
         if timestamp_ms is None:
-            timestamp_ms = int(time() * 1000)
+            timestamp_ms = self._now_ms()
         accumulator = self.accumulator
         if partition is None and headers is None and value is not None and self._is_default:
             # The common case, spelled out: there is room in the open batch.

@@ -1,7 +1,6 @@
 """Where records go: a topic's queues, the partitioner, and columns cut into batches."""
 
 from collections.abc import Iterator
-from time import time
 
 from ottla.client.accumulator import Accumulator
 from ottla.client.cluster import Cluster
@@ -74,7 +73,7 @@ class Router:
         Batches may be larger than those that wait for single records: nothing waits here.
         """
         limit_bytes = COLUMN_BATCHES * self._accumulator.batch_bytes
-        every = rows(values, keys, timestamps_ms, int(time() * 1000))
+        every = rows(values, keys, timestamps_ms, self._accumulator.clock.now_ms())
         if partition is None and (keys is not None or self._partitioner is not None):
             parts: dict[PartitionQueue, list[int]] = {}
             keyed = every.keys or [None] * len(every.values)

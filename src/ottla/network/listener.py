@@ -5,6 +5,7 @@ import errno
 import logging
 import socket
 from collections import Counter
+from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
@@ -16,6 +17,15 @@ _log = logging.getLogger(__name__)
 _SWEEPS_PER_IDLE_TIME = 4
 # Output beyond this that the socket does not take makes the connection wait.
 _WRITE_HIGH_BYTES = 256 << 10
+
+
+@runtime_checkable
+class OwnNetwork(Protocol):
+    """A loop with addresses of its own instead of the machine's: a simulated one."""
+
+    def bind(self, host: str, port: int) -> socket.socket:
+        """Take an address for `create_server`. Raises OSError."""
+        ...
 
 
 class Listener:
@@ -34,7 +44,8 @@ class Listener:
         self.limits = limits
         self.budget = budget
         self.receive_buffer = receive_buffer or memoryview(bytearray(RECEIVE_BUFFER_BYTES))
-        self.connections: set[Connection] = set()
+        # In the order they were opened.
+        self.connections: dict[Connection, None] = {}
         self.port = 0
         self._per_address: Counter[str] = Counter()
         self._server: asyncio.Server | None = None
@@ -44,7 +55,7 @@ class Listener:
     async def start(self, host: str, port: int) -> None:
         """Bind and listen; port 0 takes a free one, told by `self.port`. Raises OttlaError."""
         self._loop = asyncio.get_running_loop()
-        accepting = _bind(host, port, self.limits)
+        accepting = _bind(self._loop, host, port, self.limits)
         self._server = await self._loop.create_server(
             lambda: Connection(self, self._loop), sock=accepting, backlog=self.limits.backlog
         )
@@ -69,7 +80,7 @@ class Listener:
 
     def on_opened(self, connection: Connection) -> str | None:
         """Count a connection in. The reason, where it is refused."""
-        self.connections.add(connection)
+        self.connections[connection] = None
         self._per_address[connection.peer_host] += 1
         if len(self.connections) > self.limits.connections_max:
             return f"there are already max.connections ({self.limits.connections_max}) of them"
@@ -80,7 +91,7 @@ class Listener:
 
     def on_closed(self, connection: Connection) -> None:
         """Count a connection out."""
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
         self._per_address[connection.peer_host] -= 1
         if self._per_address[connection.peer_host] <= 0:
             del self._per_address[connection.peer_host]
@@ -108,10 +119,12 @@ class Listener:
         self._schedule_sweep()
 
 
-def _bind(host: str, port: int, limits: ConnectionLimits) -> socket.socket:
+def _bind(
+    loop: asyncio.AbstractEventLoop, host: str, port: int, limits: ConnectionLimits
+) -> socket.socket:
     """A bound socket with the listener's options. Raises OttlaError that says why it cannot be."""
     try:
-        return _bound(host, port, limits)
+        return loop.bind(host, port) if isinstance(loop, OwnNetwork) else _bound(host, port, limits)
     except OSError as error:
         where = f"{host or 'all addresses'}"
         if error.errno == errno.EADDRINUSE:

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from uuid import UUID, uuid4
+from uuid import UUID
 
+from ottla.base.chance import new_uuid
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
@@ -37,7 +38,7 @@ class Groups:
         partitions: Partitions,
         holder: ImageHolder,
         *,
-        new_uuid: Callable[[], UUID] = uuid4,
+        new_uuid: Callable[[], UUID] = new_uuid,
     ) -> None:
         self._clock = clock
         self._purgatory = purgatory
