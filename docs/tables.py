@@ -16,7 +16,7 @@ from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
 from ottla.broker.dispatch import HANDLER_MODULES
 from ottla.broker.handler import Handler
-from ottla.wire.api import API
+from ottla.wire.api import API, BROKER_APIS
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -64,6 +64,8 @@ def apis_served() -> str:
     rows = []
     for name in sorted(HANDLER_MODULES, key=lambda name: _handler(name).api_key):
         handler = _handler(name)
+        if handler.api_key in BROKER_APIS:
+            continue
         kafka = API[handler.api_key]
         rows.append(
             (
@@ -80,7 +82,9 @@ def apis_served() -> str:
 def apis_not_served() -> str:
     """APIs whose messages are declared and that nobody serves."""
     served = {_handler(name).api_key for name in HANDLER_MODULES}
-    return _list(f"{API[key].name} ({int(key)})" for key in sorted(API) if key not in served)
+    return _list(
+        f"{API[key].name} ({int(key)})" for key in sorted(API) if key not in served | BROKER_APIS
+    )
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

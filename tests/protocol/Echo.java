@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.HexFormat;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
-import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.protocol.ObjectSerializationCache;
 
 /** Reads lines "class version hex"; answers each with what Kafka's own code makes of the bytes. */
 public class Echo {
@@ -25,9 +25,9 @@ public class Echo {
     if (given.hasRemaining()) {
       return given.remaining() + " bytes too many";
     }
-    ByteBuffer written = MessageUtil.toByteBufferAccessor(message, version).buffer();
-    byte[] bytes = new byte[written.remaining()];
-    written.get(bytes);
+    ObjectSerializationCache cache = new ObjectSerializationCache();
+    byte[] bytes = new byte[message.size(cache, version)];
+    message.write(new ByteBufferAccessor(ByteBuffer.wrap(bytes)), cache, version);
     return HexFormat.of().formatHex(bytes);
   }
 }

@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 
 from ottla.wire.notation import Message
-from tests.protocol.kafka_json import jar_folder
-from tests.unit.wire.corpus import DIGESTS, digest, encoded
-from tests.unit.wire.every_message import classes
+from tests.protocol.kafka_json import REMOVED_IN_4, former_jar_folder, jar_folder
+from tests.unit.wire.corpus import DIGESTS, digest, encoded, kafka_classes
 
 _PACKAGES = {
     "OffsetCommitValue": "coordinator.group.generated",
@@ -37,28 +36,31 @@ def _line(cls: type[Message], version: int, message: bytes) -> str:
 
 def main() -> int:
     """Compare all, then write the digests; exit code 1 where anything differs."""
-    sent = [(cls, version, data) for cls in classes() for version, data in encoded(cls)]
-    echo = Path(__file__).with_name("Echo.java")
+    former = [cls for cls in kafka_classes() if cls.__name__.startswith(REMOVED_IN_4)]
+    present = [cls for cls in kafka_classes() if cls not in former]
+    differing = _differing(present, jar_folder()) + _differing(former, former_jar_folder())
+    sys.stdout.writelines(sorted(differing))
+    if not differing:
+        DIGESTS.write_text("".join(f"{cls.__name__} {digest(cls)}\n" for cls in kafka_classes()))
+        sys.stdout.write("all messages agreed\n")
+    return int(bool(differing))
+
+
+def _differing(classes: list[type[Message]], folder: Path) -> list[str]:
+    """What the code in the jars of `folder` reads or writes otherwise, one line for each."""
+    sent = [(cls, version, data) for cls in classes for version, data in encoded(cls)]
     answered = subprocess.run(
-        ["java", "-cp", f"{jar_folder()}/*", str(echo)],
+        ["java", "-cp", f"{folder}/*", str(Path(__file__).with_name("Echo.java"))],
         input="".join(_line(*each) for each in sent),
         capture_output=True,
         text=True,
         check=True,
     ).stdout.splitlines()
-    assert len(answered) == len(sent)
-    differing = {
-        f"{cls.__name__} version {version}: {data.hex()} became {answer}"
+    return [
+        f"{cls.__name__} version {version}: {data.hex()} became {answer}\n"
         for (cls, version, data), answer in zip(sent, answered, strict=True)
         if data.hex() != answer
-    }
-    for each in sorted(differing):
-        sys.stdout.write(each + "\n")
-    if not differing:
-        lines = [f"{cls.__name__} {digest(cls)}\n" for cls in classes()]
-        DIGESTS.write_text("".join(lines))
-        sys.stdout.write(f"{len(sent)} messages agreed\n")
-    return int(bool(differing))
+    ]
 
 
 if __name__ == "__main__":

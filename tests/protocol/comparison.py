@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from ottla.wire.api import FIRST_PRIVATE_TAG
 from ottla.wire.field import HIGHEST_VERSION, ZERO_UUID, Field, version_range
 from ottla.wire.notation import Message
 
@@ -54,9 +55,12 @@ class _Comparison:
     def fields(
         self, where: str, ours: Any, kafka: list[dict[str, Any]], valid: tuple[int, int]
     ) -> None:
-        names = [field.name for field in ours.__fields__]
+        private = [f for f in ours.__fields__ if (f.tag or 0) >= FIRST_PRIVATE_TAG]
+        self.found += [f"{where}.{f.name}: Ottla's own, tag {f.tag}" for f in private]
+        shared = [field for field in ours.__fields__ if field not in private]
+        names = [field.name for field in shared]
         self.check(where, "fields", names, [snake(field["name"]) for field in kafka])
-        for mine, theirs in zip(ours.__fields__, kafka, strict=False):
+        for mine, theirs in zip(shared, kafka, strict=False):
             self.field(f"{where}.{mine.name}", mine, theirs, valid)
 
     def field(self, where: str, ours: Field, kafka: dict[str, Any], valid: tuple[int, int]) -> None:

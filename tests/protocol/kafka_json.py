@@ -14,11 +14,24 @@ ROOT = Path(__file__).resolve().parents[2]
 _COMMENT = re.compile(r"(?m)(^|[\s,])//.*$")
 
 
+# Kafka 4.0 removed these; they are read from the newest jar that has them.
+REMOVED_IN_4 = ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown")
+
+
 def jar_folder() -> Path:
     """The folder of Kafka's jars; skips the test where there is none."""
-    folder = Path(os.environ.get("OTTLA_KAFKA_JARS") or ROOT / ".rig" / "kafka")
-    if not list(folder.glob("kafka-clients-*.jar")):
-        pytest.skip(f"no kafka-clients jar in {folder}: run `make rig`")
+    return _folder("OTTLA_KAFKA_JARS", "kafka", "kafka-clients-4*.jar")
+
+
+def former_jar_folder() -> Path:
+    """The folder with the client of Kafka 3.9, which Spark's connector uses; skips likewise."""
+    return _folder("OTTLA_SPARK_JARS", "spark", "kafka-clients-3.9*.jar")
+
+
+def _folder(override: str, name: str, wanted: str) -> Path:
+    folder = Path(os.environ.get(override) or ROOT / ".rig" / name)
+    if not list(folder.glob(wanted)):
+        pytest.skip(f"no {wanted} in {folder}: run `make rig`")
     return folder
 
 
@@ -28,10 +41,20 @@ def definitions() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for pattern in ("clients", "group-coordinator", "transaction-coordinator"):
         for path in jar_folder().glob(f"kafka-{pattern}-[0-9]*.jar"):
-            with zipfile.ZipFile(path) as jar:
-                for name in jar.namelist():
-                    if name.startswith("common/message/") and name.endswith(".json"):
-                        text = jar.read(name).decode()
-                        definition = json.loads(_COMMENT.sub(r"\1", text))
-                        found[definition["name"]] = definition
+            found |= _definitions_in(path)
+    for path in former_jar_folder().glob("kafka-clients-3.9*.jar"):
+        former = _definitions_in(path)
+        for name in REMOVED_IN_4:
+            for kind in ("Request", "Response"):
+                found[name + kind] = former[name + kind]
+    return found
+
+
+def _definitions_in(path: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    with zipfile.ZipFile(path) as jar:
+        for name in jar.namelist():
+            if name.startswith("common/message/") and name.endswith(".json"):
+                definition = json.loads(_COMMENT.sub(r"\1", jar.read(name).decode()))
+                found[definition["name"]] = definition
     return found

@@ -1,7 +1,8 @@
 """The table of APIs: key, versions, and (imported on first use) the message classes.
 
-Versions are those of Apache Kafka 4.3 without the ones it calls unstable. What a broker
-advertises is for the broker to decide: only what it serves.
+Versions are those of Apache Kafka 4.3 without the ones it calls unstable; of keys 4 to 7, which
+4.0 removed, those of 3.9. What a broker advertises is for the broker to decide: only what it
+serves.
 """
 
 from enum import IntEnum
@@ -19,6 +20,10 @@ class ApiKey(IntEnum):
     FETCH = 1
     LIST_OFFSETS = 2
     METADATA = 3
+    LEADER_AND_ISR = 4
+    STOP_REPLICA = 5
+    UPDATE_METADATA = 6
+    CONTROLLED_SHUTDOWN = 7
     OFFSET_COMMIT = 8
     OFFSET_FETCH = 9
     FIND_COORDINATOR = 10
@@ -76,6 +81,7 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    BROKER_HANDSHAKE = 1000
 
 
 class Api:
@@ -132,6 +138,10 @@ _TABLE: Final = (
     Api(ApiKey.FETCH, 4, 18, 12),
     Api(ApiKey.LIST_OFFSETS, 1, 11, 6),
     Api(ApiKey.METADATA, 0, 13, 9),
+    Api(ApiKey.LEADER_AND_ISR, 0, 7, 4),
+    Api(ApiKey.STOP_REPLICA, 0, 4, 2),
+    Api(ApiKey.UPDATE_METADATA, 0, 8, 6),
+    Api(ApiKey.CONTROLLED_SHUTDOWN, 0, 3, 3),
     Api(ApiKey.OFFSET_COMMIT, 2, 10, 8),
     Api(ApiKey.OFFSET_FETCH, 1, 10, 6),
     Api(ApiKey.FIND_COORDINATOR, 0, 6, 3),
@@ -189,7 +199,22 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, 0),
     Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, 0),
     Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, 0),
+    Api(ApiKey.BROKER_HANDSHAKE, 0, 0, 0),
 )
 API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.
 FLEXIBLE_FROM: Final[dict[int, int]] = {int(api.key): api.flexible_from for api in _TABLE}
+
+# Kafka will not come so far: keys and tags of Ottla's own.
+FIRST_PRIVATE_KEY: Final = 1000
+FIRST_PRIVATE_TAG: Final = 10000
+# Between brokers only: never advertised, and refused from whoever has not proven to be one.
+BROKER_APIS: Final = frozenset(
+    {
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.BROKER_HANDSHAKE,
+    }
+)

@@ -8,20 +8,26 @@ import hashlib
 import random
 from pathlib import Path
 
+from ottla.wire.api import FIRST_PRIVATE_KEY
 from ottla.wire.codec import encode
 from ottla.wire.notation import Message
-from tests.unit.wire.every_message import versions
+from tests.unit.wire.every_message import classes, versions
 from tests.unit.wire.message_maker import make
 
 DIGESTS = Path(__file__).with_name("agreed_digests.txt")
 _MESSAGES_PER_VERSION = 8
 
 
+def kafka_classes() -> list[type[Message]]:
+    """The classes whose messages Kafka knows: all but those of Ottla's own APIs."""
+    return [cls for cls in classes() if cls.__api_key__ < FIRST_PRIVATE_KEY]
+
+
 def encoded(cls: type[Message]) -> list[tuple[int, bytes]]:
     """Return (version, bytes) of the messages of one class, always the same."""
     chance = random.Random(cls.__name__)
     return [
-        (version, encode(make(cls, version, chance), version))
+        (version, encode(make(cls, version, chance, private=False), version))
         for version in versions(cls)
         for _ in range(_MESSAGES_PER_VERSION)
     ]

@@ -4,7 +4,7 @@
 and the preferred replica (KIP-392), 12 diverging epochs (KIP-595) and is flexible, 13 names topics
 by id (KIP-516), 15 moves the follower's id to a tagged struct with its epoch (KIP-903), 16 names
 new leaders in the answer (KIP-951), 17 the follower's directory (KIP-853), 18 its high watermark
-(KIP-1166).
+(KIP-1166). The fields with tags from 10000 up are Ottla's own: between brokers only.
 """
 
 from uuid import UUID
@@ -42,6 +42,8 @@ class FetchPartition(Message):
     partition_max_bytes: int = int32()
     replica_directory_id: UUID = uuid("17+", tag=0, ignorable=True)
     high_watermark: int = int64("18+", default=9223372036854775807, tag=1, ignorable=True)
+    # Ottla's own, from follower to leader: which of its fetches this is (rule R-7).
+    nonce: int = int64("15+", tag=10000)
 
 
 class FetchTopic(Message):
@@ -121,6 +123,8 @@ class PartitionData(Message):
     )
     preferred_read_replica: int = int32("11+", default=-1)
     records: Records = batches(nullable="0+")
+    # Ottla's own: the nonce of the follower's fetch that this answers.
+    nonce: int = int64("15+", tag=10000)
 
 
 class FetchableTopicResponse(Message):
