@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from rig.nodes import Node
 from ottla.client import sync
 
 _numbers = itertools.count(1)
+_PATIENCE_S = 30.0
 MakeTopic = Callable[..., str]
 
 
@@ -67,3 +69,13 @@ def group() -> str:
 def unique(kind: str) -> str:
     """A name that nothing else in this session has."""
     return f"{kind}-{os.getpid()}-{next(_numbers)}"
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether `condition` comes true: Kafka shows a change some time after confirming it."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(0.05)
+    return True

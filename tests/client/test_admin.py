@@ -16,9 +16,9 @@ from ottla.client import (
     UnknownTopic,
     sync,
 )
-from ottla.client.admin.configs import ConfigSource
+from ottla.client.admin.configs import ConfigEntry, ConfigSource
 
-from .conftest import unique
+from .conftest import eventually, unique
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -33,14 +33,25 @@ def test_topics_are_created_listed_described_grown_and_deleted(admin) -> None:
     """A topic's whole life."""
     name = unique("life")
     admin.create_topics([NewTopic(name=name, partitions=2, configs={"retention.ms": "5000"})])
-    assert name in [topic.name for topic in admin.list_topics()]
+    assert eventually(lambda: name in [topic.name for topic in admin.list_topics()])
     admin.create_partitions(name, 3)
-    (described,) = admin.describe_topics([name])
-    assert [entry.index for entry in described.partitions] == [0, 1, 2]
-    assert {(entry.leader, entry.isr) for entry in described.partitions} == {(1, (1,))}
+
+    def partitions() -> list[tuple[int, int, tuple[int, ...]]]:
+        (described,) = admin.describe_topics([name])
+        return [(entry.index, entry.leader, entry.isr) for entry in described.partitions]
+
+    expected = [(0, 1, (1,)), (1, 1, (1,)), (2, 1, (1,))]
+    assert eventually(lambda: partitions() == expected), partitions()
     admin.delete_topics([name])
-    with pytest.raises(UnknownTopic):
-        admin.describe_topics([name])
+
+    def gone() -> bool:
+        try:
+            partitions()
+        except UnknownTopic:
+            return True
+        return False
+
+    assert eventually(gone)
 
 
 def test_refusals_carry_the_brokers_code_and_a_remedy(admin, make_topic) -> None:
@@ -71,12 +82,18 @@ def test_settings_show_their_origin_and_return_to_their_default(admin, make_topi
     """Set, read with source and synonyms, unset (KIP-339, KIP-226)."""
     name = make_topic()
     admin.alter_configs(ResourceKind.TOPIC, name, {"retention.ms": "1234"})
-    entry = admin.describe_configs(ResourceKind.TOPIC, name, ["retention.ms"])["retention.ms"]
-    assert (entry.value, entry.source, entry.is_read_only) == ("1234", ConfigSource.TOPIC, False)
+
+    def retention() -> ConfigEntry:
+        described = admin.describe_configs(ResourceKind.TOPIC, name, ["retention.ms"])
+        return described["retention.ms"]
+
+    assert eventually(lambda: retention().value == "1234"), retention()
+    entry = retention()
+    assert (entry.source, entry.is_read_only) == (ConfigSource.TOPIC, False)
     assert entry.synonyms[0] == ("retention.ms", "1234", ConfigSource.TOPIC)
     admin.alter_configs(ResourceKind.TOPIC, name, {"retention.ms": None})
-    entry = admin.describe_configs(ResourceKind.TOPIC, name, ["retention.ms"])["retention.ms"]
-    assert (entry.value, entry.source) == ("604800000", ConfigSource.DEFAULT)
+    assert eventually(lambda: retention().value == "604800000"), retention()
+    assert retention().source is ConfigSource.DEFAULT
     broker = admin.describe_configs(ResourceKind.BROKER, "1", ["log.retention.hours"])
     assert broker["log.retention.hours"].value == "168"
     with pytest.raises(ClientError, match="named by its id"):
@@ -95,7 +112,8 @@ def test_groups_are_described_moved_and_deleted(admin, bootstrap, make_topic, gr
         assert (described.state, described.coordinator_id) == ("Stable", 1)
         (member,) = described.members
         assert (member.partitions, member.client_id) == ((zero, one), "ottla-consumer")
-        assert group in [listed.group_id for listed in admin.list_groups(states=["Stable"])]
+        stable = [listed.group_id for listed in admin.list_groups(states=["Stable"])]
+        assert group in stable
         with pytest.raises(BrokerRefused, match="stop the members"):
             admin.delete_groups([group])
     admin.set_group_offsets(group, {zero: 5, one: 7})
@@ -103,7 +121,7 @@ def test_groups_are_described_moved_and_deleted(admin, bootstrap, make_topic, gr
     admin.delete_group_offsets(group, [one])
     assert set(admin.group_offsets(group)) == {zero}
     admin.delete_groups([group])
-    assert group not in [listed.group_id for listed in admin.list_groups()]
+    assert eventually(lambda: group not in [listed.group_id for listed in admin.list_groups()])
 
 
 def test_offsets_are_listed_by_name_and_time_and_records_deleted(

@@ -1,0 +1,1 @@
+"""Real faults on real processes: killed, stopped, cut off, without power; judged by one checker."""

@@ -1,0 +1,97 @@
+"""Hosts that are network namespaces, joined by a router in a namespace of its own.
+
+Each host has one wire to the router, which forwards between them. A route that is cut is a
+routing rule there: packets one way vanish without an answer, as behind a broken switch, while
+those the other way may still pass.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+
+from chaos.commands import CommandFailed, run
+
+TOOLS = ("ip", "sysctl")
+
+
+class Hosts:
+    """A network of named hosts. `close` takes it away, whatever state it is in."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._prefix = f"ottla{os.getpid() % 100_000}"
+        self._subnet = os.getpid() % 200
+        self._numbers = {name: number for number, name in enumerate(names, start=1)}
+        self._cuts: list[tuple[str, str]] = []
+        self._router = f"{self._prefix}-r"
+        try:
+            self._build()
+        except CommandFailed:
+            self.close()
+            raise
+
+    def address(self, name: str) -> str:
+        """The address under which the others reach a host."""
+        return f"10.{self._subnet}.{self._numbers[name]}.2"
+
+    def inside(self, name: str) -> list[str]:
+        """What to put before a command so that it runs on a host; the process id stays its own."""
+        return ["ip", "netns", "exec", self._namespace(name)]
+
+    def cut(self, source: str, target: str) -> None:
+        """Lose what `source` sends to `target` from now on. The other direction stays."""
+        run("ip", "-n", self._router, "rule", "add", *self._route(source, target), "blackhole")
+        self._cuts.append((source, target))
+
+    def split(self, one: Sequence[str], other: Sequence[str]) -> None:
+        """Cut every route between two sets of hosts, both ways."""
+        for a in one:
+            for b in other:
+                self.cut(a, b)
+                self.cut(b, a)
+
+    def heal(self) -> None:
+        """Let everything pass again."""
+        while self._cuts:
+            source, target = self._cuts.pop()
+            run("ip", "-n", self._router, "rule", "del", *self._route(source, target), "blackhole")
+
+    def close(self) -> None:
+        """Remove the hosts; processes in them must have ended."""
+        for name in [self._router, *(self._namespace(host) for host in self._numbers)]:
+            with contextlib.suppress(CommandFailed):
+                run("ip", "netns", "del", name)
+
+    def _build(self) -> None:
+        run("ip", "netns", "add", self._router)
+        run("ip", "netns", "exec", self._router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        for name, number in self._numbers.items():
+            host = self._namespace(name)
+            run("ip", "netns", "add", host)
+            wire = (f"eth{number}", f"wire{number}")
+            run("ip", "-n", host, "link", "add", wire[0], "type", "veth", "peer", "name", wire[1])
+            run("ip", "-n", host, "link", "set", wire[1], "netns", self._router)
+            gateway = f"10.{self._subnet}.{number}.1"
+            for space, device, address in (
+                (host, wire[0], self.address(name)),
+                (self._router, wire[1], gateway),
+            ):
+                run("ip", "-n", space, "addr", "add", f"{address}/24", "dev", device)
+                run("ip", "-n", space, "link", "set", device, "up")
+                run("ip", "-n", space, "link", "set", "lo", "up")
+            run("ip", "-n", host, "route", "add", "default", "via", gateway)
+
+    def _namespace(self, name: str) -> str:
+        return f"{self._prefix}-{name}"
+
+    def _route(self, source: str, target: str) -> list[str]:
+        return ["from", self.address(source), "to", self.address(target)]
+
+
+@contextlib.contextmanager
+def network(names: Sequence[str]) -> Iterator[Hosts]:
+    """A network of hosts for as long as the block lasts."""
+    hosts = Hosts(names)
+    try:
+        yield hosts
+    finally:
+        hosts.close()
