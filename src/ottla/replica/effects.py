@@ -1,0 +1,124 @@
+"""What the cores of a partition ask their shell to do, in the order given.
+
+A `metadata.decisions.Decision` among the effects is to be recorded.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ottla.base.errors import ErrorCode
+from ottla.metadata.decisions import Decision
+from ottla.replica.isr import IsrChange
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceHighWatermark:
+    """Records below `high_watermark` are committed: wake who waits for them."""
+
+    high_watermark: int
+
+
+# ---------------------------------------------------------------- of the leader
+
+
+@dataclass(frozen=True, slots=True)
+class ServeFrom:
+    """Answer the fetch with records from the offset it asked for. The last effect of a fetch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diverging:
+    """Answer the fetch with `diverging_epoch`: our log has `epoch` up to `end_offset`."""
+
+    epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Answer the fetch with an error, and with our log start offset.
+
+    To a fetch that another one has overtaken any error will do: its sender does not look.
+    """
+
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeIsr:
+    """Make the change in the store and tell the outcome by its nonce.
+
+    Made: `on_state(change.committed(version))`; not made: `on_isr_rejected`; not known:
+    `on_isr_unknown`.
+    """
+
+    change: IsrChange
+
+
+@dataclass(frozen=True, slots=True)
+class ReadState:
+    """Read the partition's state from the store, until it answers, and tell `on_state_read`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BelowMinIsr:
+    """The ISR is too small to commit: fail who waits with NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """Somebody else leads, or may: fail who waits with NOT_LEADER_OR_FOLLOWER, await orders."""
+
+
+# ---------------------------------------------------------------- of the follower
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Append the answer's records at the log's end, then call `on_appended`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTo:
+    """Drop everything at and above `end_offset`: the leader of our epoch does not have it."""
+
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestartAt:
+    """Drop all records and go on, empty, at `offset`: the leader's log begins there."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceLogStart:
+    """Make everything below `offset` unreadable, as the leader has."""
+
+    offset: int
+
+
+LeaderEffect: TypeAlias = (
+    AdvanceHighWatermark
+    | ServeFrom
+    | Diverging
+    | Refuse
+    | ProposeIsr
+    | ReadState
+    | BelowMinIsr
+    | Resign
+    | Decision
+)
+FollowerEffect: TypeAlias = (
+    AdvanceHighWatermark | Append | TruncateTo | RestartAt | AdvanceLogStart | Decision
+)
+
+# Where nothing changes nothing is allocated: these are the commonest outcomes.
+SERVE: tuple[LeaderEffect, ...] = (ServeFrom(),)
+APPEND: tuple[FollowerEffect, ...] = (Append(),)
+FENCED: tuple[LeaderEffect, ...] = (Refuse(ErrorCode.FENCED_LEADER_EPOCH),)
+UNKNOWN: tuple[LeaderEffect, ...] = (Refuse(ErrorCode.UNKNOWN_LEADER_EPOCH),)
+NOT_LEADER: tuple[LeaderEffect, ...] = (Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER),)
+OVERTAKEN: tuple[LeaderEffect, ...] = (Refuse(ErrorCode.INVALID_FETCH_SESSION_EPOCH),)
+OUT_OF_RANGE: tuple[LeaderEffect, ...] = (Refuse(ErrorCode.OFFSET_OUT_OF_RANGE),)

@@ -1,0 +1,222 @@
+"""The follower's view of one partition in one term: what to fetch, and what an answer means.
+
+Pure. A new term is a new `Follower`, which goes on from its own log's end (P23): it never cuts
+its log but where the leader of its own term says that their epochs part (R-1). One fetch is in
+flight at a time, known by its nonce; an answer to any other is not looked at (R-7).
+"""
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.metadata.decisions import Decision, DecisionKind
+from ottla.metadata.image import NO_LEADER, PartitionImage
+from ottla.replica.effects import (
+    APPEND,
+    AdvanceHighWatermark,
+    AdvanceLogStart,
+    FollowerEffect,
+    RestartAt,
+    TruncateTo,
+)
+from ottla.replica.log_view import LogView
+from ottla.replica.standing import Standing
+
+Effects = tuple[FollowerEffect, ...]
+NOTHING: Effects = ()
+NO_FETCH = 0
+
+
+class Follower:
+    """Follows one leader through one term.
+
+    A fetch is described by `fetch_offset`, `last_fetched_epoch`, `leader_epoch`, `nonce` and
+    the standing's broker epoch; they are set by `begin_fetch` and hold until its answer.
+
+    Invariant: high_watermark <= log.log_end_offset.
+    """
+
+    __slots__ = (
+        "fetch_offset",
+        "high_watermark",
+        "last_fetched_epoch",
+        "leader",
+        "leader_epoch",
+        "leader_high_watermark",
+        "leader_log_start",
+        "log",
+        "nonce",
+        "partition",
+        "retry_at_ms",
+        "retry_ms",
+        "standing",
+    )
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        standing: Standing,
+        image: PartitionImage,
+        log: LogView,
+        *,
+        high_watermark: int,
+        retry_ms: int,
+    ) -> None:
+        """`high_watermark` is what this replica knew last, `retry_ms` `replica.fetch.backoff.ms`."""
+        assert image.leader not in (NO_LEADER, standing.broker_id)
+        self.partition = partition
+        self.standing = standing
+        self.log = log
+        self.leader = image.leader
+        self.leader_epoch = image.leader_epoch
+        self.high_watermark = min(high_watermark, log.log_end_offset)
+        self.retry_ms = retry_ms
+        # No fetch before this.
+        self.retry_at_ms = 0
+        # What the leader said last; below its log start it has nothing to compare with.
+        self.leader_high_watermark = -1
+        self.leader_log_start = -1
+        # Of the fetch in flight; NO_FETCH where there is none.
+        self.nonce = NO_FETCH
+        self.fetch_offset = 0
+        self.last_fetched_epoch = -1
+
+    # Hot: once per partition and fetch.
+    def begin_fetch(self, durable_end: int, *, now_ms: int) -> bool:
+        """Whether to fetch now; if so, the fetch stands in our attributes.
+
+        `durable_end` is the end that counts as held: the flushed end with group commit, else
+        the log's end. What is not held yet is waited for: a fetch says that all is.
+        """
+        log_end = self.log.log_end_offset
+        if self.nonce != NO_FETCH or durable_end < log_end or now_ms < self.retry_at_ms:
+            return False
+        self.fetch_offset = log_end
+        self.last_fetched_epoch = self.log.last_epoch
+        self.nonce = self.standing.next_nonce()
+        return True
+
+    # Hot: once per partition and answer.
+    def on_records(
+        self,
+        nonce: int,
+        leader_epoch: int,
+        high_watermark: int,
+        log_start_offset: int,
+        *,
+        empty: bool,
+    ) -> Effects:
+        """The leader answered with records from `fetch_offset`, or with none.
+
+        `high_watermark` and `log_start_offset` are the leader's. With Append among the effects
+        `on_appended` is to follow.
+        """
+        if not self._take(nonce, leader_epoch):
+            return NOTHING
+        self.leader_high_watermark = high_watermark
+        self.leader_log_start = log_start_offset
+        return self.on_appended() if empty else APPEND
+
+    def on_appended(self) -> Effects:
+        """The records of an answer are in the log, or as many as could be appended."""
+        log = self.log
+        effects = NOTHING
+        committed = min(self.leader_high_watermark, log.log_end_offset)
+        if committed > self.high_watermark:
+            self.high_watermark = committed
+            effects = (AdvanceHighWatermark(committed),)
+        start = min(self.leader_log_start, self.high_watermark)
+        if start > log.log_start_offset:
+            effects += (AdvanceLogStart(start),)
+        return effects
+
+    def on_diverging(
+        self, nonce: int, leader_epoch: int, epoch: int, end_offset: int, *, now_ms: int
+    ) -> Effects:
+        """The leader has `epoch`, its greatest not above ours, up to `end_offset` (KIP-279).
+
+        Where our own log has that epoch, or one before it, end earlier, that is where they
+        part; the next fetch tells whether they have parted even before.
+        """
+        fetch_offset = self.fetch_offset
+        last_fetched_epoch = self.last_fetched_epoch
+        if not self._take(nonce, leader_epoch):
+            return NOTHING
+        _, own_end = self.log.end_offset_for_epoch(epoch)
+        if own_end < 0 or epoch < 0:
+            # Nothing of ours is as old as that: our log starts later.
+            own_end = self.log.log_start_offset
+        cut = max(min(end_offset, own_end), self.log.log_start_offset)
+        if cut >= fetch_offset:
+            # No honest leader says so: ask again, later.
+            self.retry_at_ms = now_ms + self.retry_ms
+            return NOTHING
+        evidence = (
+            f"leader {self.leader} has epoch {epoch} up to {end_offset}, this replica up to "
+            f"{own_end}; it ended at {fetch_offset} in epoch {last_fetched_epoch}, its high "
+            f"watermark was {self.high_watermark}"
+        )
+        self.high_watermark = min(self.high_watermark, cut)
+        cause = f"the logs part at {cut}"
+        return (TruncateTo(cut), self._decision(DecisionKind.TRUNCATED, cause, evidence, now_ms))
+
+    def on_error(
+        self, nonce: int, leader_epoch: int, error: ErrorCode, log_start_offset: int, *, now_ms: int
+    ) -> Effects:
+        """The leader refused. `log_start_offset` is where its log begins, -1 where it did not say.
+
+        FENCED_LEADER_EPOCH and the like are waited out: the controller will tell of a new term.
+        """
+        fetch_offset = self.fetch_offset
+        last_fetched_epoch = self.last_fetched_epoch
+        if not self._take(nonce, leader_epoch):
+            return NOTHING
+        self.retry_at_ms = now_ms + self.retry_ms
+        if error is not ErrorCode.OFFSET_OUT_OF_RANGE or log_start_offset < 0:
+            return NOTHING
+        self.retry_at_ms = now_ms
+        self.high_watermark = min(self.high_watermark, log_start_offset)
+        cause = f"the log goes on, empty, at {log_start_offset}"
+        evidence = (
+            f"leader {self.leader} has nothing to compare with offset {fetch_offset} and epoch "
+            f"{last_fetched_epoch}; its log begins at {log_start_offset}"
+        )
+        told = self._decision(DecisionKind.RESTARTED, cause, evidence, now_ms)
+        return (RestartAt(log_start_offset), told)
+
+    def on_no_answer(self, nonce: int, *, now_ms: int) -> None:
+        """The fetch failed on its way. Its answer, should it still come, is not looked at."""
+        if nonce == self.nonce:
+            self.nonce = NO_FETCH
+            self.retry_at_ms = now_ms + self.retry_ms
+
+    def check_read(self, offset: int) -> ErrorCode:
+        """Whether a consumer may read here (KIP-392): up to our high watermark, wait above it.
+
+        What the leader may have and we do not have yet is not out of range (S20).
+        """
+        if offset < self.log.log_start_offset:
+            known = self.leader_log_start
+            if 0 <= known <= offset:
+                return ErrorCode.NOT_LEADER_OR_FOLLOWER  # The leader still has it.
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        if offset > self.high_watermark:
+            return ErrorCode.OFFSET_NOT_AVAILABLE
+        return ErrorCode.NONE
+
+    def _take(self, nonce: int, leader_epoch: int) -> bool:
+        """Whether this is the answer to the fetch in flight, and our log still ends there."""
+        if nonce != self.nonce or nonce == NO_FETCH or leader_epoch != self.leader_epoch:
+            return False
+        self.nonce = NO_FETCH
+        return self.fetch_offset == self.log.log_end_offset
+
+    def _decision(self, kind: DecisionKind, cause: str, evidence: str, now_ms: int) -> Decision:
+        return Decision(
+            kind,
+            self.partition,
+            self.standing.broker_id,
+            self.leader_epoch,
+            cause,
+            evidence,
+            None,
+            now_ms,
+        )

@@ -1,0 +1,63 @@
+"""A change of the ISR as the leader asks for it: the new state, and what must hold in the store.
+
+Who joins, leaves and stays eligible (KIP-966) is decided in `metadata.in_sync`, which the
+controller uses as well.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from ottla.base.ids import BrokerId
+from ottla.metadata.image import PartitionImage
+from ottla.metadata.in_sync import with_members, without_members
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChange:
+    """One compare-and-set, all or nothing (R-5).
+
+    The store must hold: the partition's state at `after.version`; each of `joining` alive and
+    registered at that broker epoch; the controller epoch the broker knows; the topic under the
+    id the broker knows. Then `after` replaces the state. Its nonce tells who wrote it (S15).
+    """
+
+    after: PartitionImage
+    joining: tuple[tuple[BrokerId, int], ...]
+
+    @property
+    def nonce(self) -> int:
+        return self.after.nonce
+
+    def committed(self, version: int) -> PartitionImage:
+        """The state as the store holds it, once the change was made at `version`."""
+        return replace(self.after, version=version)
+
+
+class Rejection(Enum):
+    """Why the store certainly did not make a change."""
+
+    # The partition's state is not at the version expected: somebody else changed it.
+    OUTDATED = "the state has another version"
+    # A member to add is dead, or restarted since it fetched.
+    INELIGIBLE = "a joining broker is not alive at that epoch"
+    # The controller epoch is not the one we know; the shell learns the new one.
+    CONTROLLER_MOVED = "the controller has changed"
+
+
+def isr_change(
+    image: PartitionImage,
+    isr: tuple[BrokerId, ...],
+    epochs: tuple[tuple[BrokerId, int], ...],
+    min_isr: int,
+    nonce: int,
+) -> IsrChange:
+    """From the committed state to the one with `isr`; `epochs` are those of who joins.
+
+    With the ISR unchanged it is a write that only raises the version, and clears an ELR that a
+    lowered minimum has made untrue.
+    """
+    leaving = tuple(broker for broker in image.isr if broker not in isr)
+    after = without_members(image, leaving, min_isr)
+    after = with_members(after, tuple(b for b in isr if b not in image.isr), min_isr)
+    assert image.leader in after.isr
+    return IsrChange(replace(after, nonce=nonce), epochs)

@@ -1,0 +1,28 @@
+"""A partition's log as the cores see it: where it begins and ends, and whose terms it holds."""
+
+from typing import Protocol
+
+
+class LogView(Protocol):
+    """Read only. `storage.log.Log` is one."""
+
+    @property
+    def log_start_offset(self) -> int: ...
+
+    @property
+    def log_end_offset(self) -> int: ...
+
+    @property
+    def last_epoch(self) -> int:
+        """The leader epoch of the last record; -1 where the log holds none.
+
+        Not the last known epoch: a term in which nothing was written does not count.
+        """
+        ...
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """(greatest epoch not above `leader_epoch`, its exclusive end) (KIP-101, KIP-279).
+
+        (-1, -1) where nothing is known of it.
+        """
+        ...

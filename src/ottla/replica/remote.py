@@ -1,0 +1,58 @@
+"""What a leader has learnt from the fetches of one follower in its own term."""
+
+from ottla.base.ids import BrokerId
+
+UNKNOWN_END = -1
+
+
+class Remote:
+    """One follower as its leader sees it. Begins with nothing known but grace (P23)."""
+
+    __slots__ = (
+        "broker_epoch",
+        "broker_id",
+        "caught_up_ms",
+        "counts",
+        "end",
+        "fetched_ms",
+        "leader_end",
+        "nonce",
+        "refused_epoch",
+    )
+
+    def __init__(self, broker_id: BrokerId, now_ms: int) -> None:
+        self.broker_id = broker_id
+        # Registration and number of its last fetch; older fetches are ignored (R-7).
+        self.broker_epoch = -1
+        self.nonce = -1
+        # It holds everything below this; UNKNOWN_END before a fetch that continues our log.
+        self.end = UNKNOWN_END
+        # Our log's end when it fetched last, and when that was.
+        self.leader_end = 0
+        self.fetched_ms = now_ms
+        # When it held all that we had. Time begins with the term.
+        self.caught_up_ms = now_ms
+        # Whether the high watermark waits for it.
+        self.counts = False
+        # The epoch of its last refused fetch, to record a refusal once.
+        self.refused_epoch = -1
+
+    # Hot: once per follower, partition and fetch.
+    def note_fetch(self, offset: int, leader_end: int, now_ms: int) -> None:
+        """It holds everything below `offset`, and we everything below `leader_end`.
+
+        A follower that reads to today's end is caught up now. One that reads to where the log
+        ended at its previous fetch was caught up then: a busy leader is always ahead.
+        """
+        if offset >= leader_end:
+            self.caught_up_ms = now_ms
+        elif offset >= self.leader_end and self.fetched_ms > self.caught_up_ms:
+            self.caught_up_ms = self.fetched_ms
+        self.end = offset
+        self.leader_end = leader_end
+        self.fetched_ms = now_ms
+
+    def forget_end(self) -> None:
+        """What it holds is not known any more: it restarted, was replaced, or diverges."""
+        self.end = UNKNOWN_END
+        self.leader_end = 0
