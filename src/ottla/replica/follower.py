@@ -60,7 +60,7 @@ class Follower:
         high_watermark: int,
         retry_ms: int,
     ) -> None:
-        """`high_watermark` is what this replica knew last, `retry_ms` `replica.fetch.backoff.ms`."""
+        """`high_watermark`: what this replica knew last; `retry_ms`: `replica.fetch.backoff.ms`."""
         assert image.leader not in (NO_LEADER, standing.broker_id)
         self.partition = partition
         self.standing = standing
