@@ -1,0 +1,1 @@
+"""A cluster in one process, in virtual time, from one seed: brokers, store, network, disks."""

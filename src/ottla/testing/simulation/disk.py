@@ -1,0 +1,57 @@
+"""A machine's disk: memory that loses what was not flushed when the power goes, and can fail."""
+
+import errno
+import os
+from collections.abc import Callable
+from random import Random
+
+from ottla.storage.memory_filesystem import MemoryFileSystem
+
+# Operations that change what the disk holds.
+WRITES = frozenset({"append", "fsync", "truncate", "rename", "unlink", "mkdir", "rmdir", "open"})
+
+
+class SimulatedDisk(MemoryFileSystem):
+    """Slow as a disk is: whoever uses it does so beside its loop. Faults stay until repaired."""
+
+    in_memory = False
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        super().__init__(now_ms=now_ms)
+        # Operations that fail with EIO, on paths that contain the text.
+        self._failing: dict[str, str] = {}
+        self.failures_total = 0
+
+    def fail(self, operation: str, where: str = "") -> None:
+        """Let every `operation` (`fsync`, `read`, …) fail on paths that contain `where`."""
+        self._failing[operation] = where
+        self.fault = self._decide
+
+    def repair(self) -> None:
+        """Fail no more, and have room again. What was lost stays lost."""
+        self._failing.clear()
+        self.fault = None
+        self.capacity_bytes = None
+
+    def fill(self, free_bytes: int) -> None:
+        """Leave room for so many bytes."""
+        self.capacity_bytes = None
+        self.capacity_bytes = self._used_bytes() + free_bytes
+
+    def crash(self, random: Random | None = None) -> None:
+        super().crash(random)
+        if self._failing:
+            self.fault = self._decide
+
+    def _decide(self, operation: str, path: str) -> OSError | None:
+        where = self._failing.get(operation)
+        if where is None or where not in path:
+            return None
+        self.failures_total += 1
+        return OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    def _used_bytes(self) -> int:
+        self.capacity_bytes = 1 << 62
+        room = self.room()
+        assert room is not None
+        return (1 << 62) - room

@@ -1,0 +1,217 @@
+"""An event loop without a clock: time is what the next timer says, and passes in no time.
+
+Everything of a simulated world runs on one such loop. Its order is decided by the seed: what is
+due at the same time in different processes runs in a drawn order; within one process callbacks
+stay in the order they were made, as asyncio promises.
+"""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from random import Random
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from zlib import crc32
+
+from ottla.testing.simulation.process import PROCESS, Process
+
+if TYPE_CHECKING:
+    from ottla.testing.simulation.network import Network
+
+Result = TypeVar("Result")
+
+# Cancelled timers are thrown out when there are so many, and more than half are.
+_CANCELLED_MIN = 1_000
+_MOMENT = Struct("<dI")
+
+
+class Deadlock(AssertionError):
+    """Nothing is ready and no timer is set: somebody waits for what never comes."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """The loop of one simulated world. `time()` are virtual seconds since its beginning."""
+
+    def __init__(self, seed: int | str = 0) -> None:
+        super().__init__()
+        self._clock_resolution = 1e-9
+        self._now_s = 0.0
+        self._order = Random(f"{seed}/order")
+        self._ready: deque[asyncio.Handle] = deque()
+        self._scheduled: list[asyncio.TimerHandle] = []
+        self._timer_cancelled_count = 0
+        # Set by the network that lives on this loop.
+        self.network: Network | None = None
+        self.callbacks_total = 0
+        # Depends on everything that happened, and when: equal runs have equal ones.
+        self.digest = 0
+
+    def time(self) -> float:
+        return self._now_s
+
+    def note(self, data: bytes | memoryview) -> None:
+        """Let `data` be part of what makes this run different from another."""
+        self.digest = crc32(data, self.digest)
+
+    def _run_once(self) -> None:
+        ready = self._ready
+        if not ready and not self._stopping:  # type: ignore[attr-defined]  # asyncio's own.
+            self._advance()
+        turn = len(ready)
+        if turn == 0:
+            return
+        if turn > 1:
+            self._shuffle()
+        self.callbacks_total += turn
+        self.digest = crc32(_MOMENT.pack(self._now_s, turn), self.digest)
+        for _ in range(turn):
+            handle = ready.popleft()
+            if handle.cancelled():
+                continue
+            process: Process | None = handle._context.get(PROCESS)  # type: ignore[attr-defined]
+            if process is not None:
+                if not process.is_alive:
+                    continue
+                if process.is_paused:
+                    process.held.append(handle)
+                    continue
+            handle._run()
+
+    def _advance(self) -> None:
+        """Go to the time of the next timer, and make ready what is due then."""
+        timers = self._scheduled
+        if self._timer_cancelled_count > max(_CANCELLED_MIN, len(timers) // 2):
+            for handle in timers:
+                if handle.cancelled():
+                    handle._scheduled = False  # type: ignore[attr-defined]
+            timers[:] = [handle for handle in timers if not handle.cancelled()]
+            heapq.heapify(timers)
+            self._timer_cancelled_count = 0
+        while timers:
+            handle = heapq.heappop(timers)
+            handle._scheduled = False  # type: ignore[attr-defined]
+            if handle.cancelled():
+                self._timer_cancelled_count -= 1
+                continue
+            self._now_s = max(self._now_s, handle.when())
+            self._ready.append(handle)
+            break
+        else:
+            raise Deadlock(f"nothing is ready and no timer is set at {self._now_s:.6f} s")
+        while timers and timers[0].when() <= self._now_s:
+            handle = heapq.heappop(timers)
+            handle._scheduled = False  # type: ignore[attr-defined]
+            if handle.cancelled():
+                self._timer_cancelled_count -= 1
+            else:
+                self._ready.append(handle)
+
+    def _shuffle(self) -> None:
+        """Interleave the processes at random; each one's own callbacks keep their order."""
+        lines: dict[int, deque[asyncio.Handle]] = {}
+        labels: list[int] = []
+        for handle in self._ready:
+            process: Process | None = handle._context.get(PROCESS)  # type: ignore[attr-defined]
+            label = 0 if process is None else process.number
+            labels.append(label)
+            lines.setdefault(label, deque()).append(handle)
+        if len(lines) == 1:
+            return
+        self._order.shuffle(labels)
+        self._ready.clear()
+        self._ready.extend(lines[label].popleft() for label in labels)
+
+    # -- asyncio's face
+
+    def create_task(  # type: ignore[override]
+        self,
+        coro: Coroutine[Any, Any, Result],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[Result]:
+        task: asyncio.Task[Result] = super().create_task(coro, name=name, context=context)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # The killed stay pending.
+        process = (context.get(PROCESS) if context is not None else None) or PROCESS.get()
+        if process is not None:
+            process.tasks[task] = None
+            task.add_done_callback(process.tasks.pop)
+        return task
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: object, func: Callable[..., Result], *args: Any
+    ) -> asyncio.Future[Result]:
+        """There are no threads: `func` runs in one step, after the time it would have taken."""
+        del executor
+        future: asyncio.Future[Result] = self.create_future()
+        process = PROCESS.get()
+        delay_s = 0.0 if process is None else process.blocking_delay_s()
+        self.call_later(delay_s, _finish, future, func, args)
+        return future
+
+    async def create_server(
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], *args: Any, **named: Any
+    ) -> Any:
+        return self._network().listen(protocol_factory, *args, **named)
+
+    async def create_connection(
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str | None = None,
+        port: int | None = None,
+        **_named: Any,
+    ) -> Any:
+        assert host is not None
+        assert port is not None
+        return await self._network().connect(protocol_factory, host, port)
+
+    def bind(self, host: str, port: int) -> Any:
+        """An address of the simulated network, in the place of a bound socket."""
+        return self._network().bind(host, port)
+
+    def _network(self) -> "Network":
+        assert self.network is not None, "this loop has no network yet"
+        return self.network
+
+    async def getaddrinfo(self, *_args: Any, **_named: Any) -> NoReturn:
+        raise AssertionError("names are not resolved in a simulation: connect by host and port")
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        assert not event_list
+
+    def _write_to_self(self) -> None:
+        return
+
+
+def resume(loop: VirtualLoop, process: Process) -> None:
+    """Let a stopped process go on: what came up meanwhile runs now, in its order."""
+    process.is_paused = False
+    loop._ready.extend(process.held)
+    process.held.clear()
+
+
+def _finish(future: "asyncio.Future[Result]", func: Callable[..., Result], args: Any) -> None:
+    if future.cancelled():
+        return
+    try:
+        result = func(*args)
+    except Exception as error:  # noqa: BLE001  # Carried to who awaits it.
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+def run_virtual(main: Coroutine[Any, Any, Result], seed: int | str = 0) -> Result:
+    """Run `main` to its end on a virtual loop of its own, with chance drawn from `seed`."""
+    loop = VirtualLoop(seed)
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        loop.close()

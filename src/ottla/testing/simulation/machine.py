@@ -1,0 +1,137 @@
+"""A simulated machine with one broker: its disk and clock outlive the broker's process."""
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ottla.base.chance import set_chance
+from ottla.base.clock import set_current_clock
+from ottla.base.errors import OttlaError
+from ottla.base.settings import BrokerSettings
+from ottla.broker.broker import Broker
+from ottla.testing.simulation.clock import MachineClock
+from ottla.testing.simulation.disk import SimulatedDisk
+from ottla.testing.simulation.loop import resume
+from ottla.testing.simulation.process import Process
+from ottla.testing.simulation.store import SimulatedStore
+from ottla.testing.simulation.worker import SimulatedWorker
+
+if TYPE_CHECKING:
+    from ottla.testing.simulation.world import World
+
+_log = logging.getLogger(__name__)
+
+PORT = 9092
+_FOLDER = "/ottla"
+
+
+class Machine:
+    """Broker `broker_id` and what it runs on. Invariant: at most one of its processes lives."""
+
+    def __init__(self, world: "World", broker_id: int, settings: Mapping[str, str]) -> None:
+        self._world = world
+        self.broker_id = broker_id
+        self.host = f"b{broker_id}"
+        self.clock = MachineClock(world.loop)
+        self.disk = SimulatedDisk(self.clock.now_ms)
+        self.settings = {
+            "node.id": str(broker_id),
+            "listeners": f"PLAINTEXT://{self.host}:{PORT}",
+            "log.dirs": _FOLDER,
+            **settings,
+        }
+        self.process: Process | None = None
+        self.broker: Broker | None = None
+        self._store: SimulatedStore | None = None
+        self.is_ready = False
+        # How often it was started, and why the last start came to nothing.
+        self.starts = 0
+        self.start_failure: OttlaError | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{self.host}:{PORT}"
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.is_alive
+
+    def start(self) -> None:
+        """Start the broker; `is_ready` once clients can come."""
+        assert not self.is_running
+        world = self._world
+        world.network.switch_on(self.host)
+        self.starts += 1
+        process = self.process = world.process(f"{self.host}#{self.starts}", self.host)
+        process.context.run(set_current_clock, self.clock)
+        process.context.run(set_chance, process.chance)
+        self._store = SimulatedStore(world.tree, process, world.store_faults, self.clock)
+        worker = SimulatedWorker(world.loop, process)
+        self.broker = process.context.run(self._make, self._store, worker)
+        self.start_failure = None
+        process.spawn(world.loop, self._start(self.broker))
+
+    def _make(self, store: SimulatedStore, worker: SimulatedWorker) -> Broker:
+        return Broker(
+            BrokerSettings(self.settings),
+            clock=self.clock,
+            filesystem=self.disk,
+            store=store,
+            worker=worker,
+        )
+
+    async def _start(self, broker: Broker) -> None:
+        try:
+            await broker.start()
+        except OttlaError as error:
+            self._world.note(self.host, f"cannot start: {error.message}")
+            self.start_failure = error
+            self.kill()
+        else:
+            self.is_ready = True
+            self._world.note(self.host, "serves")
+
+    async def stop(self) -> None:
+        """Stop in order, as on SIGTERM."""
+        if self.broker is not None and self.is_running:
+            self.is_ready = False
+            assert self.process is not None
+            await self.process.spawn(self._world.loop, self.broker.stop())
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process at once; what it wrote stays in the page cache."""
+        if self._end():
+            self.disk.crash()
+
+    def cut_power(self) -> None:
+        """End the machine at once; of what was not flushed, little or nothing stays."""
+        self._world.network.switch_off(self.host)
+        self._end()
+        self.disk.crash(self._world.chance_of(f"power/{self.host}/{self.starts}"))
+
+    def _end(self) -> bool:
+        process = self.process
+        self.is_ready = False
+        if process is None or not process.is_alive:
+            return False
+        if process.is_paused:
+            self.resume()
+        process.kill()
+        if self._world.network.is_up(self.host):
+            self._world.network.end_process(process)
+            if self._world.sees_death and self._store is not None:
+                self._store.end_session_soon()
+        return True
+
+    def pause(self) -> None:
+        """Let the process stand still, as SIGSTOP does."""
+        if self.is_running and self.process is not None:
+            self.process.is_paused = True
+            self._world.store_faults.pause(self.host)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self.process is not None and self.process.is_paused:
+            resume(self._world.loop, self.process)
+            self._world.store_faults.resume(self.host)
