@@ -147,6 +147,8 @@ def _elected(
     before: PartitionImage, partition: PartitionImage, live: Live, rules: Rules, cause: str
 ) -> Change | None:
     candidates = [broker for broker in partition.replicas if broker in live]
+    # Whoever is still being added has the least.
+    candidates.sort(key=lambda broker: broker in partition.adding)
     for broker in candidates:
         if broker in partition.isr:
             evidence = f"{broker} is the first live replica in the ISR {_named(partition.isr)}"

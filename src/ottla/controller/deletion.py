@@ -1,0 +1,48 @@
+"""Deletes topics: what is still to be stopped, who is waited for, and when it is over.
+
+The mark in the store is all that must survive: a controller that takes over asks every replica
+again, and one that has deleted already says so again.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ottla.base.ids import BrokerId
+from ottla.metadata.image import TopicImage
+
+# The number of a partition, and who has it.
+Replica = tuple[int, BrokerId]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionPlan:
+    """Where the deletion of one topic stands."""
+
+    # Partitions to delete now, by live broker.
+    asked: Mapping[BrokerId, tuple[int, ...]]
+    # Dead brokers that hold replicas: the deletion waits until they are back.
+    awaited: tuple[BrokerId, ...]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no replica is left anywhere, so that the topic can go out of the store."""
+        return not self.asked and not self.awaited
+
+
+def plan_deletion(
+    topic: TopicImage, live: Collection[BrokerId], deleted: Collection[Replica]
+) -> DeletionPlan:
+    """What remains, with `deleted` those replicas whose brokers have confirmed."""
+    asked: dict[BrokerId, list[int]] = {}
+    awaited: list[BrokerId] = []
+    for index, partition in enumerate(topic.partitions):
+        for broker in partition.replicas:
+            if (index, broker) in deleted:
+                continue
+            if broker in live:
+                asked.setdefault(broker, []).append(index)
+            elif broker not in awaited:
+                awaited.append(broker)
+    return DeletionPlan(
+        {broker: tuple(indexes) for broker, indexes in asked.items()}, tuple(awaited)
+    )

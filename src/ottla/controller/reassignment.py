@@ -1,0 +1,153 @@
+"""Moves partitions to other brokers, step by step (KIP-455).
+
+All of a move stands in the partition: `replicas` holds old and new ones, `adding` and `removing`
+say who comes and who goes. So a move survives the death of the controller: whoever comes next
+reads where it stands. Each step begins a new term, so that the leader judges every follower by
+fetches of that term (S11).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.controller.change import Change, How, Rules
+from ottla.controller.election import Live, led
+from ottla.metadata.image import NO_LEADER, PartitionImage
+from ottla.metadata.in_sync import without_members
+
+
+def target(partition: PartitionImage) -> tuple[BrokerId, ...]:
+    """Where a move is to end; without one, the replicas as they are."""
+    return tuple(broker for broker in partition.replicas if broker not in partition.removing)
+
+
+def origin(partition: PartitionImage) -> tuple[BrokerId, ...]:
+    """Where a move began; without one, the replicas as they are."""
+    return tuple(broker for broker in partition.replicas if broker not in partition.adding)
+
+
+def is_moving(partition: PartitionImage) -> bool:
+    """Whether a move is under way."""
+    return bool(partition.adding or partition.removing)
+
+
+def begin(
+    partition: PartitionImage,
+    wanted: Sequence[int],
+    live: Live,
+    rules: Rules,
+    *,
+    may_change_factor: bool = True,
+) -> Change:
+    """Start a move to `wanted`, or turn one under way to it. Raises OttlaError.
+
+    A move that only reorders, or that has nobody to wait for, is complete at once.
+    """
+    check_target(wanted, live, origin(partition))
+    goal = tuple(BrokerId(broker) for broker in wanted)
+    if not may_change_factor and len(goal) != len(origin(partition)):
+        raise OttlaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"the move would change the replication factor from {len(origin(partition))} to "
+            f"{len(goal)}; allow that, or name as many brokers",
+        )
+    old = origin(partition)
+    replicas = goal + tuple(broker for broker in old if broker not in goal)
+    moved = replace(
+        partition,
+        replicas=replicas,
+        adding=tuple(broker for broker in goal if broker not in old),
+        removing=tuple(broker for broker in old if broker not in goal),
+    )
+    begun = _restricted(moved, replicas, live, rules, f"move to {list(goal)} asked for")
+    done = complete(begun.after, live, rules)
+    # One step of two is still one term.
+    return begun if done is None else _same_term(done, begun.after.leader_epoch)
+
+
+def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | None:
+    """Finish a move whose new replicas are all in sync; None where it is not so far, or none is."""
+    goal = target(partition)
+    if not is_moving(partition) and goal == partition.replicas:
+        return None
+    if any(broker not in partition.isr for broker in goal):
+        return None
+    if partition.leader not in goal and not any(broker in live for broker in goal):
+        return None
+    ended = replace(partition, replicas=goal, adding=(), removing=())
+    return _restricted(ended, goal, live, rules, f"all of {list(goal)} are in sync")
+
+
+def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
+    """Go back to where the move began. Raises OttlaError(NO_REASSIGNMENT_IN_PROGRESS)."""
+    if not is_moving(partition):
+        raise OttlaError(
+            ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no move of this partition is under way"
+        )
+    old = origin(partition)
+    in_sync = [broker for broker in partition.isr if broker in old]
+    if partition.isr and not in_sync:
+        raise OttlaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"only new replicas {list(partition.isr)} are in sync: going back would lose "
+            "records; wait until an old one has caught up, or let the move end",
+        )
+    ended = replace(partition, replicas=old, adding=(), removing=())
+    return _restricted(ended, old, live, rules, "move cancelled")
+
+
+def check_target(
+    wanted: Sequence[int], live: Collection[BrokerId], present: Collection[BrokerId]
+) -> None:
+    """Refuse a list of replicas. Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
+    strange = [broker for broker in wanted if broker not in live and broker not in present]
+    if not wanted:
+        complaint = "it is empty"
+    elif len(set(wanted)) < len(wanted):
+        complaint = "it names a broker twice"
+    elif min(wanted) < 0:
+        complaint = "it has a negative broker id"
+    elif strange:
+        complaint = f"broker {strange[0]} is not alive"
+    else:
+        return
+    raise OttlaError(
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        f"the replica list {list(wanted)} cannot be: {complaint}",
+    )
+
+
+def _restricted(
+    partition: PartitionImage,
+    replicas: tuple[BrokerId, ...],
+    live: Live,
+    rules: Rules,
+    cause: str,
+) -> Change:
+    """In-sync and eligible replicas are among `replicas`, and so is the leader; a new term."""
+    gone = [broker for broker in partition.isr if broker not in replicas]
+    kept = replace(
+        partition,
+        isr=tuple(broker for broker in partition.isr if broker in replicas),
+        elr=tuple(broker for broker in partition.elr if broker in replicas),
+        last_known_elr=tuple(b for b in partition.last_known_elr if b in replicas),
+    )
+    kept = without_members(kept, (), rules.min_isr)
+    evidence = f"ISR {list(partition.isr)}" + (f", of which {gone} go" if gone else "")
+    if partition.leader in replicas or partition.leader == NO_LEADER:
+        return Change(replace(kept, leader_epoch=kept.leader_epoch + 1), None, cause, evidence)
+    candidates = [b for b in replicas if b in kept.isr and b in live]
+    if not candidates:
+        after = replace(
+            kept,
+            leader=NO_LEADER,
+            leader_epoch=kept.leader_epoch + 1,
+            leader_broker_epoch=0,
+        )
+        return Change(after, How.NOBODY, cause, evidence)
+    return Change(led(kept, candidates[0], live), How.REASSIGNMENT, cause, evidence)
+
+
+def _same_term(change: Change, leader_epoch: int) -> Change:
+    return replace(change, after=replace(change.after, leader_epoch=leader_epoch))

@@ -1,0 +1,41 @@
+"""Controlled shutdown: what moves away from a broker before it stops."""
+
+from collections.abc import Collection, Mapping
+
+from ottla.base.ids import BrokerId
+from ottla.controller.change import Change, How, Rules
+from ottla.controller.election import Live, led
+from ottla.metadata.image import PartitionImage
+from ottla.metadata.in_sync import without_members
+
+
+def move_away(
+    partition: PartitionImage, stopping: BrokerId, live: Live, rules: Rules, *, cause: str
+) -> Change | None:
+    """Take a stopping broker out of leadership and ISR; None where it is in neither, or alone.
+
+    `live` is without the stopping brokers. Only a member of the ISR takes over: where there is
+    none, the broker leads on till its end, and no record is lost by haste.
+    """
+    others = [b for b in partition.replicas if b in partition.isr and b in live and b != stopping]
+    if stopping not in partition.isr or not others:
+        return None
+    alone = without_members(partition, (stopping,), rules.min_isr)
+    setting = "min.insync.replicas" if alone.elr else None
+    if partition.leader != stopping:
+        return Change(alone, None, cause, f"{stopping} stops and left the ISR", setting)
+    evidence = f"{others[0]} is the first live replica in the ISR beside {stopping}"
+    return Change(led(alone, others[0], live), How.SHUTDOWN, cause, evidence, setting)
+
+
+def without(live: Live, stopping: Collection[BrokerId]) -> Mapping[BrokerId, int]:
+    """Who can take over while some are stopping."""
+    return {broker: epoch for broker, epoch in live.items() if broker not in stopping}
+
+
+def still_led(partition: PartitionImage, stopping: BrokerId) -> bool:
+    """Whether the stopping broker leads it on: told in the answer, so that it waits or gives up.
+
+    A partition with no other replica can go nowhere and is not waited for.
+    """
+    return partition.leader == stopping and len(partition.replicas) > 1
