@@ -300,15 +300,16 @@ class Leader:
 
         Who could be elected is in the ISR, or eligible; whoever leads or follows another does
         not fetch in our term. So a store that is away stops nobody, but a cut-off leader stops.
+        Meant for acks=0 and 1 and for reads; what is committed needs no such care.
         """
         if self.resigned:
             return False
-        if self.standing.confirmed:
+        if now_ms < self.standing.confirmed_until_ms:
             return True
         if self.negotiation.committed.elr:
             return False
         oldest_ms = now_ms - self.standing.session_ms
-        return all(r.nonce >= 0 and r.fetched_ms >= oldest_ms for r in self._required)
+        return all(remote.followed_ms >= oldest_ms for remote in self._required)
 
     def latest_offset(self) -> int | None:
         """What a consumer may take for the end; None before the term's start is committed (R-10).

@@ -15,6 +15,7 @@ class Remote:
         "counts",
         "end",
         "fetched_ms",
+        "followed_ms",
         "leader_end",
         "nonce",
         "refused_epoch",
@@ -30,6 +31,9 @@ class Remote:
         # Our log's end when it fetched last, and when that was.
         self.leader_end = 0
         self.fetched_ms = now_ms
+        # When it certainly followed us still: it sends a fetch after the one before was heard,
+        # while this one may have waited for us to wake up.
+        self.followed_ms = -1
         # When it held all that we had. Time begins with the term.
         self.caught_up_ms = now_ms
         # Whether the high watermark waits for it.
@@ -48,6 +52,8 @@ class Remote:
             self.caught_up_ms = now_ms
         elif offset >= self.leader_end and self.fetched_ms > self.caught_up_ms:
             self.caught_up_ms = self.fetched_ms
+        if self.end != UNKNOWN_END:
+            self.followed_ms = self.fetched_ms
         self.end = offset
         self.leader_end = leader_end
         self.fetched_ms = now_ms

@@ -4,6 +4,7 @@ from ottla.base.ids import BrokerId
 
 # A nonce is unique in the cluster: the broker epoch in its upper bits, a counter below.
 _COUNTER_BITS = 32
+FOR_EVER = 1 << 62
 
 
 class Standing:
@@ -13,15 +14,22 @@ class Standing:
     a new Standing: roles of the old one are given up.
     """
 
-    __slots__ = ("_counter", "broker_epoch", "broker_id", "confirmed", "live", "session_ms")
+    __slots__ = (
+        "_counter",
+        "broker_epoch",
+        "broker_id",
+        "confirmed_until_ms",
+        "live",
+        "session_ms",
+    )
 
     def __init__(self, broker_id: BrokerId, broker_epoch: int, session_ms: int) -> None:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
         self.session_ms = session_ms
-        # False while the store has not renewed our session for most of its time: somebody may
-        # be about to take over.
-        self.confirmed = True
+        # Until when nobody else can be given what is ours: the store renewed our session less
+        # than most of its time ago. A moment and not a flag, so that it holds after a pause.
+        self.confirmed_until_ms = FOR_EVER
         # Live brokers and their epochs, as the cluster image told last.
         self.live: dict[BrokerId, int] = {broker_id: broker_epoch}
         self._counter = 0
