@@ -1,185 +1,74 @@
 """The store in memory: for tests, in-memory brokers and simulation. Deterministic.
 
 Several clients may share one `MemoryTree`, as brokers share a store; each has watches and a
-session of its own. Nothing survives the process.
+session of its own. Nothing survives the process. Without faults every call is done at once.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from ottla.coordination.operations import Changes, apply
+from ottla.base.clock import Clock, SystemClock
+from ottla.coordination.faults import StoreFaults
+from ottla.coordination.memory_session import MemorySession
+from ottla.coordination.memory_tree import MemoryTree
+from ottla.coordination.operations import Changes
 from ottla.coordination.store import (
     Create,
     Node,
     NodeExists,
     Operation,
     Result,
-    StoreError,
     Watch,
-    parent_of,
 )
 from ottla.coordination.watches import Watches
 
+__all__ = ["MemorySession", "MemoryStore", "MemoryTree"]
 
-class _Entry:
-    """A node with what its readers do not see."""
-
-    __slots__ = ("children", "data", "owner", "sequence", "version")
-
-    def __init__(self, data: bytes, owner: int) -> None:
-        self.data = data
-        self.version = 0
-        self.owner = owner
-        self.sequence = 0
-        self.children: set[str] = set()
-
-
-class MemoryTree:
-    """The nodes, and the clients to tell of changes."""
-
-    def __init__(self) -> None:
-        self.entries: dict[str, _Entry] = {"/": _Entry(b"", 0)}
-        self.clients: list[MemoryStore] = []
-        self.last_session_id = 0
-        # How to take back what the running multi has done so far, newest last.
-        self._undo: list[Callable[[], None]] = []
-
-    def commit(self, operations: Sequence[Operation]) -> list[Result]:
-        """Apply all or nothing, then tell the clients."""
-        self._undo.clear()
-        try:
-            results, changes = apply(self, operations)
-        except StoreError:
-            for step in reversed(self._undo):
-                step()
-            raise
-        self.tell(changes)
-        return results
-
-    def tell(self, changes: Changes) -> None:
-        for client in self.clients:
-            client.on_changes(changes)
-
-    def end_session(self, session_id: int) -> None:
-        """Delete the ephemeral nodes of a session."""
-        changes = Changes()
-        for path in [p for p, entry in self.entries.items() if entry.owner == session_id]:
-            self.remove(path)
-            changes.note(path, listed=True)
-        self.tell(changes)
-
-    def version(self, path: str) -> int | None:
-        entry = self.entries.get(path)
-        return None if entry is None else entry.version
-
-    def insert(self, path: str, data: bytes, owner: int) -> None:
-        self.entries[path] = _Entry(data, owner)
-        self.entries[parent_of(path)].children.add(path)
-        self._undo.append(lambda: self._detach(path))
-
-    def update(self, path: str, data: bytes, version: int) -> None:
-        entry = self.entries[path]
-        old = (entry.data, entry.version)
-        entry.data, entry.version = data, version
-
-        def restore() -> None:
-            entry.data, entry.version = old
-
-        self._undo.append(restore)
-
-    def remove(self, path: str) -> None:
-        entry = self.entries[path]
-        self._detach(path)
-
-        def restore() -> None:
-            self.entries[path] = entry
-            self.entries[parent_of(path)].children.add(path)
-
-        self._undo.append(restore)
-
-    def has_children(self, path: str) -> bool:
-        return bool(self.entries[path].children)
-
-    def is_ephemeral(self, path: str) -> bool:
-        return self.entries[path].owner != 0
-
-    def next_sequence(self, path: str) -> int:
-        entry = self.entries[path]
-        number = entry.sequence
-        entry.sequence += 1
-
-        def restore() -> None:
-            entry.sequence = number
-
-        self._undo.append(restore)
-        return number
-
-    def _detach(self, path: str) -> None:
-        del self.entries[path]
-        self.entries[parent_of(path)].children.discard(path)
-
-
-class MemorySession:
-    """A session that lives until it is closed or made to expire."""
-
-    def __init__(self, tree: MemoryTree, session_id: int, generation: int) -> None:
-        self._tree = tree
-        self.id = session_id
-        self.generation = generation
-        self.expired = False
-        self._callbacks: list[Callable[[], None]] = []
-
-    def on_expired(self, callback: Callable[[], None]) -> None:
-        self._callbacks.append(callback)
-
-    async def close(self) -> None:
-        self.expire()
-
-    def expire(self) -> None:
-        """End the session, as the store does when its lease runs out."""
-        if self.expired:
-            return
-        self.expired = True
-        self._tree.end_session(self.id)
-        for callback in self._callbacks:
-            asyncio.get_running_loop().call_soon(callback)
+T = TypeVar("T")
 
 
 class MemoryStore:
-    """One client of a `MemoryTree`; implements `Store`."""
+    """One client of a `MemoryTree`; implements `Store`.
 
-    def __init__(self, tree: MemoryTree | None = None) -> None:
+    `faults` is shared by all clients of a tree and knows each by its `name`. `clock` is the
+    client's own, for `Session.confirmed_ms`.
+    """
+
+    def __init__(
+        self,
+        tree: MemoryTree | None = None,
+        *,
+        name: str = "",
+        faults: StoreFaults | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._tree = tree if tree is not None else MemoryTree()
         self._tree.clients.append(self)
+        self._name = name
+        self._faults = faults
+        self._clock: Clock = clock or SystemClock()
         self._watches = Watches()
         self._session: MemorySession | None = None
         self._generation = 0
 
     async def get(self, path: str) -> Node | None:
-        entry = self._tree.entries.get(path)
-        return None if entry is None else Node(entry.data, entry.version)
+        return await self._ask(lambda: self._node(path))
 
     async def children(self, path: str) -> list[str]:
-        entry = self._tree.entries.get(path)
-        paths = entry.children if entry is not None else ()
-        return sorted(child.rpartition("/")[2] for child in paths)
+        return await self._ask(lambda: self._children(path))
 
     async def subtree(self, path: str) -> dict[str, Node]:
-        prefix = path if path == "/" else path + "/"
-        return {
-            name: Node(entry.data, entry.version)
-            for name, entry in sorted(self._tree.entries.items())
-            if name == path or (name.startswith(prefix) and name != "/")
-        }
+        return await self._ask(lambda: self._subtree(path))
 
     async def multi(self, operations: Sequence[Operation]) -> list[Result]:
-        return self._tree.commit(operations)
+        return await self._ask(lambda: self._tree.commit(operations), changes=True)
 
     async def ensure(self, path: str) -> None:
         parts = path.split("/")
         for length in range(2, len(parts) + 1):
             try:
-                self._tree.commit([Create("/".join(parts[:length]))])
+                await self.multi([Create("/".join(parts[:length]))])
             except NodeExists:
                 continue
 
@@ -192,17 +81,81 @@ class MemoryStore:
     async def open_session(self, lease_ms: int) -> MemorySession:
         assert lease_ms > 0
         assert self._session is None or self._session.expired, "one session at a time"
-        self._tree.last_session_id += 1
+        session_id = await self._ask(self._tree.begin_session)
         self._generation += 1
-        self._session = MemorySession(self._tree, self._tree.last_session_id, self._generation)
+        self._session = MemorySession(
+            self._tree,
+            session_id,
+            self._generation,
+            lease_ms,
+            self._clock,
+            client=self._name,
+            faults=self._faults,
+        )
         return self._session
+
+    async def history(self) -> str:
+        return await self._ask(lambda: str(self._tree.changes_made))
+
+    async def require_history(self, mark: str) -> None:
+        await self._ask(lambda: self._tree.require_history(mark))
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
-        if self in self._tree.clients:
-            self._tree.clients.remove(self)
+        self._leave()
+
+    def abandon(self) -> None:
+        """The client's process has died: its session ends when its lease does."""
+        if self._session is not None:
+            self._session.abandon()
+        self._leave()
 
     def on_changes(self, changes: Changes) -> None:
         """The tree tells of a change, this client's own ones too."""
-        self._watches.fire(changes, asyncio.get_running_loop())
+        if self._faults is None:
+            self._watches.fire(changes, asyncio.get_running_loop())
+        elif self._watches.concern(changes):
+            self._faults.tell(self._name, lambda: self._hear_of(changes))
+
+    def _hear_of(self, changes: Changes) -> None:
+        if self in self._tree.clients:
+            self._watches.fire(changes, asyncio.get_running_loop())
+
+    def _leave(self) -> None:
+        if self in self._tree.clients:
+            self._tree.clients.remove(self)
+
+    async def _ask(self, action: Callable[[], T], *, changes: bool = False) -> T:
+        """Have `action` done on the tree: at once, or past all faults."""
+        if self._faults is None:
+            return action()
+        sent_ms = self._clock.monotonic_ms()
+        session = self._session
+
+        def arrive() -> T:
+            if session is not None:
+                session.hear()
+            return action()
+
+        answer = await self._faults.exchange(self._name, arrive, changes=changes)
+        if session is not None:
+            session.confirm(sent_ms)
+        return answer
+
+    def _node(self, path: str) -> Node | None:
+        entry = self._tree.entries.get(path)
+        return None if entry is None else Node(entry.data, entry.version, entry.owner)
+
+    def _children(self, path: str) -> list[str]:
+        entry = self._tree.entries.get(path)
+        paths = entry.children if entry is not None else ()
+        return sorted(child.rpartition("/")[2] for child in paths)
+
+    def _subtree(self, path: str) -> dict[str, Node]:
+        prefix = path if path == "/" else path + "/"
+        return {
+            name: Node(entry.data, entry.version, entry.owner)
+            for name, entry in sorted(self._tree.entries.items())
+            if name == path or (name.startswith(prefix) and name != "/")
+        }

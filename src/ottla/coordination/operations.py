@@ -41,6 +41,10 @@ class Nodes(Protocol):
 
     def is_ephemeral(self, path: str) -> bool: ...
 
+    def is_alive(self, session_id: int) -> bool:
+        """Whether the store still knows a session."""
+        ...
+
     def next_sequence(self, path: str) -> int:
         """How many sequential children `path` was given before; counts this one."""
         ...
@@ -48,16 +52,16 @@ class Nodes(Protocol):
 
 @dataclass(slots=True)
 class Changes:
-    """Which watches a committed multi concerns."""
+    """Which watches a committed multi concerns: paths in the order of the changes."""
 
-    data: set[str] = field(default_factory=set)
-    children: set[str] = field(default_factory=set)
+    data: dict[str, None] = field(default_factory=dict)
+    children: dict[str, None] = field(default_factory=dict)
 
     def note(self, path: str, *, listed: bool) -> None:
         """`path` changed; with `listed`, its parent's list of children did too."""
-        self.data.add(path)
+        self.data[path] = None
         if listed:
-            self.children.add(parent_of(path))
+            self.children[parent_of(path)] = None
 
 
 def apply(nodes: Nodes, operations: Sequence[Operation]) -> tuple[list[Result], Changes]:
@@ -93,7 +97,7 @@ def _create(nodes: Nodes, operation: Create, changes: Changes) -> str:
         raise NoNode(parent)
     assert not nodes.is_ephemeral(parent), f"{parent} is ephemeral and can have no children"
     session = operation.session
-    if session is not None and session.expired:
+    if session is not None and (session.expired or not nodes.is_alive(session.id)):
         raise SessionExpired(session.id)
     path = operation.path
     if operation.sequential:

@@ -1,11 +1,28 @@
-"""A kernel lock on a file that lives exactly as long as the process that holds it.
+"""The file that proves a session alive, twice.
 
-A session in the shared file is proved alive by such a lock: when its process dies, however it
-dies, the kernel gives the lock up at once.
+Its kernel lock lives exactly as long as the process that holds it: when that dies, however it
+dies, the kernel gives the lock up at once, and whoever waits for it wakes. Its content is when
+the holder last showed life, on the system's monotonic clock; it is never synced, for no session
+outlives a boot. Each session has a file of its own, so nobody takes another's place by trying.
 """
 
+import contextlib
 import fcntl
 import os
+import struct
+import sys
+import threading
+from pathlib import Path
+
+_BEAT = struct.Struct(">Q")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_id() -> str:
+    """Different after each start of the system; empty where the system does not tell."""
+    if sys.platform != "linux":
+        return ""
+    return _BOOT_ID.read_text().strip()
 
 
 class SessionLock:
@@ -18,7 +35,7 @@ class SessionLock:
     @classmethod
     def take(cls, path: str) -> "SessionLock | None":
         """The lock of the file, made where it lacks; None where somebody else has it."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -26,7 +43,50 @@ class SessionLock:
             return None
         return cls(descriptor, path)
 
+    def beat(self, now_ms: int) -> None:
+        """Show life. Waits for no disk."""
+        os.pwrite(self._descriptor, _BEAT.pack(now_ms), 0)
+
     def release(self) -> None:
         """Remove the file and give the lock up."""
-        os.unlink(self._path)
+        remove(self._path)
         os.close(self._descriptor)
+
+
+class OthersLock:
+    """Another session's file, to see whether it lives."""
+
+    def __init__(self, path: str) -> None:
+        """Raises FileNotFoundError where it was removed, which its holder does at its end."""
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # One thread reads while another may close.
+        self._closing = threading.Lock()
+
+    def last_beat_ms(self) -> int | None:
+        """When its holder last showed life; None where this is not known."""
+        with self._closing:
+            content = os.pread(self._descriptor, _BEAT.size, 0) if self._descriptor >= 0 else b""
+        return int(_BEAT.unpack(content)[0]) if len(content) == _BEAT.size else None
+
+    def is_free(self) -> bool:
+        """Whether its holder is dead or has given it up. Nobody can take a session over."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def wait_until_free(self) -> None:
+        """Block until its holder is dead or gives it up."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+
+    def close(self) -> None:
+        with self._closing:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def remove(path: str) -> None:
+    """Remove a session's file, if nobody else did."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)

@@ -1,107 +1,87 @@
 """The store in a SQLite file: embedded, durable, shared by the brokers of one machine.
 
-Write-ahead log with `synchronous=FULL`: what was answered survives a power cut. All calls run on
-one thread of this store's own, in the order they were made, so that the event loop never waits.
-Other processes' changes are noticed by asking `PRAGMA data_version` from time to time.
+All calls run on one thread of this store's own, in the order they were made, so that the event
+loop never waits. Other processes' changes are heard by a bell (`bell`), the death of one by the
+kernel's lock on its session's file (`peers`), and one that stands still by its lease (`lease`).
+The folder must be on a disk of this machine.
 """
 
 import asyncio
+import logging
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
-from uuid import uuid4
 
-from ottla.coordination.operations import Changes, apply
-from ottla.coordination.schema import SCHEMA, SqlNodes
-from ottla.coordination.session_lock import SessionLock
-from ottla.coordination.store import (
-    Create,
-    Node,
-    NodeExists,
-    Operation,
-    Result,
-    StoreError,
-    StoreUnavailable,
-    Watch,
-)
+from ottla.coordination.bell import Bell
+from ottla.coordination.errors import StoreDamaged, StoreError, StoreUnavailable
+from ottla.coordination.lease import monotonic_ms
+from ottla.coordination.operations import Changes
+from ottla.coordination.peers import Peer, Peers
+from ottla.coordination.sqlite_file import SessionRow, SqliteFile
+from ottla.coordination.sqlite_session import SqliteSession, bury_the_dead
+from ottla.coordination.store import Create, Node, NodeExists, Operation, Result, Watch
 from ottla.coordination.watches import Watches
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How long a call waits for another process's write before it gives up.
-_BUSY_TIMEOUT_MS = 5_000
-
-
-class SqliteSession:
-    """A session that lives until it is closed, or its process dies."""
-
-    def __init__(self, store: "SqliteStore", session_id: int, generation: int) -> None:
-        self._store = store
-        self.id = session_id
-        self.generation = generation
-        self.expired = False
-        self._callbacks: list[Callable[[], None]] = []
-
-    def on_expired(self, callback: Callable[[], None]) -> None:
-        self._callbacks.append(callback)
-
-    async def close(self) -> None:
-        if self.expired:
-            return
-        self.expired = True
-        await self._store.end_session(self.id)
-        for callback in self._callbacks:
-            asyncio.get_running_loop().call_soon(callback)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# Between two looks nobody rang for; without a bell there are no others.
+_LOOK_S = 0.25
+_LOOK_WITHOUT_BELL_S = 0.01
 
 
 class SqliteStore:
     """One client of the file; implements `Store`. Make it with `open`."""
 
-    def __init__(self, path: str, poll_ms: int) -> None:
+    _file: SqliteFile
+
+    def __init__(self, path: str) -> None:
         self._path = path
+        self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ottla-store")
         self._watches = Watches()
+        self._peers = Peers(os.path.dirname(path), self._loop, self._on_end_of_peer)
         self._session: SqliteSession | None = None
-        self._lock: SessionLock | None = None
         self._generation = 0
-        self._poll_ms = poll_ms
-        self._poller: asyncio.Task[None] | None = None
-        self._data_version = 0
+        self._bell: Bell | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        # Sessions of others that are being removed.
+        self._ending: dict[int, None] = {}
+        self._looking = self._look_again = False
         self._closed = False
 
     @classmethod
-    async def open(cls, path: str, *, poll_ms: int = 0) -> "SqliteStore":
+    async def open(cls, path: str) -> "SqliteStore":
         """Open the file, and make it where it lacks; its folder must exist.
 
-        `poll_ms` is how often to look for changes by other processes; 0 where there are none.
-        Raises StoreUnavailable where it cannot be opened.
+        Raises StoreUnavailable where it cannot be opened, StoreDamaged where it is no store.
         """
-        store = cls(path, poll_ms)
+        store = cls(path)
         try:
-            await store._call(store._connect)
+            store._file = await store._ask(lambda: SqliteFile(path))
         except StoreError:
             store._thread.shutdown(wait=False)
             raise
-        if poll_ms:
-            store._poller = asyncio.get_running_loop().create_task(store._poll_for_ever())
+        store._listen()
         return store
 
     async def get(self, path: str) -> Node | None:
-        return await self._call(lambda: self._nodes.get(path))
+        return await self._ask(lambda: self._file.nodes.get(path))
 
     async def children(self, path: str) -> list[str]:
-        return await self._call(lambda: self._nodes.children(path))
+        return await self._ask(lambda: self._file.nodes.children(path))
 
     async def subtree(self, path: str) -> dict[str, Node]:
-        return await self._call(lambda: self._nodes.subtree(path))
+        return await self._ask(lambda: self._file.nodes.subtree(path))
 
     async def multi(self, operations: Sequence[Operation]) -> list[Result]:
-        results, changes = await self._call(
-            lambda: self._transact(lambda: apply(self._nodes, operations))
-        )
-        self._watches.fire(changes, asyncio.get_running_loop())
+        results, changes = await self._ask(lambda: self._file.multi(operations))
+        self._watches.fire(changes, self._loop)
         return results
 
     async def ensure(self, path: str) -> None:
@@ -123,126 +103,160 @@ class SqliteStore:
 
     async def open_session(self, lease_ms: int) -> SqliteSession:
         assert self._session is None or self._session.expired, "one session at a time"
-        session_id = await self._call(lambda: self._begin_session(lease_ms))
+        changes = await self._ask(lambda: bury_the_dead(self._file))
+        self._watches.fire(changes, self._loop)
         self._generation += 1
-        self._session = SqliteSession(self, session_id, self._generation)
-        return self._session
+        session = SqliteSession(
+            self._file,
+            lease_ms,
+            self._generation,
+            ask=self._ask,
+            peers=lambda: self._peers.living,
+            on_silent=self._on_silent_peer,
+            on_changes=lambda changes: self._watches.fire(changes, self._loop),
+        )
+        await session.begin()
+        self._session = session
+        self._look_soon()
+        return session
+
+    async def history(self) -> str:
+        return await self._ask(self._file.history)
+
+    async def require_history(self, mark: str) -> None:
+        await self._ask(lambda: self._file.require_history(mark))
 
     async def close(self) -> None:
         if self._closed:
             return
-        if self._poller is not None:
-            self._poller.cancel()
         if self._session is not None:
             await self._session.close()
-        await self._call(self._connection.close)
+        self._peers.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._bell is not None:
+            self._loop.remove_reader(self._bell.descriptor)
+            self._bell.close()
+        await self._ask(self._file.close)
         self._closed = True
         self._thread.shutdown(wait=False)
 
-    async def end_session(self, session_id: int) -> None:
-        """Delete a session of this client's and what it owns."""
-        changes = await self._call(lambda: self._transact(lambda: self._forget(session_id)))
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
-        self._watches.fire(changes, asyncio.get_running_loop())
-
-    async def poll(self) -> None:
-        """Have all watchers look again where another process changed anything."""
-        if await self._call(self._changed_elsewhere):
-            everything = Changes(set(self._watches.data_paths), set(self._watches.children_paths))
-            self._watches.fire(everything, asyncio.get_running_loop())
-
-    async def _poll_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(self._poll_ms / 1000)
-            try:
-                await self.poll()
-            except StoreUnavailable:
-                # The next round asks again; whoever calls the store learns of it himself.
-                continue
-
-    async def _call(self, function: Callable[[], T]) -> T:
-        """Run on the store's thread. SQLite's errors are raised as StoreUnavailable."""
+    async def _ask(self, function: Callable[[], T]) -> T:
+        """Run on the store's thread. SQLite's errors are raised as our own."""
         if self._closed:
             raise StoreUnavailable(f"the store {self._path} was closed")
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, function)
-        except (sqlite3.Error, OSError) as error:
-            raise StoreUnavailable(
-                f"the store {self._path} did not answer ({error}); look at its disk, and whether "
-                "another program holds the file"
-            ) from error
+            return await self._loop.run_in_executor(self._thread, function)
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+                raise StoreDamaged(
+                    f"the store {self._path} is damaged, or no store ({error}): put back a copy of"
+                    " it"
+                ) from error
+            raise self._unavailable(error) from error
+        except OSError as error:
+            raise self._unavailable(error) from error
 
-    # What follows runs on the store's thread.
-
-    def _connect(self) -> None:
-        connection = sqlite3.connect(
-            self._path,
-            timeout=_BUSY_TIMEOUT_MS / 1000,
-            isolation_level=None,
-            check_same_thread=False,
+    def _unavailable(self, error: Exception) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"the store {self._path} did not answer ({error}); look at its disk, and whether "
+            "another program holds the file"
         )
-        self._connection = connection
+
+    def _listen(self) -> None:
+        self._bell = Bell.listen(self._path)
+        if self._bell is not None:
+            self._loop.add_reader(self._bell.descriptor, self._on_ring)
+        self._look_later()
+
+    def _on_ring(self) -> None:
+        assert self._bell is not None
+        self._bell.clear()
+        self._look_soon()
+
+    def _look_later(self) -> None:
+        delay_s = _LOOK_S if self._bell is not None else _LOOK_WITHOUT_BELL_S
+        self._timer = self._loop.call_later(delay_s, self._look_unasked)
+
+    def _look_unasked(self) -> None:
+        self._look_soon()
+        self._look_later()
+
+    def _look_soon(self) -> None:
+        """Have changes of others looked for; once more if that is under way."""
+        if self._looking:
+            self._look_again = True
+        else:
+            self._looking = True
+            self._spawn(self._look())
+
+    async def _look(self) -> None:
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
-            connection.executescript(SCHEMA)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        self._nodes = SqlNodes(connection)
-        self._data_version = self._read_data_version()
+            self._look_again = True
+            while self._look_again:
+                self._look_again = False
+                await self._look_once()
+        except StoreError as error:
+            # The next round asks again; whoever calls the store learns of it himself.
+            _log.warning("%s", error.message)
+        finally:
+            self._looking = False
 
-    def _transact(self, change: Callable[[], T]) -> T:
-        self._connection.execute("BEGIN IMMEDIATE")
+    async def _look_once(self) -> None:
+        changes, rows = await self._ask(self._read_changes)
+        if changes is None:
+            self._watches.fire_all(self._loop)
+        else:
+            self._watches.fire(changes, self._loop)
+        if self._session is None or self._session.expired:
+            return
+        if all(row.id != self._session.id for row in rows):
+            await self._session.end()
+        else:
+            self._peers.update(rows, self._session.id)
+
+    def _read_changes(self) -> tuple[Changes | None, list[SessionRow]]:
+        self._file.require_same_file()
+        return self._file.changes_elsewhere(), self._file.sessions()
+
+    def _on_end_of_peer(self, row: SessionRow) -> None:
+        self._end_soon(row, "its process has ended", lambda: True)
+
+    def _on_silent_peer(self, peer: Peer) -> None:
+        """Called on the lease's thread."""
+        self._loop.call_soon_threadsafe(self._end_silent, peer)
+
+    def _end_silent(self, peer: Peer) -> None:
+        why = f"no life was seen of it for {peer.row.lease_ms} ms"
+        self._end_soon(peer.row, why, lambda: peer.is_silent(monotonic_ms()))
+
+    def _end_soon(self, row: SessionRow, why: str, still_true: Callable[[], bool]) -> None:
+        if not self._closed and row.id not in self._ending:
+            self._ending[row.id] = None
+            _log.info("session %d of the store ends: %s", row.id, why)
+            self._spawn(self._end(row.id, still_true))
+
+    async def _end(self, session_id: int, still_true: Callable[[], bool]) -> None:
+        """Remove another's session, however long the file does not answer."""
         try:
-            result = change()
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
-        return result
+            while True:
+                try:
+                    changes = await self._ask(
+                        lambda: self._file.end_session(session_id, still_true)
+                    )
+                except StoreUnavailable as error:
+                    _log.warning("%s", error.message)
+                    await asyncio.sleep(_LOOK_S)
+                    continue
+                break
+        finally:
+            del self._ending[session_id]
+        self._watches.fire(changes, self._loop)
+        self._look_soon()
 
-    def _begin_session(self, lease_ms: int) -> int:
-        """Take a lock, bury dead sessions, and enter the new one."""
-        lock_file = f"{self._path}.session-{uuid4().hex}"
-        self._lock = SessionLock.take(lock_file)
-        assert self._lock is not None, "nobody else knows this name"
-
-        def enter() -> int:
-            rows = self._connection.execute("SELECT id, lock_file FROM sessions").fetchall()
-            for session_id, name in rows:
-                self._bury(session_id, os.path.join(os.path.dirname(self._path), name))
-            cursor = self._connection.execute(
-                "INSERT INTO sessions (lock_file, lease_ms, boot_id, renewed_monotonic_ms)"
-                " VALUES (?, ?, '', 0)",
-                (os.path.basename(lock_file), lease_ms),
-            )
-            assert cursor.lastrowid is not None
-            return cursor.lastrowid
-
-        return self._transact(enter)
-
-    def _bury(self, session_id: int, lock_file: str) -> None:
-        """Delete a session whose lock nobody holds any more."""
-        lock = SessionLock.take(lock_file)
-        if lock is not None:
-            self._forget(session_id)
-            lock.release()
-
-    def _forget(self, session_id: int) -> Changes:
-        changes = Changes()
-        for path in self._nodes.owned(session_id):
-            self._nodes.remove(path)
-            changes.note(path, listed=True)
-        self._connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-        return changes
-
-    def _read_data_version(self) -> int:
-        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
-
-    def _changed_elsewhere(self) -> bool:
-        before, self._data_version = self._data_version, self._read_data_version()
-        return before != self._data_version
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)

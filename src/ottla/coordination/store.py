@@ -10,70 +10,61 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.coordination.errors import (
+    BadVersion,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    SessionExpired,
+    StoreDamaged,
+    StoreDenied,
+    StoreError,
+    StoreRolledBack,
+    StoreUnavailable,
+)
+
+__all__ = [
+    "ANY_VERSION",
+    "BadVersion",
+    "Check",
+    "Create",
+    "Delete",
+    "NoNode",
+    "Node",
+    "NodeExists",
+    "NotEmpty",
+    "Operation",
+    "Result",
+    "Session",
+    "SessionExpired",
+    "Set",
+    "Store",
+    "StoreDamaged",
+    "StoreDenied",
+    "StoreError",
+    "StoreRolledBack",
+    "StoreUnavailable",
+    "Watch",
+    "check_path",
+    "create",
+    "delete",
+    "parent_of",
+    "set_data",
+]
 
 # As the `version` of a change: whatever the version is.
 ANY_VERSION = -1
 
 
-class StoreError(OttlaError):
-    """An operation the store refused or could not finish."""
-
-    def __init__(self, path: str, message: str, code: ErrorCode) -> None:
-        super().__init__(code, message)
-        self.path = path
-
-
-class NoNode(StoreError):
-    """The node, or the parent of a node to create, does not exist."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path, f"the store holds no node {path}", ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-class NodeExists(StoreError):
-    """The node to create is there already."""
-
-    def __init__(self, path: str) -> None:
-        message = f"the store already holds {path}"
-        super().__init__(path, message, ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-class BadVersion(StoreError):
-    """Somebody else changed the node meanwhile: read it again and decide anew."""
-
-    def __init__(self, path: str, expected: int, found: int) -> None:
-        message = f"{path} is at version {found}, not {expected}"
-        super().__init__(path, message, ErrorCode.INVALID_UPDATE_VERSION)
-
-
-class NotEmpty(StoreError):
-    """The node to delete has children."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path, f"{path} has children", ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-class SessionExpired(StoreError):
-    """The session has ended; its ephemeral nodes are gone. Open another."""
-
-    def __init__(self, session_id: int) -> None:
-        message = f"session {session_id} with the store has ended"
-        super().__init__("", message, ErrorCode.STALE_BROKER_EPOCH)
-
-
-class StoreUnavailable(StoreError):
-    """The store did not answer. Whether a change was made is not known."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("", message, ErrorCode.REQUEST_TIMED_OUT)
-
-
 class Node(NamedTuple):
-    """What a node holds. `version` starts at 0 and grows by one with each `set`."""
+    """What a node holds. `version` starts at 0 and grows by one with each `set`.
+
+    `owner` is the id of the session an ephemeral node belongs to; 0 for persistent ones.
+    """
 
     data: bytes
     version: int
+    owner: int = 0
 
 
 class Session(Protocol):
@@ -92,8 +83,20 @@ class Session(Protocol):
     @property
     def expired(self) -> bool: ...
 
+    @property
+    def confirmed_ms(self) -> int:
+        """When the store last confirmed the session, on the monotonic clock (`Clock`).
+
+        No later than the lease counts from: a holder that finds it three quarters of the lease
+        ago acts as if the session had ended, for others may soon see it so.
+        """
+        ...
+
     def on_expired(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once, on the loop, when the session has ended."""
+        """Call `callback` once, on the loop, when the session has ended.
+
+        The store lives on: `open_session` gives a session of the next generation.
+        """
         ...
 
     async def close(self) -> None:
@@ -103,7 +106,10 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a node whose parent exists. The result is its path, with the number if sequential."""
+    """Make a node whose parent exists. The result is its path, with the number if sequential.
+
+    With a `session` it is ephemeral. Numbers have ten digits; they grow, with gaps.
+    """
 
     path: str
     data: bytes = b""
@@ -151,8 +157,11 @@ class Watch(Protocol):
 class Store(Protocol):
     """A client of the store. All paths are absolute: `/brokers/ids/1`.
 
-    Every method may raise StoreUnavailable. After one, the fate of a change is unknown and
-    must be found out by reading.
+    Every method may raise StoreUnavailable. After one, the fate of a change is unknown: it may
+    have been made, and may even be made a little later. Reading tells that it was made; only
+    another change on the same version settles that it will not be.
+
+    One client's calls are carried out in the order they were made.
     """
 
     async def get(self, path: str) -> Node | None:
@@ -178,8 +187,9 @@ class Store(Protocol):
     def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
         """Call `callback` on the loop after the node was made, changed or deleted.
 
-        Changes may be told together, and a call may come where nothing changed: read the node
-        again to learn what it is now.
+        Watch first, then read: no change is missed. Changes may be told together, and a call may
+        come where nothing changed (after a lost connection, always): read the node again to
+        learn what it is now.
         """
         ...
 
@@ -188,7 +198,18 @@ class Store(Protocol):
         ...
 
     async def open_session(self, lease_ms: int) -> Session:
-        """Begin a session that ends `lease_ms` after its holder was last heard of."""
+        """Begin a session that ends `lease_ms` after its holder was last heard of.
+
+        One at a time: the one before must have ended.
+        """
+        ...
+
+    async def history(self) -> str:
+        """A mark of all changes up to now. Keep it beside the data, newer marks over older."""
+        ...
+
+    async def require_history(self, mark: str) -> None:
+        """Raises StoreRolledBack where the store is not a continuation of what `mark` saw."""
         ...
 
     async def close(self) -> None:

@@ -59,6 +59,18 @@ class Watches:
     def children_paths(self) -> list[str]:
         return list(self._children)
 
+    def concern(self, changes: Changes) -> bool:
+        """Whether anybody here wants to know of `changes`."""
+        return not (
+            self._data.keys().isdisjoint(changes.data)
+            and self._children.keys().isdisjoint(changes.children)
+        )
+
+    def fire_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Tell everyone: what changed is not known."""
+        _fire(self._data, self.data_paths, loop)
+        _fire(self._children, self.children_paths, loop)
+
     def fire(self, changes: Changes, loop: asyncio.AbstractEventLoop) -> None:
         """Tell everyone whom `changes` concern. Called on the loop's own thread."""
         _fire(self._data, changes.data, loop)
@@ -74,6 +86,6 @@ class Watches:
 def _fire(
     watchers: dict[str, list[_Watch]], paths: Iterable[str], loop: asyncio.AbstractEventLoop
 ) -> None:
-    for path in paths:
+    for path in sorted(paths):
         for watch in watchers.get(path, ()):
             watch.fire(loop)

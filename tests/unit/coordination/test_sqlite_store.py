@@ -8,7 +8,7 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.coordination.session_lock import SessionLock
 from ottla.coordination.sqlite import SqliteStore
-from ottla.coordination.store import Create, Node, StoreUnavailable, create, set_data
+from ottla.coordination.store import Node, StoreDamaged, StoreUnavailable, create, set_data
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path):
@@ -32,39 +32,14 @@ def test_every_commit_waits_for_the_disk(tmp_path):
 
     async def main():
         store = await SqliteStore.open(str(tmp_path / "store.db"))
-        modes = await store._call(
+        modes = await store._ask(
             lambda: [
-                store._connection.execute(f"PRAGMA {name}").fetchone()[0]
+                store._file._connection.execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("journal_mode", "synchronous")
             ]
         )
         assert modes == ["wal", 2]
         await store.close()
-
-    asyncio.run(main())
-
-
-def test_the_session_of_a_dead_process_is_buried_by_the_next(tmp_path):
-    """Its lock is free, so nobody lives who could mind; a living session's lock is not."""
-
-    async def main():
-        path = str(tmp_path / "store.db")
-        dead = await SqliteStore.open(path)
-        alive = await SqliteStore.open(path)
-        dead_session = await dead.open_session(1000)
-        alive_session = await alive.open_session(1000)
-        await dead.multi([Create("/dead", b"", dead_session)])
-        await alive.multi([Create("/alive", b"", alive_session)])
-        # What the kernel does when a process dies: close its files.
-        os.close(dead._lock._descriptor)
-        third = await SqliteStore.open(path)
-        await third.open_session(1000)
-        assert await third.children("/") == ["alive"]
-        await third.close()
-        await alive.close()
-        dead._lock = None
-        dead._session = None
-        await dead.close()
 
     asyncio.run(main())
 
@@ -93,28 +68,6 @@ def test_a_lock_is_held_by_one(tmp_path):
     again.release()
 
 
-def test_changes_of_another_client_are_found_by_asking(tmp_path):
-    """`PRAGMA data_version` moves when another connection commits, and not for one's own."""
-
-    async def main():
-        path = str(tmp_path / "store.db")
-        watching = await SqliteStore.open(path)
-        writing = await SqliteStore.open(path)
-        heard = []
-        watching.watch_data("/a", lambda: heard.append("a"))
-        await watching.poll()
-        await asyncio.sleep(0)
-        assert heard == []
-        await create(writing, "/a")
-        await watching.poll()
-        await asyncio.sleep(0)
-        assert heard == ["a"]
-        await watching.close()
-        await writing.close()
-
-    asyncio.run(main())
-
-
 def test_a_store_that_cannot_be_opened_says_where_and_what_to_do(tmp_path):
     """The error carries the path."""
 
@@ -134,7 +87,7 @@ def test_a_file_that_is_no_store_is_refused(tmp_path):
     async def main():
         path = tmp_path / "store.db"
         path.write_bytes(b"something else entirely, longer than a header" * 40)
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(StoreDamaged, match="no store"):
             await SqliteStore.open(str(path))
         assert path.read_bytes().startswith(b"something else")
 

@@ -1,0 +1,49 @@
+"""Tells the processes that share a file of a change without any of them asking all the time.
+
+Who has changed the file touches its times; Linux's inotify wakes those who listen. A ring may be
+lost (its ringer may die before it), so listeners also look on their own from time to time.
+"""
+
+import ctypes
+import os
+import sys
+
+_IN_ATTRIB = 0x4
+_EVENTS_BYTES = 65_536
+
+
+def ring(path: str) -> None:
+    """Wake whoever listens to `path`."""
+    os.utime(path)
+
+
+class Bell:
+    """A listener. Its file descriptor is readable after a ring."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    @classmethod
+    def listen(cls, path: str) -> "Bell | None":
+        """None where the system has no such thing, or no more of them."""
+        if sys.platform != "linux":
+            return None
+        libc = ctypes.CDLL(None, use_errno=True)
+        # The flags of inotify_init1 are those of open.
+        descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if descriptor < 0:
+            return None
+        if libc.inotify_add_watch(descriptor, os.fsencode(path), _IN_ATTRIB) < 0:
+            os.close(descriptor)
+            return None
+        return cls(descriptor)
+
+    def clear(self) -> None:
+        """Forget the rings so far."""
+        try:
+            os.read(self.descriptor, _EVENTS_BYTES)
+        except BlockingIOError:
+            return
+
+    def close(self) -> None:
+        os.close(self.descriptor)

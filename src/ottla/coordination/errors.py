@@ -1,0 +1,76 @@
+"""What the store refuses, and what it could not finish."""
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+
+class StoreError(OttlaError):
+    """An operation the store refused or could not finish."""
+
+    def __init__(self, path: str, message: str, code: ErrorCode) -> None:
+        super().__init__(code, message)
+        self.path = path
+
+
+class NoNode(StoreError):
+    """The node, or the parent of a node to create, does not exist."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, f"the store holds no node {path}", ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class NodeExists(StoreError):
+    """The node to create is there already."""
+
+    def __init__(self, path: str) -> None:
+        message = f"the store already holds {path}"
+        super().__init__(path, message, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class BadVersion(StoreError):
+    """Somebody else changed the node meanwhile: read it again and decide anew."""
+
+    def __init__(self, path: str, expected: int, found: int | None) -> None:
+        message = f"{path} is not at version {expected}"
+        if found is not None:
+            message = f"{path} is at version {found}, not {expected}"
+        super().__init__(path, message, ErrorCode.INVALID_UPDATE_VERSION)
+
+
+class NotEmpty(StoreError):
+    """The node to delete has children."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, f"{path} has children", ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class SessionExpired(StoreError):
+    """The session has ended; its ephemeral nodes are gone. Open another."""
+
+    def __init__(self, session_id: int) -> None:
+        message = f"session {session_id} with the store has ended"
+        super().__init__("", message, ErrorCode.STALE_BROKER_EPOCH)
+
+
+class StoreUnavailable(StoreError):
+    """The store did not answer. Whether a change was made is not known."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", message, ErrorCode.REQUEST_TIMED_OUT)
+
+
+class StoreDenied(StoreError):
+    """The store knows us too little to let us: name or password are wrong, or missing."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", message, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+class StoreDamaged(StoreError):
+    """The store contradicts itself, or what was seen of it before. Nothing may be built on it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("", message, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class StoreRolledBack(StoreDamaged):
+    """Changes this broker has seen are gone: an older copy stands in the store's place."""

@@ -1,0 +1,113 @@
+"""The thread that shows this process's life in its session's file, and sees whether others do.
+
+It does nothing that may wait for a disk, so that a slow one ends no session. A stopped process
+shows no life, for the thread is stopped with it; nor does one whose loop has not turned for a
+whole lease.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+from ottla.coordination.peers import Peer
+from ottla.coordination.session_lock import SessionLock
+
+_BEATS_PER_LEASE = 8
+_LEAST_INTERVAL_MS = 10
+
+
+def monotonic_ms() -> int:
+    """The system's own clock, the same for all its processes, as `Clock.monotonic_ms`."""
+    return time.monotonic_ns() // 1_000_000
+
+
+class Lease:
+    """Renewed until `stop`. Begins confirmed: make it when the session has just been entered."""
+
+    # Invariant: others end the session no earlier than lease_ms after confirmed_ms, or, where
+    # this thread is stopped between looking at the clock and the beat, three quarters of it.
+    confirmed_ms: int
+
+    def __init__(
+        self,
+        lock: SessionLock,
+        lease_ms: int,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        peers: Callable[[], tuple[Peer, ...]],
+        on_late: Callable[[], None],
+        on_silent: Callable[[Peer], None],
+    ) -> None:
+        """`on_late` is to call `confirm` if the session still is; `on_silent` to end a peer's.
+
+        Both are called on this thread.
+        """
+        self._lock = lock
+        self._lease_ms = lease_ms
+        self._loop = loop
+        self._peers = peers
+        self._on_late = on_late
+        self._on_silent = on_silent
+        self._stopped = threading.Event()
+        self._loop_asked = False
+        self._loop_turned_ms = self._round_ms = self._attentive_since_ms = monotonic_ms()
+        self.confirm()
+        self._thread = threading.Thread(target=self._run, name="ottla-lease", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Show life no more; returns when the thread has ended."""
+        self._stopped.set()
+        self._thread.join()
+
+    def confirm(self) -> None:
+        """Show life now. The caller knows that nobody ends the session meanwhile."""
+        now_ms = monotonic_ms()
+        self._lock.beat(now_ms)
+        self.confirmed_ms = now_ms
+
+    def _run(self) -> None:
+        interval_ms = max(self._lease_ms // _BEATS_PER_LEASE, _LEAST_INTERVAL_MS)
+        while not self._stopped.wait(interval_ms / 1000):
+            now_ms = monotonic_ms()
+            if self._ask_loop():
+                self._renew(now_ms)
+                self._look_at_peers(now_ms)
+            else:
+                return
+
+    def _ask_loop(self) -> bool:
+        """Have the loop show that it turns. False where it is closed for good."""
+        if not self._loop_asked:
+            self._loop_asked = True
+            try:
+                self._loop.call_soon_threadsafe(self._on_turn)
+            except RuntimeError:
+                return False
+        return True
+
+    def _on_turn(self) -> None:
+        self._loop_turned_ms = monotonic_ms()
+        self._loop_asked = False
+
+    def _renew(self, now_ms: int) -> None:
+        if now_ms - self._loop_turned_ms > self._lease_ms:
+            return
+        if now_ms - self.confirmed_ms <= self._lease_ms // 4:
+            # The time of the look at the clock: should this thread stand still just here, the
+            # beat says no more than what is true.
+            self._lock.beat(now_ms)
+            self.confirmed_ms = now_ms
+        else:
+            # Somebody may be ending the session right now: ask the file first.
+            self._on_late()
+
+    def _look_at_peers(self, now_ms: int) -> None:
+        """Find peers silent for a lease, all of it seen by a thread that was itself awake."""
+        if now_ms - self._round_ms > self._lease_ms // 2:
+            self._attentive_since_ms = now_ms
+        self._round_ms = now_ms
+        for peer in self._peers():
+            if peer.silent_since_ms(self._attentive_since_ms) + peer.row.lease_ms < now_ms:
+                self._on_silent(peer)

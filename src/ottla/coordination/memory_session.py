@@ -1,0 +1,128 @@
+"""A session with the store in memory: at once and for ever, or with a lease on the loop's time."""
+
+import asyncio
+from collections.abc import Callable
+
+from ottla.base.clock import Clock
+from ottla.coordination.faults import StoreFaults
+from ottla.coordination.memory_tree import MemoryTree
+from ottla.coordination.store import StoreUnavailable
+
+# Of its lease, how often a client is heard of at least.
+_HEARTBEATS_PER_LEASE = 6
+
+
+class MemorySession:
+    """A session that lives until it is closed or made to expire.
+
+    With faults its client must be heard of within the lease, and learns of its end only when it
+    can be reached again.
+    """
+
+    def __init__(
+        self,
+        tree: MemoryTree,
+        session_id: int,
+        generation: int,
+        lease_ms: int,
+        clock: Clock,
+        *,
+        client: str,
+        faults: StoreFaults | None,
+    ) -> None:
+        self.id = session_id
+        self.generation = generation
+        self.expired = False
+        self._tree = tree
+        self._lease_s = lease_ms / 1000
+        self._clock = clock
+        self._client = client
+        self._faults = faults
+        self._callbacks: list[Callable[[], None]] = []
+        self._loop = asyncio.get_running_loop()
+        self._confirmed_ms = clock.monotonic_ms()
+        self._heard_s = self._loop.time()
+        self._abandoned = False
+        self._timers: list[asyncio.TimerHandle] = []
+        if faults is not None:
+            faults.on_return(self.hear)
+            self._beat()
+            self._watch_over()
+
+    @property
+    def confirmed_ms(self) -> int:
+        alone = self._faults is None and not self.expired
+        return self._clock.monotonic_ms() if alone else self._confirmed_ms
+
+    def on_expired(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    async def close(self) -> None:
+        if self._faults is not None and not self.expired:
+            try:
+                await self._faults.exchange(
+                    self._client, lambda: self._tree.end_session(self.id), changes=False
+                )
+            except StoreUnavailable:
+                # It ends with its lease; to its holder it has ended now.
+                self._be_told()
+        self.expire()
+        self._be_told()
+
+    def expire(self) -> None:
+        """End the session, as the store does when its lease runs out."""
+        self._tree.end_session(self.id)
+        self._stop_timers()
+        if self._faults is None:
+            self._be_told()
+        elif not (self.expired or self._abandoned):
+            self._faults.tell(self._client, self._be_told)
+
+    def abandon(self) -> None:
+        """The holder's process has died: it is not heard of again, and told nothing."""
+        self._abandoned = True
+
+    def hear(self) -> None:
+        """The store hears of the holder, or excuses its silence: the lease counts anew."""
+        self._heard_s = self._loop.time()
+
+    def confirm(self, sent_ms: int) -> None:
+        """The holder has the store's answer to what it sent at `sent_ms` by its own clock."""
+        if self._tree.is_alive(self.id):
+            self._confirmed_ms = max(self._confirmed_ms, sent_ms)
+
+    def _be_told(self) -> None:
+        if self.expired or self._abandoned:
+            return
+        self.expired = True
+        for callback in self._callbacks:
+            self._loop.call_soon(callback)
+
+    def _beat(self) -> None:
+        assert self._faults is not None
+        if self._abandoned or not self._tree.is_alive(self.id):
+            return
+        if self._faults.reachable(self._client):
+            self.hear()
+            self.confirm(self._clock.monotonic_ms())
+        self._again(self._lease_s / _HEARTBEATS_PER_LEASE, self._beat)
+
+    def _watch_over(self) -> None:
+        """The store's side: end the session when the lease has run out."""
+        assert self._faults is not None
+        left_s = self._heard_s + self._lease_s - self._loop.time()
+        if not self._tree.is_alive(self.id):
+            return
+        if left_s <= 0 and not self._faults.out:
+            self.expire()
+        else:
+            self._again(max(left_s, self._lease_s / _HEARTBEATS_PER_LEASE), self._watch_over)
+
+    def _again(self, delay_s: float, callback: Callable[[], None]) -> None:
+        now_s = self._loop.time()
+        self._timers = [t for t in self._timers if t.when() > now_s and not t.cancelled()]
+        self._timers.append(self._loop.call_later(delay_s, callback))
+
+    def _stop_timers(self) -> None:
+        for timer in self._timers:
+            timer.cancel()

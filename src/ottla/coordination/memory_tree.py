@@ -1,0 +1,134 @@
+"""The nodes of a store in memory, and the sessions that live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from ottla.coordination.operations import Changes, apply
+from ottla.coordination.store import Operation, Result, StoreError, StoreRolledBack, parent_of
+
+
+class Client(Protocol):
+    """Whom the tree tells of changes."""
+
+    def on_changes(self, changes: Changes) -> None: ...
+
+
+class Entry:
+    """A node with what its readers do not see."""
+
+    __slots__ = ("children", "data", "owner", "sequence", "version")
+
+    def __init__(self, data: bytes, owner: int) -> None:
+        self.data = data
+        self.version = 0
+        self.owner = owner
+        self.sequence = 0
+        # Ordered, so that nothing depends on hashes.
+        self.children: dict[str, None] = {}
+
+
+class MemoryTree:
+    """The nodes, the living sessions' ids, and the clients to tell of changes."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {"/": Entry(b"", 0)}
+        self.clients: list[Client] = []
+        self.last_session_id = 0
+        self.living: dict[int, None] = {}
+        self.changes_made = 0
+        # How to take back what the running multi has done so far, newest last.
+        self._undo: list[Callable[[], None]] = []
+
+    def commit(self, operations: Sequence[Operation]) -> list[Result]:
+        """Apply all or nothing, then tell the clients."""
+        self._undo.clear()
+        try:
+            results, changes = apply(self, operations)
+        except StoreError:
+            for step in reversed(self._undo):
+                step()
+            raise
+        self._tell(changes)
+        return results
+
+    def begin_session(self) -> int:
+        """The id of a new session."""
+        self.last_session_id += 1
+        self.living[self.last_session_id] = None
+        return self.last_session_id
+
+    def end_session(self, session_id: int) -> None:
+        """Forget a session and delete its ephemeral nodes."""
+        if self.living.pop(session_id, self) is self:
+            return
+        changes = Changes()
+        for path in [p for p, entry in self.entries.items() if entry.owner == session_id]:
+            self.remove(path)
+            changes.note(path, listed=True)
+        self._tell(changes)
+
+    def require_history(self, mark: str) -> None:
+        if int(mark) > self.changes_made:
+            raise StoreRolledBack(
+                f"the store has seen {self.changes_made} changes, this broker {mark}"
+            )
+
+    def is_alive(self, session_id: int) -> bool:
+        return session_id in self.living
+
+    def version(self, path: str) -> int | None:
+        entry = self.entries.get(path)
+        return None if entry is None else entry.version
+
+    def insert(self, path: str, data: bytes, owner: int) -> None:
+        self.entries[path] = Entry(data, owner)
+        self.entries[parent_of(path)].children[path] = None
+        self._undo.append(lambda: self._detach(path))
+
+    def update(self, path: str, data: bytes, version: int) -> None:
+        entry = self.entries[path]
+        old = (entry.data, entry.version)
+        entry.data, entry.version = data, version
+
+        def restore() -> None:
+            entry.data, entry.version = old
+
+        self._undo.append(restore)
+
+    def remove(self, path: str) -> None:
+        entry = self.entries[path]
+        self._detach(path)
+
+        def restore() -> None:
+            self.entries[path] = entry
+            self.entries[parent_of(path)].children[path] = None
+
+        self._undo.append(restore)
+
+    def has_children(self, path: str) -> bool:
+        return bool(self.entries[path].children)
+
+    def is_ephemeral(self, path: str) -> bool:
+        return self.entries[path].owner != 0
+
+    def next_sequence(self, path: str) -> int:
+        entry = self.entries[path]
+        number = entry.sequence
+        entry.sequence += 1
+
+        def restore() -> None:
+            entry.sequence = number
+
+        self._undo.append(restore)
+        return number
+
+    def _tell(self, changes: Changes) -> None:
+        self.changes_made += 1
+        for client in self.clients:
+            client.on_changes(changes)
+
+    def _detach(self, path: str) -> None:
+        del self.entries[path]
+        del self.entries[parent_of(path)].children[path]

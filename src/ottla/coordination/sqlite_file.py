@@ -1,0 +1,235 @@
+"""The SQLite file of a store: transactions, changes, sessions' rows. Runs on one thread.
+
+Write-ahead log with `synchronous=FULL`: what was committed survives a power cut.
+"""
+
+import json
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from ottla.coordination.bell import ring
+from ottla.coordination.errors import StoreDamaged, StoreRolledBack
+from ottla.coordination.operations import Changes, apply
+from ottla.coordination.schema import SqlNodes, prepare_tables
+from ottla.coordination.store import Operation, Result
+
+T = TypeVar("T")
+
+# How long a call waits for another process's write before it gives up.
+_BUSY_TIMEOUT_S = 5.0
+# Changes kept, for those who look seldom and for marks of history.
+_CHANGES_KEPT = 10_000
+_MARK_KIND = "sqlite"
+
+
+class SessionRow(NamedTuple):
+    """What the file says of a session. `lock_file` is a name in the file's own folder."""
+
+    id: int
+    lock_file: str
+    lease_ms: int
+    boot_id: str
+
+
+class SqliteFile:
+    """One connection. Raises sqlite3.Error and OSError where the file does not serve."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file, and make it where it lacks; its folder must exist.
+
+        Raises StoreDamaged where it is no store, or contradicts itself.
+        """
+        self.path = path
+        # For its owner only: it may hold users' credentials. The log files inherit the mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.chmod(path, 0o600)
+        self._connection = sqlite3.connect(
+            path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        self.nodes = SqlNodes(self._connection)
+        # Changes up to here have been told; the newest of the running transaction, 0 for none.
+        self._seen_id = 0
+        self._noted_id = 0
+        self._data_version = 0
+        found = os.stat(path)
+        self._identity = (found.st_dev, found.st_ino)
+        try:
+            self._set_up()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def multi(self, operations: Sequence[Operation]) -> tuple[list[Result], Changes]:
+        """Do all operations or none, and say whom they concern."""
+        return self.transact(lambda: self._apply(operations))
+
+    def transact(self, change: Callable[[], T]) -> T:
+        """Run `change` in a transaction that is on disk afterwards, or take it all back."""
+        self._noted_id = 0
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            result = change()
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        if self._noted_id:
+            if self._noted_id == self._seen_id + 1:
+                self._seen_id = self._noted_id
+            ring(self.path)
+        return result
+
+    def require_same_file(self) -> None:
+        """Raises StoreDamaged where another file stands in this one's place."""
+        found = os.stat(self.path)
+        if (found.st_dev, found.st_ino) != self._identity:
+            raise StoreDamaged(
+                f"the store {self.path} was replaced while it was in use: stop all brokers that use"
+                " it, then start them again"
+            )
+
+    def changes_elsewhere(self) -> Changes | None:
+        """What other connections changed since the last call; None where it is not known.
+
+        Changes of this connection may be among them.
+        """
+        before, self._data_version = self._data_version, self._read_data_version()
+        if before == self._data_version:
+            return Changes()
+        rows = self._connection.execute(
+            "SELECT id, paths FROM changes WHERE id > ? ORDER BY id", (self._seen_id,)
+        ).fetchall()
+        if rows and rows[0][0] != self._seen_id + 1:
+            self._seen_id = rows[-1][0]
+            return None
+        changes = Changes()
+        for number, paths in rows:
+            self._seen_id = number
+            data, children = json.loads(paths)
+            changes.data.update(dict.fromkeys(data))
+            changes.children.update(dict.fromkeys(children))
+        return changes
+
+    def history(self) -> str:
+        """The last change and its mark."""
+        number, mark = self._last_change()
+        return f"{_MARK_KIND}:{number}:{mark}"
+
+    def require_history(self, mark: str) -> None:
+        """Raises StoreRolledBack where the change that `mark` names was never made here."""
+        kind, _, rest = mark.partition(":")
+        number, _, expected = rest.partition(":")
+        last, _ = self._last_change()
+        row = self._connection.execute(
+            "SELECT mark FROM changes WHERE id = ?", (number,)
+        ).fetchone()
+        replaced = row is not None and row[0] != expected
+        if kind != _MARK_KIND or replaced or last < int(number):
+            raise StoreRolledBack(
+                f"the store {self.path} lacks change {number}, which this broker has seen: an older"
+                f" copy stands in its place (its last change is {last}). Put the newest copy back,"
+                " or remove the mark beside the data to accept that newer decisions are lost"
+            )
+
+    def sessions(self) -> list[SessionRow]:
+        rows = self._connection.execute(
+            "SELECT id, lock_file, lease_ms, boot_id FROM sessions ORDER BY id"
+        )
+        return [SessionRow(*row) for row in rows]
+
+    def begin_session(self, lock_file: str, lease_ms: int, boot_id: str) -> int:
+        """Enter a session whose lock is held already; gives its id."""
+
+        def enter() -> int:
+            cursor = self._connection.execute(
+                "INSERT INTO sessions (lock_file, lease_ms, boot_id) VALUES (?, ?, ?)",
+                (lock_file, lease_ms, boot_id),
+            )
+            assert cursor.lastrowid is not None
+            self._note(Changes())
+            return cursor.lastrowid
+
+        return self.transact(enter)
+
+    def end_session(
+        self, session_id: int, still_true: Callable[[], bool] = lambda: True
+    ) -> Changes:
+        """Remove a session and its nodes, unless it is gone or the reason no longer holds."""
+
+        def forget() -> Changes:
+            changes = Changes()
+            if not (self.nodes.is_alive(session_id) and still_true()):
+                return changes
+            for path in self.nodes.owned(session_id):
+                self.nodes.remove(path)
+                changes.note(path, listed=True)
+            self._connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+            self._note(changes)
+            return changes
+
+        return self.transact(forget)
+
+    def _apply(self, operations: Sequence[Operation]) -> tuple[list[Result], Changes]:
+        results, changes = apply(self.nodes, operations)
+        if changes.data or changes.children:
+            self._note(changes)
+        return results, changes
+
+    def _note(self, changes: Changes) -> None:
+        """Enter a change for those who look."""
+        cursor = self._connection.execute(
+            "INSERT INTO changes (mark, paths) VALUES (?, ?)",
+            (secrets.token_hex(8), json.dumps([list(changes.data), list(changes.children)])),
+        )
+        number = cursor.lastrowid
+        assert number is not None
+        self._noted_id = number
+        if number % 256 == 0:
+            self._connection.execute("DELETE FROM changes WHERE id <= ?", (number - _CHANGES_KEPT,))
+
+    def _last_change(self) -> tuple[int, str]:
+        row = self._connection.execute(
+            "SELECT id, mark FROM changes ORDER BY id DESC LIMIT 1"
+        ).fetchone()
+        return (0, "") if row is None else (int(row[0]), str(row[1]))
+
+    def _set_up(self) -> None:
+        self._use_write_ahead_log()
+        self._connection.execute("PRAGMA synchronous=FULL")
+        self._connection.execute("BEGIN IMMEDIATE")
+        prepare_tables(self._connection)
+        self._connection.execute("COMMIT")
+        self._require_integrity()
+        self._data_version = self._read_data_version()
+        self._seen_id, _ = self._last_change()
+
+    def _use_write_ahead_log(self) -> None:
+        """Two processes that open a new file at once meet here, where SQLite does not wait."""
+        deadline_s = time.monotonic() + _BUSY_TIMEOUT_S
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline_s:
+                    raise
+                time.sleep(0.005)
+
+    def _require_integrity(self) -> None:
+        (verdict,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if verdict != "ok":
+            raise StoreDamaged(
+                f"the store {self.path} is damaged ({verdict}): put back a copy of it"
+            )
+        self.nodes.subtree("/")
+
+    def _read_data_version(self) -> int:
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])

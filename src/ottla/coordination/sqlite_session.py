@@ -1,0 +1,172 @@
+"""A session in the shared file: a row, a locked file that proves it alive, and a lease."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from glob import escape, glob
+from typing import Protocol, TypeVar
+from uuid import uuid4
+
+from ottla.coordination.errors import StoreError
+from ottla.coordination.lease import Lease, monotonic_ms
+from ottla.coordination.operations import Changes
+from ottla.coordination.peers import Peer
+from ottla.coordination.session_lock import OthersLock, SessionLock, boot_id, remove
+from ottla.coordination.sqlite_file import SqliteFile
+
+T = TypeVar("T")
+
+_ORPHAN_AGE_S = 60.0
+
+
+class Ask(Protocol):
+    """Runs a function on the store's thread; raises StoreError."""
+
+    def __call__(self, function: Callable[[], T]) -> Awaitable[T]: ...
+
+
+class SqliteSession:
+    """A session that lives until it is closed, its process dies or stands still for its lease."""
+
+    def __init__(
+        self,
+        file: SqliteFile,
+        lease_ms: int,
+        generation: int,
+        *,
+        ask: Ask,
+        peers: Callable[[], tuple[Peer, ...]],
+        on_silent: Callable[[Peer], None],
+        on_changes: Callable[[Changes], None],
+    ) -> None:
+        self.generation = generation
+        self.expired = False
+        self._file = file
+        self._lease_ms = lease_ms
+        self._ask = ask
+        self._peers = peers
+        self._on_silent = on_silent
+        self._on_changes = on_changes
+        self._loop = asyncio.get_running_loop()
+        self._callbacks: list[Callable[[], None]] = []
+        self._asking_late = False
+        self._ending = asyncio.Lock()
+
+    async def begin(self) -> None:
+        """Enter the session into the file."""
+        self.id = await self._ask(self._enter)
+        self._lease = Lease(
+            self._lock,
+            self._lease_ms,
+            self._loop,
+            peers=self._peers,
+            on_late=self._on_late,
+            on_silent=self._on_silent,
+        )
+
+    @property
+    def confirmed_ms(self) -> int:
+        return self._lease.confirmed_ms
+
+    def on_expired(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    async def close(self) -> None:
+        if not self.expired:
+            try:
+                self._on_changes(await self._ask(lambda: self._file.end_session(self.id)))
+            finally:
+                await self.end()
+
+    async def end(self) -> None:
+        """The session is no longer in the file: give its lock up and tell its holder."""
+        async with self._ending:
+            if self.expired:
+                return
+            self.expired = True
+            for callback in self._callbacks:
+                self._loop.call_soon(callback)
+            await self._ask(self._let_go)
+
+    def _enter(self) -> int:
+        lock_file = f"{self._file.path}.session-{uuid4().hex}"
+        lock = SessionLock.take(lock_file)
+        assert lock is not None, "nobody else knows this name"
+        self._lock = lock
+        lock.beat(monotonic_ms())
+        try:
+            name = os.path.basename(lock_file)
+            return self._file.begin_session(name, self._lease_ms, boot_id())
+        except BaseException:
+            lock.release()
+            raise
+
+    def _let_go(self) -> None:
+        self._lease.stop()
+        self._lock.release()
+
+    def _on_late(self) -> None:
+        """On the lease's thread, which must not wait."""
+        self._loop.call_soon_threadsafe(self._settle_late)
+
+    def _settle_late(self) -> None:
+        if not (self._asking_late or self.expired):
+            self._asking_late = True
+            self._settling = self._loop.create_task(self._settle())
+
+    async def _settle(self) -> None:
+        """Renew a late lease if the session is still there, which a transaction makes sure of."""
+        try:
+            if not await self._ask(lambda: self._file.transact(self._confirm)):
+                await self.end()
+        except StoreError:
+            # The lease's next beat asks again.
+            return
+        finally:
+            self._asking_late = False
+
+    def _confirm(self) -> bool:
+        alive = self._file.nodes.is_alive(self.id)
+        if alive:
+            self._lease.confirm()
+        return alive
+
+
+def bury_the_dead(file: SqliteFile) -> Changes:
+    """End sessions whose process is gone, or that another boot left. Runs on the store's thread."""
+    everything = Changes()
+    folder, name = os.path.split(file.path)
+    known = set()
+    for row in file.sessions():
+        path = os.path.join(folder, row.lock_file)
+        known.add(path)
+        if row.boot_id != boot_id() or _is_free(path):
+            changes = file.end_session(row.id)
+            everything.data.update(changes.data)
+            everything.children.update(changes.children)
+            remove(path)
+    # Of processes that died between making their file and entering their session. Not the newest:
+    # one that has just been made may not be locked yet.
+    for path in glob(escape(os.path.join(folder, name)) + ".session-*"):
+        if path not in known and _age_s(path) > _ORPHAN_AGE_S and _is_free(path):
+            remove(path)
+    return everything
+
+
+def _age_s(path: str) -> float:
+    try:
+        return time.time() - os.stat(path).st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _is_free(path: str) -> bool:
+    try:
+        lock = OthersLock(path)
+    except FileNotFoundError:
+        return True
+    try:
+        return lock.is_free()
+    finally:
+        lock.close()
