@@ -1,0 +1,5 @@
+"""What clients did to a cluster, written down, and judged afterwards.
+
+The names of anomalies are Jepsen's (`jepsen.tests.kafka`), where it has one. The same checker
+judges simulated and real clusters: both write the same lines.
+"""
