@@ -9,12 +9,14 @@ import asyncio
 import logging
 import random
 
-from ottla.base.chance import new_random
+from ottla.base.chance import new_random, random_bytes
 from ottla.base.clock import Clock, SystemClock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.listeners import advertised_addresses
+from ottla.base.settings.listeners import advertised_addresses, inter_broker_listener
+from ottla.broker.admission import Admission
+from ottla.broker.cluster_secret import agree_on_secret
 from ottla.broker.configs import Configs
 from ottla.broker.dispatch import Served, api_ranges, load_handlers
 from ottla.broker.fetch_sessions import FetchSessions
@@ -25,6 +27,7 @@ from ottla.broker.listeners import Listeners
 from ottla.broker.log_config import log_config
 from ottla.broker.maintenance import Maintenance
 from ottla.broker.partitions import Partitions
+from ottla.broker.peers import Credentials, PeerLimits, Peers
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.registration import agree_on_cluster_id, prepare, register
@@ -35,6 +38,7 @@ from ottla.coordination.sqlite import SqliteStore
 from ottla.coordination.store import NodeExists, Session, Store
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 from ottla.metadata.loader import load_image
+from ottla.network.dialer import Dialer, LoopDialer
 from ottla.storage.errors import StorageError, storage_error
 from ottla.storage.filesystem import FileSystem, OsFileSystem
 from ottla.storage.log_directories import LogDirectories
@@ -43,6 +47,7 @@ _log = logging.getLogger(__name__)
 
 _SESSION_EVICTION_MS = 120_000
 _PATIENCE_S = 2.0
+_PING_INTERVAL_MS = 10_000
 _STORE_FILE = "ottla-store.sqlite"
 
 
@@ -63,6 +68,8 @@ class Broker:
     producer_ids: ProducerIds
     purgatory: Purgatory
     flusher: Flusher
+    admission: Admission
+    peers: Peers
     loop: asyncio.AbstractEventLoop
 
     def __init__(
@@ -74,6 +81,7 @@ class Broker:
         store: Store | None = None,
         rng: random.Random | None = None,
         worker: Worker | None = None,
+        dialer: Dialer | None = None,
     ) -> None:
         self.settings = settings
         self.clock: Clock = clock or SystemClock()
@@ -82,6 +90,8 @@ class Broker:
         self.group_commit = settings.text("log.flush.policy") == "group"
         self._given_store = store
         self._worker = worker
+        self._dialer = dialer or LoopDialer()
+        self.inter_broker_listener = inter_broker_listener(settings)
         self._handlers: dict[int, Served] = load_handlers()
         self.api_ranges = api_ranges(self._handlers)
         self.fetch_sessions = FetchSessions(
@@ -129,6 +139,8 @@ class Broker:
         await self.listeners.stop()
         await self._tasks.cancel()
         await self.maintenance.stop()
+        if hasattr(self, "peers"):
+            self.peers.close()
         if hasattr(self, "groups"):
             self.groups.close()
         if hasattr(self, "partitions"):
@@ -156,12 +168,31 @@ class Broker:
         await prepare(self.store)
         found = LogDirectories.find_cluster_id(self.filesystem, paths)
         self.cluster_id = await agree_on_cluster_id(self.store, found)
+        self._meet(await agree_on_secret(self.store, random_bytes))
         self.log_directories = LogDirectories(
             self.filesystem,
             paths,
             cluster_id=self.cluster_id,
             node_id=self.broker_id,
             producer_expiration_ms=self.settings.integer("producer.id.expiration.ms"),
+        )
+
+    def _meet(self, secret: bytes) -> None:
+        """Make what this broker knows other brokers by."""
+        settings = self.settings
+        idle_ms = settings.integer("connections.max.idle.ms")
+        self.admission = Admission(
+            self.broker_id, self.cluster_id, secret, lambda: self.image, random_bytes
+        )
+        self.peers = Peers(
+            Credentials(self.broker_id, self.cluster_id, secret, random_bytes),
+            lambda: self.image,
+            self.inter_broker_listener,
+            self._dialer,
+            PeerLimits(
+                connect_timeout_ms=settings.integer("socket.connection.setup.timeout.ms"),
+                ping_interval_ms=_ping_interval_ms(idle_ms),
+            ),
         )
 
     async def _default_store(self) -> Store:
@@ -245,3 +276,8 @@ class Broker:
             self.log_directories.close(high_watermarks, clean=clean, now_ms=self.clock.now_ms())
         except StorageError as error:
             _log.error("closing the logs: %s", error.message)
+
+
+def _ping_interval_ms(idle_ms: int) -> int:
+    """So often that the other broker, of like settings, takes no connection for idle."""
+    return min(_PING_INTERVAL_MS, max(1, idle_ms // 3)) if idle_ms > 0 else _PING_INTERVAL_MS

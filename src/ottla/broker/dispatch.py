@@ -12,12 +12,13 @@ from struct import error as StructError  # noqa: N812  # It is an exception clas
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.admission import require_broker
 from ottla.broker.handler import NO_ANSWER, Handler, OnError
 from ottla.broker.produce_shortcut import ProduceShortcuts
 from ottla.broker.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
-from ottla.wire.api import API, ApiKey
+from ottla.wire.api import API, BROKER_APIS, ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.frames import Part, decode_request_header, encode_response
@@ -30,7 +31,8 @@ _log = logging.getLogger(__name__)
 
 _PREFIX = Struct(">hhi")
 
-# One module per API under `handlers/`; an API is advertised because it stands here.
+# One module per API under `handlers/`; an API is advertised because it stands here, unless it is
+# between brokers (`wire.api.BROKER_APIS`).
 HANDLER_MODULES = (
     "produce",
     "fetch",
@@ -62,7 +64,12 @@ HANDLER_MODULES = (
     "describe_producers",
     "list_config_resources",
     "describe_topic_partitions",
+    "broker_handshake",
 )
+
+
+# The handshake is how one becomes a proven broker.
+_PROVEN_ONLY = BROKER_APIS - {ApiKey.BROKER_HANDSHAKE}
 
 
 class Served(NamedTuple):
@@ -74,6 +81,7 @@ class Served(NamedTuple):
     request_type: Any
     on_error: OnError
     is_coroutine: bool
+    brokers_only: bool
 
 
 def load_handlers() -> dict[int, Served]:
@@ -91,6 +99,7 @@ def load_handlers() -> dict[int, Served]:
             request_type,
             module.on_error,
             handler.is_coroutine,
+            handler.api_key in _PROVEN_ONLY,
         )
     return table
 
@@ -104,6 +113,7 @@ def api_ranges(table: dict[int, Served]) -> list[ApiVersion]:
             max_version=served.max_version,
         )
         for key, served in sorted(table.items())
+        if key not in BROKER_APIS
     ]
 
 
@@ -151,6 +161,8 @@ class Conversation:
         request = RequestContext(
             header, self._connection, self._listener, self._monotonic_ms(), len(frame)
         )
+        if served.brokers_only and request.peer_broker is None:
+            return self._refuse_client(request)
         if served.is_coroutine:
             request.settle()
             self._broker.spawn(self._run(served, request, body))
@@ -179,6 +191,15 @@ class Conversation:
                 body, ErrorCode.UNKNOWN_SERVER_ERROR, message, request.version
             )
         request.reply(response)
+
+    def _refuse_client(self, request: RequestContext) -> list[Part]:
+        """Answer a client's request that only brokers may send; all such APIs answer alike."""
+        api = API[ApiKey(request.header.api_key)]
+        try:
+            require_broker(request, api.name)
+        except OttlaError as error:
+            return request.encode(api.response(error_code=error.code))
+        raise AssertionError("a proven broker is not refused")
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
         """Answer ApiVersions of the future as Kafka does; anything else unknown ends the talk."""

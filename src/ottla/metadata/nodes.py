@@ -10,6 +10,9 @@ from ottla.base.ids import BrokerId, TopicId
 from ottla.metadata.image import BrokerImage, Endpoint, PartitionImage
 from ottla.metadata.topic_id import topic_id_text, topic_id_value
 
+# A shorter secret could be guessed.
+SECRET_BYTES_MIN = 16
+
 
 @dataclass(frozen=True, slots=True)
 class TopicNode:
@@ -103,8 +106,8 @@ def decode_configs(path: str, data: bytes) -> dict[str, str]:
     return {str(name): str(value) for name, value in configs.items()}
 
 
-def encode_broker(broker: BrokerImage, now_ms: int) -> bytes:
-    """The data of a broker's node; `now_ms` is when it registered."""
+def encode_broker(broker: BrokerImage, now_ms: int, boot_id: str = "") -> bytes:
+    """The data of a broker's node; `now_ms` is when it registered, `boot_id` its machine's."""
     endpoints = [f"{name}://{e.host}:{e.port}" for name, e in broker.endpoints.items()]
     first = next(iter(broker.endpoints.values()), Endpoint("", -1))
     return _dump(
@@ -116,11 +119,12 @@ def encode_broker(broker: BrokerImage, now_ms: int) -> bytes:
             "listener_security_protocol_map": dict.fromkeys(broker.endpoints, "PLAINTEXT"),
             "rack": broker.rack,
             "timestamp": str(now_ms),
+            "boot_id": boot_id,
         }
     )
 
 
-def decode_broker(path: str, data: bytes) -> BrokerImage:
+def decode_broker(path: str, data: bytes, epoch: int = 0) -> BrokerImage:
     """Raises OttlaError where the node is not what `encode_broker` writes."""
     held = _load(path, data)
     try:
@@ -130,7 +134,7 @@ def decode_broker(path: str, data: bytes) -> BrokerImage:
             host, _, port = rest.rpartition(":")
             endpoints[name] = Endpoint(host, int(port))
         broker_id = BrokerId(int(path.rpartition("/")[2]))
-        return BrokerImage(broker_id, endpoints, held.get("rack"))
+        return BrokerImage(broker_id, endpoints, held.get("rack"), epoch)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _broken(path, error) from error
 
@@ -154,6 +158,24 @@ def _by_partition(replicas: Mapping[int, Sequence[BrokerId]]) -> dict[str, list[
 
 def _moves(held: Mapping[str, Sequence[Any]]) -> dict[int, tuple[BrokerId, ...]]:
     return {int(index): _brokers(brokers) for index, brokers in held.items()}
+
+
+def encode_cluster_secret(secret: bytes) -> bytes:
+    """The data of the node by whose secret brokers know each other."""
+    return _dump({"version": 1, "secret": secret.hex()})
+
+
+def decode_cluster_secret(path: str, data: bytes) -> bytes:
+    """Raises OttlaError where the node is not what `encode_cluster_secret` writes."""
+    held = _load(path, data)
+    try:
+        secret = bytes.fromhex(held["secret"])
+    except (KeyError, TypeError, ValueError):
+        # The cause is left out: its words may hold the secret.
+        raise _broken(path, ValueError("secret is no hexadecimal text")) from None
+    if len(secret) < SECRET_BYTES_MIN:
+        raise _broken(path, ValueError(f"secret has fewer than {SECRET_BYTES_MIN} bytes"))
+    return secret
 
 
 def _brokers(ids: Sequence[Any]) -> tuple[BrokerId, ...]:

@@ -1,12 +1,24 @@
 """Where in the store what stands: the paths of Kafka's design papers."""
 
+from uuid import UUID
+
 BROKERS = "/brokers"
 BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
 CLUSTER_ID = "/cluster/id"
+CLUSTER_SECRET = "/cluster/secret"
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 DELETE_TOPICS = "/admin/delete_topics"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+PREFERRED_ELECTION = "/admin/preferred_replica_election"
+# Sequence nodes: leaders say which states they wrote, and growing topics which they added.
+ISR_CHANGES = "/isr_change_notification"
+# Brokers that may have lost records, until the controller has drawn its conclusions.
+UNCLEAN_STOPS = "/brokers/unclean"
+BROKER_EPOCHS = "/brokers/epochs"
+# One per topic that exists: what is checked lest a late write hits a namesake (S15).
+TOPIC_IDS = "/brokers/topic_ids"
 CONFIG_TOPICS = "/config/topics"
 CONFIG_BROKERS = "/config/brokers"
 CONFIG_GROUPS = "/config/groups"
@@ -17,8 +29,13 @@ PRODUCER_IDS = "/latest_producer_id_block"
 # What must exist before anything else is written.
 FOUNDATIONS = (
     BROKER_IDS,
-    "/brokers/epochs",
+    BROKER_EPOCHS,
+    UNCLEAN_STOPS,
     TOPICS,
+    TOPIC_IDS,
+    # Its version is the controller epoch; each term begins with a `set`.
+    CONTROLLER_EPOCH,
+    ISR_CHANGES,
     "/cluster",
     DELETE_TOPICS,
     CONFIG_TOPICS,
@@ -33,6 +50,21 @@ FOUNDATIONS = (
 def broker(broker_id: int) -> str:
     """A live broker; ephemeral."""
     return f"{BROKER_IDS}/{broker_id}"
+
+
+def broker_epoch(broker_id: int) -> str:
+    """Set once per registration: its version + 1 is the broker epoch."""
+    return f"{BROKER_EPOCHS}/{broker_id}"
+
+
+def unclean_stop(broker_id: int) -> str:
+    """There from a registration after an unclean stop until the controller has acted on it."""
+    return f"{UNCLEAN_STOPS}/{broker_id}"
+
+
+def topic_mark(topic_id: UUID) -> str:
+    """There as long as the topic with this id is."""
+    return f"{TOPIC_IDS}/{topic_id}"
 
 
 def topic(name: str) -> str:

@@ -60,6 +60,8 @@ class Connection(asyncio.BufferedProtocol):
         self._reading = True
         self._awaits_budget = False
         self._greeted = False
+        # Who is at the other end, as far as the service knows; its own business.
+        self.identity: object | None = None
         self.closed = False
         # Set by every receive, cleared by the sweep for idle connections.
         self.active = True

@@ -60,6 +60,28 @@ def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]
     return advertised
 
 
+def inter_broker_listener(settings: BrokerSettings) -> str:
+    """The name of the listener brokers use among themselves. Raises OttlaError(INVALID_CONFIG)."""
+    names = [address.name for address in listen_addresses(settings)]
+    chosen = settings.value("inter.broker.listener.name")
+    if chosen is not None:
+        name = str(chosen).upper()
+        if name not in names:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"inter.broker.listener.name: {name} is not among the names in listeners "
+                f"({', '.join(sorted(names))})",
+            )
+        return name
+    protocol = settings.text("security.inter.broker.protocol")
+    if protocol != "PLAINTEXT":
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"security.inter.broker.protocol: {protocol} does not exist here; write PLAINTEXT",
+        )
+    return protocol if protocol in names else names[0]
+
+
 def _protocols(settings: BrokerSettings) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for item in settings.text("listener.security.protocol.map").split(","):

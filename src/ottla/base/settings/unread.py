@@ -32,7 +32,6 @@ UNREAD_NAMES = frozenset(
         "group.coordinator.cached.buffer.max.bytes",
         "group.coordinator.rebalance.protocols",
         "group.coordinator.threads",
-        "inter.broker.listener.name",
         "leader.imbalance.check.interval.seconds",
         "log.dir.failure.timeout.ms",
         "log.initial.task.delay.ms",
@@ -48,8 +47,6 @@ UNREAD_NAMES = frozenset(
         "producer.purgatory.purge.interval.requests",
         "queued.max.requests",
         "request.timeout.ms",
-        "security.inter.broker.protocol",
         "socket.connection.setup.timeout.max.ms",
-        "socket.connection.setup.timeout.ms",
     }
 )

@@ -1,0 +1,39 @@
+"""BrokerHandshake (1000), version 0: another broker proves that it belongs to this cluster.
+
+Two calls on each new connection between brokers; what they prove stands in `broker/handshake.py`.
+Not advertised, and taken on the listener that brokers use among themselves only.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", request: RequestContext, body: BrokerHandshakeRequest
+) -> BrokerHandshakeResponse:
+    """Answer one of the two calls."""
+    if request.listener != broker.inter_broker_listener:
+        raise OttlaError(
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+            f"brokers meet on the listener {broker.inter_broker_listener}, and this is "
+            f"{request.listener}; set inter.broker.listener.name alike on all brokers",
+        )
+    return broker.admission.on_handshake(request.connection, body)
+
+
+def on_error(
+    _body: BrokerHandshakeRequest, code: ErrorCode, message: str | None, _version: int
+) -> BrokerHandshakeResponse:
+    """The error, with its words: they are read by whoever runs the other broker."""
+    return BrokerHandshakeResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.BROKER_HANDSHAKE, 0, 0, handle)

@@ -1,0 +1,205 @@
+"""How two brokers prove to each other that they belong to one cluster: they know its secret.
+
+Pure: takes messages, gives messages. Each side sends a challenge of random bytes and answers the
+other's with an HMAC-SHA256, keyed by the secret, over a role and all that was said: cluster, both
+brokers with their epochs, both challenges. A recorded handshake is worth nothing, because the
+challenge differs next time; an answer cannot be turned against its maker, because the role
+differs. It proves who opened the connection; it does not encrypt what follows.
+"""
+
+import hmac
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
+
+# `random_bytes(count)`: `secrets.token_bytes`, or a seeded one in a simulation.
+RandomBytes = Callable[[int], bytes]
+
+_CHALLENGE_BYTES = 32
+_OPENER = b"ottla broker handshake 1, opener"
+_RECEIVER = b"ottla broker handshake 1, receiver"
+SECRET_REMEDY = (
+    "all brokers of a cluster take the secret from its store (/cluster/secret): check that both "
+    "use the same store"
+)
+
+
+class Party(NamedTuple):
+    """A broker in one of its lives."""
+
+    broker_id: int
+    broker_epoch: int
+
+
+class Opener:
+    """The side that opened the connection: `first`, then `second`, then `finish`."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        cluster_id: str,
+        own: Party,
+        receiver_id: int,
+        random_bytes: RandomBytes,
+    ) -> None:
+        self._secret = secret
+        self._receiver_id = receiver_id
+        self._request = BrokerHandshakeRequest(
+            cluster_id=cluster_id,
+            broker_id=own.broker_id,
+            broker_epoch=own.broker_epoch,
+            receiver_id=receiver_id,
+            challenge=random_bytes(_CHALLENGE_BYTES),
+        )
+
+    def first(self) -> BrokerHandshakeRequest:
+        """What to send first."""
+        return self._request
+
+    def second(self, response: BrokerHandshakeResponse) -> BrokerHandshakeRequest:
+        """What to send after the first response. Raises OttlaError where that proves nothing."""
+        _check(response, self._receiver_id)
+        expected = _proof(self._secret, _RECEIVER, self._request, response)
+        if not hmac.compare_digest(expected, response.proof):
+            raise OttlaError(
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+                f"what answers as broker {self._receiver_id} does not know the cluster's secret; "
+                + SECRET_REMEDY,
+            )
+        self._request.proof = _proof(self._secret, _OPENER, self._request, response)
+        return self._request
+
+    def finish(self, response: BrokerHandshakeResponse) -> Party:
+        """The proven broker at the other end. Raises OttlaError where it refuses this one."""
+        _check(response, self._receiver_id)
+        return Party(response.broker_id, response.broker_epoch)
+
+
+class _Stage(Enum):
+    WAITS_FOR_CHALLENGE = auto()
+    WAITS_FOR_PROOF = auto()
+    PROVEN = auto()
+    REFUSED = auto()
+
+
+class Receiver:
+    """The side that accepted the connection; one for each connection.
+
+    `proven` is the broker at the other end, once it is known.
+    """
+
+    def __init__(
+        self, secret: bytes, cluster_id: str, own: Party, random_bytes: RandomBytes
+    ) -> None:
+        self.proven: Party | None = None
+        self._secret = secret
+        self._cluster_id = cluster_id
+        self._own = own
+        self._random_bytes = random_bytes
+        self._stage = _Stage.WAITS_FOR_CHALLENGE
+
+    def on_request(
+        self, request: BrokerHandshakeRequest, known_epoch: int
+    ) -> BrokerHandshakeResponse:
+        """Answer. `known_epoch` is the highest epoch the sender's id is known to have had.
+
+        Raises OttlaError with cause and remedy; then nothing is proven on this connection any more.
+        """
+        stage, self._stage = self._stage, _Stage.REFUSED
+        self.proven = None
+        match stage:
+            case _Stage.WAITS_FOR_CHALLENGE:
+                self._check_claims(request, known_epoch)
+                self._first = request
+                self._answer = BrokerHandshakeResponse(
+                    broker_id=self._own.broker_id,
+                    broker_epoch=self._own.broker_epoch,
+                    challenge=self._random_bytes(_CHALLENGE_BYTES),
+                )
+                self._answer.proof = _proof(self._secret, _RECEIVER, request, self._answer)
+                self._stage = _Stage.WAITS_FOR_PROOF
+                return self._answer
+            case _Stage.WAITS_FOR_PROOF:
+                expected = _proof(self._secret, _OPENER, self._first, self._answer)
+                if not hmac.compare_digest(expected, request.proof):
+                    raise OttlaError(
+                        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+                        f"who calls itself broker {self._first.broker_id} does not know the "
+                        f"cluster's secret; {SECRET_REMEDY}",
+                    )
+                self._stage = _Stage.PROVEN
+                self.proven = Party(self._first.broker_id, self._first.broker_epoch)
+                return BrokerHandshakeResponse(
+                    broker_id=self._own.broker_id, broker_epoch=self._own.broker_epoch
+                )
+            case _:
+                raise OttlaError(
+                    ErrorCode.INVALID_REQUEST,
+                    "the handshake of this connection is over; open another connection",
+                )
+
+    def _check_claims(self, request: BrokerHandshakeRequest, known_epoch: int) -> None:
+        """Refuse whoever is plainly wrong here, with words that help; nothing is proven by it."""
+        if request.cluster_id != self._cluster_id:
+            raise OttlaError(
+                ErrorCode.INCONSISTENT_CLUSTER_ID,
+                f"broker {request.broker_id} belongs to cluster {request.cluster_id}, and this is "
+                f"cluster {self._cluster_id}; check which store and which addresses it was given",
+            )
+        if request.broker_id == self._own.broker_id:
+            raise OttlaError(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                f"two brokers call themselves {request.broker_id}; give one another node.id",
+            )
+        if request.receiver_id != self._own.broker_id:
+            raise OttlaError(
+                ErrorCode.BROKER_ID_NOT_REGISTERED,
+                f"broker {request.broker_id} looks for broker {request.receiver_id}, and here is "
+                f"broker {self._own.broker_id}; check the advertised.listeners of both",
+            )
+        if request.broker_epoch < known_epoch:
+            raise OttlaError(
+                ErrorCode.STALE_BROKER_EPOCH,
+                f"broker {request.broker_id} has epoch {request.broker_epoch}, and epoch "
+                f"{known_epoch} has registered since; if two processes have this node.id, stop "
+                "one, else it will register again by itself",
+            )
+        if len(request.challenge) < _CHALLENGE_BYTES or request.proof:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the handshake of broker {request.broker_id} does not begin with a challenge; "
+                "do the two run different releases?",
+            )
+
+
+def _check(response: BrokerHandshakeResponse, receiver_id: int) -> None:
+    if response.error_code != ErrorCode.NONE:
+        raise OttlaError(
+            ErrorCode(response.error_code),
+            f"broker {receiver_id} refuses this broker: {response.error_message}",
+        )
+    if response.broker_id != receiver_id:
+        raise OttlaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED,
+            f"broker {response.broker_id} answered where broker {receiver_id} was expected; check "
+            "the advertised.listeners of both",
+        )
+
+
+def _proof(
+    secret: bytes, role: bytes, request: BrokerHandshakeRequest, response: BrokerHandshakeResponse
+) -> bytes:
+    """The HMAC over who says it and all that was said; each piece behind its length."""
+    pieces = (
+        role,
+        request.cluster_id.encode(),
+        b"%d %d" % (request.broker_id, request.broker_epoch),
+        b"%d %d" % (response.broker_id, response.broker_epoch),
+        request.challenge,
+        response.challenge,
+    )
+    said = b"".join(len(piece).to_bytes(4) + piece for piece in pieces)
+    return hmac.digest(secret, said, "sha256")

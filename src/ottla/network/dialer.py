@@ -1,0 +1,50 @@
+"""How a broker opens a connection to another: the seam where a simulated network comes in."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+
+class Dialer(Protocol):
+    """Opens connections."""
+
+    async def dial(
+        self,
+        host: str,
+        port: int,
+        protocol: Callable[[], asyncio.BaseProtocol],
+        timeout_ms: int,
+    ) -> None:
+        """Connect what `protocol` makes to an address. Raises OttlaError(BROKER_NOT_AVAILABLE)."""
+        ...
+
+
+class LoopDialer:
+    """Asks the running loop: TCP on a real one, whatever it has on a simulated one."""
+
+    async def dial(
+        self,
+        host: str,
+        port: int,
+        protocol: Callable[[], asyncio.BaseProtocol],
+        timeout_ms: int,
+    ) -> None:
+        """See `Dialer`."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await loop.create_connection(protocol, host, port)
+        except TimeoutError:
+            raise _unreachable(host, port, f"no answer within {timeout_ms} ms") from None
+        except OSError as error:
+            raise _unreachable(host, port, error.strerror or str(error)) from error
+
+
+def _unreachable(host: str, port: int, why: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.BROKER_NOT_AVAILABLE,
+        f"cannot connect to {host}:{port}: {why}; check that the broker runs, and that its "
+        "advertised.listeners name an address other brokers can reach",
+    )
