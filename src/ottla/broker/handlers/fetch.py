@@ -2,12 +2,13 @@
 
 Waits for `min_bytes` or `max_wait_ms`, whichever comes first (P10). The first batch is sent
 whole, even beyond max bytes (KIP-74). Sessions: KIP-227; topic ids from v13 (KIP-516); epochs
-KIP-320, KIP-595. Followers are refused: replication is not a client's business.
+KIP-320, KIP-595. As a replica fetches only a broker that has proven to be that one.
 """
 
 from typing import TYPE_CHECKING
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode
+from ottla.broker.admission import require_broker
 from ottla.broker.delayed_fetch import DelayedFetch
 from ottla.broker.fetch_read import failed, read_all
 from ottla.broker.fetch_reply import FullReply, IncrementalReply, Reply, by_topic
@@ -35,10 +36,7 @@ def handle(broker: "Broker", request: RequestContext, body: FetchRequest) -> Fet
     """Answer with what is there, or wait for more."""
     replica_id = body.replica_state.replica_id if request.version >= 15 else body.replica_id
     if replica_id >= 0:
-        raise OttlaError(
-            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-            "only a broker of this cluster may fetch as a replica",
-        )
+        require_broker(request, "Fetch", replica_id)
     body.max_bytes = min(body.max_bytes, broker.settings.integer("fetch.max.bytes"))
     wanted, reply = _open(broker, request.version, body)
     committed = body.isolation_level == _READ_COMMITTED

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.admission import require_broker
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.wire.api import ApiKey
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 
 
 def handle(
-    broker: "Broker", _request: RequestContext, body: OffsetForLeaderEpochRequest
+    broker: "Broker", request: RequestContext, body: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     """Look the end of each epoch up."""
+    if body.replica_id >= 0:
+        require_broker(request, "OffsetForLeaderEpoch", body.replica_id)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
