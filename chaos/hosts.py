@@ -79,6 +79,19 @@ class Hosts:
                 run("ip", "-n", space, "link", "set", device, "up")
                 run("ip", "-n", space, "link", "set", "lo", "up")
             run("ip", "-n", host, "route", "add", "default", "via", gateway)
+        self._join_this_host()
+
+    def _join_this_host(self) -> None:
+        """A wire for whoever looks on: faults do not touch it."""
+        ours, theirs = f"{self._prefix}l", "onlooker"
+        run("ip", "link", "add", ours, "type", "veth", "peer", "name", theirs)
+        run("ip", "link", "set", theirs, "netns", self._router)
+        run("ip", "addr", "add", f"10.{self._subnet}.0.2/24", "dev", ours)
+        run("ip", "link", "set", ours, "up")
+        gateway = f"10.{self._subnet}.0.1"
+        run("ip", "-n", self._router, "addr", "add", f"{gateway}/24", "dev", theirs)
+        run("ip", "-n", self._router, "link", "set", theirs, "up")
+        run("ip", "route", "add", f"10.{self._subnet}.0.0/16", "via", gateway)
 
     def _namespace(self, name: str) -> str:
         return f"{self._prefix}-{name}"
