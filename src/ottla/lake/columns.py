@@ -1,7 +1,7 @@
 """From record batches to Arrow columns, without a Python object for each record.
 
-The compiled walk says where keys and values stand; Arrow gathers them in one call for each
-column. Only records with headers are looked at one by one.
+The compiled walk says where keys and values stand in the buffer that was fetched; Arrow gathers
+them from there in one call for each column. Only records with headers are looked at one by one.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.schema import HEADER_TYPE, ROW_SCHEMA
 from ottla.record import walk as walking
 from ottla.record.codec import Header, read_varlong
-from ottla.record.header import BatchHeader
+from ottla.record.compression import Compression
+from ottla.record.header import HEADER_SIZE, BatchHeader
 from ottla.record.reader import section
 
 Columns = npt.NDArray[np.int64]
@@ -23,12 +24,15 @@ Columns = npt.NDArray[np.int64]
 # Beyond this a timestamp in milliseconds has no place among Spark's microseconds.
 _TIMESTAMP_MS_MAX = (2**63 - 1) // 1000
 
+# Stands where other batches have the time of their append.
+_CREATE_TIME = -2
+
 
 class ColumnBuilder:
     """Collects whole batches of one partition; gives their rows within [start, end) as Arrow.
 
-    A batch that is added stays in memory, expanded, until `take` is called. `start` may be raised
-    while nothing waits to be taken.
+    What is added stays in memory until `take` is called: the buffer itself where batches are
+    uncompressed, else their expanded records. `start` may be raised while nothing waits.
     """
 
     def __init__(self, topic: str, partition: int, start: int, end: int) -> None:
@@ -40,10 +44,10 @@ class ColumnBuilder:
 
     def _reset(self) -> None:
         self._walk = walking.Walk()
-        self._sections: list[bytes] = []
-        # For each batch: its records, where its section stands in the payload, and its time.
+        # Buffers that hold records, one behind the other the payload that positions count in.
+        self._pieces: list[bytes] = []
+        # For each batch: its records and its time.
         self._counts: list[int] = []
-        self._bases: list[int] = []
         self._append_times: list[int] = []
         self.payload_bytes = 0
 
@@ -56,16 +60,28 @@ class ColumnBuilder:
 
         Raises CorruptBatch where its records are not well formed.
         """
-        content = section(buffer, position, header)
+        if header.compression == Compression.NONE:
+            content, first, after = buffer, position + HEADER_SIZE, position + header.size
+        else:
+            content = section(buffer, position, header)
+            first, after = 0, len(content)
+        if not self._pieces or self._pieces[-1] is not content:
+            self._pieces.append(content)
+            self.payload_bytes += len(content)
         before = self._walk.record_count
         self._walk.add(
-            content, 0, len(content), header.record_count, header.base_offset, header.base_timestamp
+            content,
+            first,
+            after,
+            header.record_count,
+            header.base_offset,
+            header.base_timestamp,
+            self.payload_bytes - len(content),
         )
-        self._sections.append(content)
         self._counts.append(self._walk.record_count - before)
-        self._bases.append(self.payload_bytes)
-        self._append_times.append(header.max_timestamp if header.is_log_append_time else -2)
-        self.payload_bytes += len(content)
+        self._append_times.append(
+            header.max_timestamp if header.is_log_append_time else _CREATE_TIME
+        )
         if self.start <= header.base_offset and header.last_offset < self._end:
             return header.record_count
         offsets = _rows(self._walk)[before:, walking.OFFSET]
@@ -73,21 +89,19 @@ class ColumnBuilder:
 
     def take(self) -> pa.RecordBatch | None:
         """Return the rows so far (None: none) and forget them."""
-        rows = _rows(self._walk).copy()
-        payload = b"".join(self._sections)
-        bases = np.repeat(np.array(self._bases, np.int64), self._counts)
+        rows = _rows(self._walk)
+        payload = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         append_times = np.repeat(np.array(self._append_times, np.int64), self._counts)
         self._reset()
-        for column in (walking.KEY_POSITION, walking.VALUE_POSITION, walking.HEADERS_POSITION):
-            rows[:, column] += bases
-        kept = (rows[:, walking.OFFSET] >= self.start) & (rows[:, walking.OFFSET] < self._end)
+        offsets = rows[:, walking.OFFSET]
+        kept = (offsets >= self.start) & (offsets < self._end)
         if not kept.all():
             rows, append_times = rows[kept], append_times[kept]
         return self._batch(payload, rows, append_times) if len(rows) else None
 
     def _batch(self, payload: bytes, rows: Columns, append_times: Columns) -> pa.RecordBatch:
         count = len(rows)
-        by_append = append_times != -2
+        by_append = append_times != _CREATE_TIME
         timestamps = np.where(by_append, append_times, rows[:, walking.TIMESTAMP])
         self._require_times_in_reach(timestamps, rows)
         return pa.RecordBatch.from_arrays(
@@ -123,6 +137,9 @@ def _rows(walk: walking.Walk) -> Columns:
 def _gathered(payload: bytes, rows: Columns, position_column: int, length_column: int) -> Any:
     """Copy one byte string for each row out of the payload, nulls where the length is -1."""
     positions, lengths = rows[:, position_column], rows[:, length_column]
+    null = lengths < 0
+    if null.all():
+        return pa.nulls(len(rows), pa.binary())
     # The strings and the gaps between them, as one array over the payload; then every other one.
     bounds = np.empty(2 * len(rows) + 1, np.int32)
     bounds[0:-1:2] = positions
@@ -131,7 +148,6 @@ def _gathered(payload: bytes, rows: Columns, position_column: int, length_column
     spans = pa.Array.from_buffers(
         pa.binary(), 2 * len(rows), [None, pa.py_buffer(bounds), pa.py_buffer(payload)]
     )
-    null = lengths < 0
     chosen = np.arange(0, 2 * len(rows), 2, dtype=np.int32)
     return spans.take(pa.array(chosen, mask=null if null.any() else None))
 
@@ -139,7 +155,8 @@ def _gathered(payload: bytes, rows: Columns, position_column: int, length_column
 def _headers(payload: bytes, rows: Columns) -> Any:
     counts = rows[:, walking.HEADER_COUNT]
     offsets = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(counts, out=offsets[1:])
+    if counts.any():
+        np.cumsum(counts, out=offsets[1:])
     pairs = list(_pairs(payload, rows[counts > 0])) if offsets[-1] else []
     elements = pa.array([{"key": name, "value": value} for name, value in pairs], HEADER_TYPE)
     return pa.ListArray.from_arrays(

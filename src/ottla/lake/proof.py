@@ -39,7 +39,7 @@ def canonical_words(batch: pa.RecordBatch) -> list[Words]:
         _integers(batch.column("timestamp_type")),
         *_byte_words(batch.column("key")),
         *_byte_words(batch.column("value")),
-        *_byte_words(_canonical_headers(batch.column("headers"))),
+        *_header_words(batch.column("headers")),
     ]
 
 
@@ -56,6 +56,9 @@ def _milliseconds(column: Any) -> Words:
 
 def _byte_words(column: Any) -> tuple[Words, Words, Words]:
     """Length, s and t of each byte string of a binary column."""
+    if column.null_count == len(column):
+        zeros = np.zeros(len(column), np.uint64)
+        return np.full(len(column), NULL_LENGTH), zeros, zeros
     if pa.types.is_dictionary(column.type) or not pa.types.is_binary(column.type):
         column = column.cast(pa.binary())
     _, offset_buffer, content_buffer = column.buffers()
@@ -72,11 +75,12 @@ def _byte_words(column: Any) -> tuple[Words, Words, Words]:
     return lengths.astype(np.uint64), sums.astype(np.uint64), weighted.astype(np.uint64)
 
 
-def _canonical_headers(column: Any) -> Any:
-    """Each row's headers as one byte string; no headers and null are both the empty string."""
+def _header_words(column: Any) -> tuple[Words, Words, Words]:
+    """Length, s and t of each row's headers as one byte string; null is like none: empty."""
     if len(column.flatten()) == 0:
-        return pa.nulls(len(column), pa.binary()).fill_null(b"")
-    return pa.array([_header_bytes(headers) for headers in column.to_pylist()], pa.binary())
+        zeros = np.zeros(len(column), np.uint64)
+        return zeros, zeros, zeros
+    return _byte_words(pa.array([_header_bytes(h) for h in column.to_pylist()], pa.binary()))
 
 
 def _header_bytes(headers: list[dict[str, Any]] | None) -> bytes:

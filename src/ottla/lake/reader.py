@@ -15,9 +15,13 @@ from ottla.ledger.partition import RangeAccount
 from ottla.record.aborted import AbortedTransactions
 from ottla.record.reader import batches, check_batch
 
-# Rows and bytes that make an Arrow batch; whichever comes first.
-_ROWS_AT_ONCE = 1 << 16
-_BYTES_AT_ONCE = 32 << 20
+# Rows and bytes that make an Arrow batch at the latest; whichever comes first.
+_ROWS_MAX = 1 << 17
+_BYTES_MAX = 32 << 20
+# What is worth a batch of its own where an answer ends: columns come from one buffer then, and
+# nothing is joined. (Spark and Parquet like batches of tens of thousands of rows.)
+_ROWS_ENOUGH = 1 << 14
+_BYTES_ENOUGH = 4 << 20
 
 
 def read_range(
@@ -53,10 +57,12 @@ def read_range(
                 account.records(header.base_offset, header.last_offset, loaded)
             if account.position >= wanted.end:
                 break
-            if builder.row_count >= _ROWS_AT_ONCE or builder.payload_bytes >= _BYTES_AT_ONCE:
+            if builder.row_count >= _ROWS_MAX or builder.payload_bytes >= _BYTES_MAX:
                 yield from _taken(builder)
         if account.position >= wanted.end:
             break
+        if builder.row_count >= _ROWS_ENOUGH or builder.payload_bytes >= _BYTES_ENOUGH:
+            yield from _taken(builder)
     yield from _taken(builder)
 
 

@@ -33,6 +33,8 @@ _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 _KEYS = 4096
+# Small enough for the words and their halves to stay in a core's cache.
+_WORDS_AT_ONCE = 1 << 15
 _LOW = np.uint64(0xFFFFFFFF)
 NULL_LENGTH = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -63,9 +65,12 @@ def bytes_sums(content: npt.NDArray[np.uint8], offsets: Offsets) -> tuple[Words,
     lengths = offsets[1:] - offsets[:-1]
     if len(lengths) == 0 or offsets[-1] == offsets[0]:
         return np.zeros(len(lengths), np.uint64), np.zeros(len(lengths), np.uint64)
-    # Words are read at any byte; eight zeros behind the end keep the last one inside.
-    padded = np.zeros(int(offsets[-1] - offsets[0]) + 8, np.uint8)
-    padded[:-8] = content[int(offsets[0]) : int(offsets[-1])]
+    # Words are read at any byte; eight bytes behind the end, whatever they are, keep the last
+    # one inside.
+    first, after = int(offsets[0]), int(offsets[-1])
+    padded = content[first : after + 8]
+    if len(padded) < after + 8 - first:
+        padded = np.concatenate((content[first:after], np.zeros(8, np.uint8)))
     starts = offsets[:-1] - offsets[0]
     longest = int(lengths.max())
     if longest == int(lengths.min()):
@@ -77,18 +82,30 @@ def _equal_length_sums(
     padded: npt.NDArray[np.uint8], count: int, length: int
 ) -> tuple[Words, Words]:
     words_per_string = (length + 7) >> 3
-    words = np.ndarray(
-        (count, words_per_string), dtype="<u8", buffer=padded, strides=(length, 8)
-    ).astype(np.uint64)
-    rest = length & 7
-    if rest:
-        words[:, -1] &= np.uint64((1 << (8 * rest)) - 1)
     index = np.arange(words_per_string)
-    words ^= _A[index % _KEYS] + (index // _KEYS).astype(np.uint64)
-    _mixed_in_place(words)
-    sums = words.sum(axis=1, dtype=np.uint64)
-    words *= _B[index % _KEYS]
-    return sums, words.sum(axis=1, dtype=np.uint64)
+    # One row for each place in a string: sums then run along whole rows.
+    key_a = (_A[index % _KEYS] + (index // _KEYS).astype(np.uint64))[:, np.newaxis]
+    key_b = _B[index % _KEYS][:, np.newaxis]
+    rest = length & 7
+    sums, weighted = np.empty(count, np.uint64), np.empty(count, np.uint64)
+    step = max(1, _WORDS_AT_ONCE // words_per_string)
+    for first in range(0, count, step):
+        strings = slice(first, first + step)
+        words = np.ndarray(
+            (words_per_string, min(step, count - first)),
+            dtype="<u8",
+            buffer=padded,
+            offset=first * length,
+            strides=(8, length),
+        ).astype(np.uint64, order="C")
+        if rest:
+            words[-1] &= np.uint64((1 << (8 * rest)) - 1)
+        words ^= key_a
+        _mixed_in_place(words)
+        words.sum(axis=0, dtype=np.uint64, out=sums[strings])
+        words *= key_b
+        words.sum(axis=0, dtype=np.uint64, out=weighted[strings])
+    return sums, weighted
 
 
 def _ragged_sums(

@@ -8,7 +8,9 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -21,8 +23,22 @@ from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.ledger.partition import PartitionLedger, RangeAccount
 
-# Columns whose values repeat; keys and values are written plain.
-_DICTIONARY_COLUMNS = ["topic", "partition", "timestamp_type"]
+# How files are written: numbers as differences, the topic's name as a dictionary of one, keys and
+# values plain. Statistics stand where a query can prune by them. Types are Parquet's own: Arrow's
+# would tell readers of the dictionary.
+_WRITER_OPTIONS: dict[str, Any] = {
+    "compression": "snappy",
+    "use_dictionary": ["topic"],
+    "column_encoding": dict.fromkeys(
+        ("partition", "offset", "timestamp", "timestamp_type"), "DELTA_BINARY_PACKED"
+    ),
+    "write_statistics": ["partition", "offset", "timestamp"],
+    "store_schema": False,
+}
+_TOPIC_COLUMN = ROW_SCHEMA.get_field_index("topic")
+_FILE_SCHEMA = ROW_SCHEMA.set(
+    _TOPIC_COLUMN, pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +103,15 @@ def result_from_text(text: str) -> TaskResult:
     return TaskResult(PartitionLedger(**fields["ledger"]), file)
 
 
+def _as_in_file(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows, the topic's name told once instead of for each of them."""
+    name = batch.column(_TOPIC_COLUMN)[:1]
+    which = pa.array(np.zeros(batch.num_rows, np.int32))
+    columns = list(batch.columns)
+    columns[_TOPIC_COLUMN] = pa.DictionaryArray.from_arrays(which, name)
+    return pa.RecordBatch.from_arrays(columns, schema=_FILE_SCHEMA)
+
+
 class _Output:
     """A Parquet file in the making; does not exist before the first rows."""
 
@@ -98,10 +123,8 @@ class _Output:
 
     def write(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
-            self._writer = pq.ParquetWriter(
-                self._path, ROW_SCHEMA, compression="snappy", use_dictionary=_DICTIONARY_COLUMNS
-            )
-        self._writer.write_batch(batch)
+            self._writer = pq.ParquetWriter(self._path, _FILE_SCHEMA, **_WRITER_OPTIONS)
+        self._writer.write_batch(_as_in_file(batch))
         self.rows += batch.num_rows
         self.hash = (self.hash + batch_hash(batch)) % MODULUS
 

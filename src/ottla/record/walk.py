@@ -50,10 +50,12 @@ class Walk:
         record_count: int,
         base_offset: int,
         base_timestamp: int,
+        shift: int = 0,
     ) -> None:
         """Walk an uncompressed records section at `buffer[start:end]`.
 
-        Offsets and timestamps (ms) in the rows are absolute. Raises CorruptBatch unless exactly
+        Offsets and timestamps (ms) in the rows are absolute; `shift` is added to all positions,
+        for a buffer that will stand behind others. Raises CorruptBatch unless exactly
         `record_count` well-formed records stand there; rows added before stay as they were.
         """
         if not 0 <= start <= end <= len(buffer):
@@ -63,7 +65,7 @@ class Walk:
         check_base_offset(base_offset)
         size_before = len(self._rows)
         try:
-            _walk(self._rows, buffer, start, end, record_count, base_offset, base_timestamp)
+            _walk(self._rows, buffer, start, end, record_count, base_offset, base_timestamp, shift)
         except IndexError as error:
             self._rows.truncate(size_before)
             raise CorruptBatch("the records section ends within a record") from error
@@ -144,7 +146,7 @@ def _skip_bytes(section: bytes, position: i64, stop: i64) -> i64:
     return position + size if size > 0 else position
 
 
-# Hot: see `make bench` (codec).
+# Hot: see `make bench` (codec). Most numbers are one byte: those are read here, without a call.
 def _walk(
     rows: BytesWriter,
     buffer: bytes,
@@ -153,6 +155,7 @@ def _walk(
     record_count: i64,
     base_offset: i64,
     base_timestamp: i64,
+    shift: i64,
 ) -> None:
     least: i64 = least_delta(base_timestamp)
     greatest: i64 = greatest_delta(base_timestamp)
@@ -163,21 +166,30 @@ def _walk(
         if size < 0 or size > end - position:
             raise CorruptBatch(f"a record of {size} bytes does not fit its batch")
         stop = position + size
-        delta, position = read_varlong(buffer, position + 1)
+        # Behind the attributes' byte, which means nothing.
+        byte: i64 = buffer[position + 1]
+        delta: i64 = byte >> 1 ^ -(byte & 1)
+        position += 2
+        if byte > 0x7F:
+            delta, position = read_varlong(buffer, position - 1)
         if delta < least or delta > greatest:
             raise CorruptBatch("a record's timestamp leaves 64 bits")
-        timestamp = base_timestamp + delta
+        timestamp: i64 = base_timestamp + delta
         delta, position = read_varlong(buffer, position)
         if delta < 0 or delta > INT_MAX:
             raise CorruptBatch(f"a record's offset delta is {delta}")
         write_i64_le(rows, base_offset + delta)
         write_i64_le(rows, timestamp)
-        position = _walk_bytes(rows, buffer, position, stop)
-        position = _walk_bytes(rows, buffer, position, stop)
-        count, position = read_varlong(buffer, position)
+        position = _walk_bytes(rows, buffer, position, stop, shift)
+        position = _walk_bytes(rows, buffer, position, stop, shift)
+        byte = buffer[position]
+        count: i64 = byte >> 1
+        position += 1
+        if byte > 0x7F or byte & 1:
+            count, position = read_varlong(buffer, position - 1)
         if count < 0 or count > (stop - position) >> 1:
             raise CorruptBatch(f"{count} headers do not fit their record")
-        write_i64_le(rows, position)
+        write_i64_le(rows, position + shift)
         write_i64_le(rows, count)
         if count:
             position = _skip_headers(buffer, position, stop, count)
@@ -187,10 +199,14 @@ def _walk(
         raise CorruptBatch("bytes follow the last record of the batch")
 
 
-def _walk_bytes(rows: BytesWriter, buffer: bytes, position: i64, stop: i64) -> i64:
+def _walk_bytes(rows: BytesWriter, buffer: bytes, position: i64, stop: i64, shift: i64) -> i64:
     """Write position and length of a key or value; return the position after it."""
+    if buffer[position] == 1:
+        write_i64_le(rows, position + 1 + shift)
+        write_i64_le(rows, -1)
+        return position + 1
     size, position = read_varlong(buffer, position)
-    write_i64_le(rows, position)
+    write_i64_le(rows, position + shift)
     if size < 0:
         write_i64_le(rows, -1)
         return position
