@@ -15,7 +15,7 @@ class Transition(Enum):
     LEAD = "lead"
     # A new term of another: a new `Follower`, which goes on from its own end.
     FOLLOW = "follow"
-    # A new term without a leader: neither role.
+    # A new term without a leader, or led by an earlier life of this broker: neither role.
     WAIT = "wait"
     # The same term at a higher version: tell `Leader.on_state`; a follower has nothing to do.
     UPDATE = "update"
@@ -24,9 +24,13 @@ class Transition(Enum):
 
 
 def transition(
-    broker_id: BrokerId, leader_epoch: int, version: int, image: PartitionImage
+    broker_id: BrokerId, broker_epoch: int, leader_epoch: int, version: int, image: PartitionImage
 ) -> Transition:
-    """`leader_epoch` and `version` are those of the state acted on last; -1 where there is none."""
+    """`leader_epoch` and `version` are those of the state acted on last; -1 where there is none.
+
+    A broker never leads what an earlier registration of it was elected for, which may have
+    had records that are lost now: it waits for the controller to notice.
+    """
     if image.leader_epoch < leader_epoch:
         return Transition.IGNORE
     if image.leader_epoch == leader_epoch and image.version <= version:
@@ -37,4 +41,6 @@ def transition(
         return Transition.UPDATE
     if image.leader == NO_LEADER:
         return Transition.WAIT
-    return Transition.LEAD if image.leader == broker_id else Transition.FOLLOW
+    if image.leader != broker_id:
+        return Transition.FOLLOW
+    return Transition.LEAD if image.leader_broker_epoch == broker_epoch else Transition.WAIT
