@@ -4,7 +4,17 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable
 
 from ottla.base.chance import random_bytes
-from ottla.coordination.store import Create, NodeExists, Session, Store
+from ottla.base.ids import BrokerId
+from ottla.coordination.store import (
+    Check,
+    Create,
+    NodeExists,
+    NoNode,
+    Operation,
+    Session,
+    Set,
+    Store,
+)
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import decode_cluster_id, encode_broker, encode_cluster_id
@@ -47,9 +57,45 @@ async def agree_on_cluster_id(
     return proposed
 
 
-async def register(store: Store, session: Session, broker: BrokerImage, now_ms: int) -> None:
-    """Announce the broker as alive for as long as its session lasts.
+async def register(
+    store: Store,
+    session: Session,
+    broker: BrokerImage,
+    now_ms: int,
+    *,
+    clean: bool = True,
+    boot_id: str = "",
+) -> int:
+    """Announce the broker as alive for as long as its session lasts; return its broker epoch.
 
-    Raises NodeExists where another live broker has the same id.
+    `clean` says that no record was lost since it was alive last (R-11); otherwise a mark is left
+    for the controller in the same write. Raises NodeExists where another live broker has the
+    same id.
     """
-    await store.multi([Create(paths.broker(broker.id), encode_broker(broker, now_ms), session)])
+    while True:
+        alive = Create(paths.broker(broker.id), encode_broker(broker, now_ms, boot_id), session)
+        epoch = await _set_or_create(store, paths.broker_epoch(broker.id))
+        operations: list[Operation] = [epoch, alive]
+        if not clean:
+            operations.append(await _set_or_create(store, paths.unclean_stop(broker.id)))
+        try:
+            result = (await store.multi(operations))[0]
+        except (NodeExists, NoNode) as error:
+            if error.path == paths.broker(broker.id):
+                raise
+            continue
+        return result + 1 if isinstance(result, int) else 1
+
+
+def check_registration(broker_id: BrokerId, broker_epoch: int) -> Check:
+    """For a `multi`: the broker has not registered anew since it had this epoch (S12)."""
+    return Check(paths.broker_epoch(broker_id), broker_epoch - 1)
+
+
+def check_controller(controller_epoch: int) -> Check:
+    """For a `multi`: no other controller has taken office since this epoch began (S14)."""
+    return Check(paths.CONTROLLER_EPOCH, controller_epoch)
+
+
+async def _set_or_create(store: Store, path: str) -> Operation:
+    return Create(path) if await store.get(path) is None else Set(path, b"")

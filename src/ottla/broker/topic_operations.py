@@ -1,9 +1,13 @@
 """What creating, growing and deleting a topic writes: one `multi` each."""
 
+from collections.abc import Sequence
+
+from ottla.base.ids import TopicPartition
 from ottla.coordination.store import Create, Delete, Operation, Set
 from ottla.metadata import paths
 from ottla.metadata.image import TopicImage
 from ottla.metadata.nodes import TopicNode, encode_configs, encode_partition, encode_topic
+from ottla.metadata.notices import encode_isr_changes
 
 _CONTROLLER_EPOCH = 0
 
@@ -12,7 +16,8 @@ def creation(topic: TopicImage) -> list[Operation]:
     """Make the topic's nodes; fails with NodeExists where there are any."""
     operations: list[Operation] = [
         Create(paths.topic_config(topic.name), encode_configs(topic.configs)),
-        Create(paths.topic(topic.name), encode_topic(_node(topic))),
+        Create(paths.topic(topic.name), encode_topic(topic_node(topic))),
+        Create(paths.topic_mark(topic.id)),
         Create(paths.partitions(topic.name)),
     ]
     for index in range(len(topic.partitions)):
@@ -21,12 +26,14 @@ def creation(topic: TopicImage) -> list[Operation]:
 
 
 def growth(before: TopicImage, after: TopicImage) -> list[Operation]:
-    """Add the partitions that `after` has and `before` lacks; the first result is a version."""
+    """Add the partitions that `after` has and `before` lacks, and tell the controller of them."""
     operations: list[Operation] = [
-        Set(paths.topic(after.name), encode_topic(_node(after)), before.version)
+        Set(paths.topic(after.name), encode_topic(topic_node(after)), before.version)
     ]
-    for index in range(len(before.partitions), len(after.partitions)):
+    added = range(len(before.partitions), len(after.partitions))
+    for index in added:
         operations += _partition(after, index)
+    operations.append(announcement([TopicPartition(after.name, index) for index in added]))
     return operations
 
 
@@ -39,14 +46,27 @@ def removal(topic: TopicImage) -> list[Operation]:
     operations += [
         Delete(paths.partitions(topic.name)),
         Delete(paths.topic(topic.name)),
+        Delete(paths.topic_mark(topic.id)),
         Delete(paths.topic_config(topic.name)),
         Delete(paths.topic_deletion(topic.name)),
     ]
     return operations
 
 
-def _node(topic: TopicImage) -> TopicNode:
-    return TopicNode(topic.id, tuple(partition.replicas for partition in topic.partitions))
+def announcement(changed: Sequence[TopicPartition]) -> Operation:
+    """Tell the controller that the states of these partitions were written."""
+    return Create(f"{paths.ISR_CHANGES}/isr_change_", encode_isr_changes(changed), sequential=True)
+
+
+def topic_node(topic: TopicImage) -> TopicNode:
+    """What the node of the topic is to hold."""
+    partitions = list(enumerate(topic.partitions))
+    return TopicNode(
+        topic.id,
+        tuple(partition.replicas for _, partition in partitions),
+        {index: partition.adding for index, partition in partitions if partition.adding},
+        {index: partition.removing for index, partition in partitions if partition.removing},
+    )
 
 
 def _partition(topic: TopicImage, index: int) -> list[Operation]:

@@ -43,7 +43,7 @@ async def load_image(source: Source, cluster_id: str) -> Loaded:
     going = {path.removeprefix(f"{paths.DELETE_TOPICS}/") for path in marked}
     topic_configs = _configs(config_tree, paths.CONFIG_TOPICS)
     topics = [
-        _topic(brokers_tree, name, topic_configs.get(name, {}))
+        topic_of(brokers_tree, name, topic_configs.get(name, {}))
         for name in _children(brokers_tree, paths.TOPICS)
     ]
     living = {topic.name: topic for topic in topics if topic.name not in going}
@@ -63,12 +63,23 @@ async def load_image(source: Source, cluster_id: str) -> Loaded:
 
 def _brokers(tree: Mapping[str, _Node]) -> list[BrokerImage]:
     return [
-        nodes.decode_broker(path, tree[path].data)
-        for path in (f"{paths.BROKER_IDS}/{name}" for name in _children(tree, paths.BROKER_IDS))
+        nodes.decode_broker(
+            f"{paths.BROKER_IDS}/{name}",
+            tree[f"{paths.BROKER_IDS}/{name}"].data,
+            _epoch_of(tree, name),
+        )
+        for name in _children(tree, paths.BROKER_IDS)
     ]
 
 
-def _topic(tree: Mapping[str, _Node], name: str, configs: Mapping[str, str]) -> TopicImage:
+def _epoch_of(tree: Mapping[str, _Node], broker: str) -> int:
+    """The version of a node that each registration sets once, counted from 1."""
+    node = tree.get(f"{paths.BROKER_EPOCHS}/{broker}")
+    return 0 if node is None else node.version + 1
+
+
+def topic_of(tree: Mapping[str, _Node], name: str, configs: Mapping[str, str]) -> TopicImage:
+    """The topic out of a subtree that holds its node and states. Raises OttlaError."""
     node = tree[paths.topic(name)]
     held = nodes.decode_topic(paths.topic(name), node.data)
     partitions = tuple(_partition(tree, name, index, held) for index in range(len(held.replicas)))

@@ -31,6 +31,8 @@ class LeaderAndIsrPartitionState(Message):
     elr: list[int] = array(int32, "7+", tag=10000)
     last_known_elr: list[int] = array(int32, "7+", tag=10001)
     nonce: int = int64("7+", tag=10002)
+    # The leader's registration when it was elected.
+    leader_broker_epoch: int = int64("7+", tag=10003)
 
 
 class LeaderAndIsrTopicState(Message):

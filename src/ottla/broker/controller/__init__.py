@@ -1,0 +1,8 @@
+"""The controller's shell: election, the store, and messages to brokers. Decides nothing itself.
+
+What to do is decided in `ottla.controller`.
+"""
+
+from ottla.broker.controller.controller import Controller
+
+__all__ = ["Controller"]

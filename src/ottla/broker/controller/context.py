@@ -1,0 +1,96 @@
+"""What the controller knows of its cluster while it is in office."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ottla.base.ids import BrokerId, TopicPartition
+from ottla.controller.change import Rules
+from ottla.metadata.image import NO_LEADER, BrokerImage, PartitionImage, TopicImage
+
+RulesOf = Callable[[TopicImage], Rules]
+
+
+class Context:
+    """Brokers, topics and partitions as the store has them; changed by the office only.
+
+    Invariant: what stands here was read from the store or written to it.
+    """
+
+    def __init__(self, rules_of: RulesOf) -> None:
+        self.brokers: dict[BrokerId, BrokerImage] = {}
+        self.topics: dict[str, TopicImage] = {}
+        # Marked for deletion: invisible to clients, and led by nobody.
+        self.deleting: dict[str, None] = {}
+        # In a controlled shutdown, with their epochs: still alive, but nothing goes to them.
+        self.stopping: dict[BrokerId, int] = {}
+        # Replicas that their brokers could not open or had to give up.
+        self.offline: dict[tuple[TopicPartition, BrokerId], None] = {}
+        self._rules_of = rules_of
+
+    @property
+    def live(self) -> Mapping[BrokerId, int]:
+        """Brokers that can lead or follow, with their epochs."""
+        return {broker.id: broker.epoch for broker in self.brokers.values()}
+
+    def live_for(
+        self, name: TopicPartition, live: Mapping[BrokerId, int]
+    ) -> Mapping[BrokerId, int]:
+        """Of `live`, those whose replica works and who stay, or lead it until they stop."""
+        if not self.offline and not self.stopping:
+            return live
+        partition = self.partition(name)
+        leader = NO_LEADER if partition is None else partition.leader
+        return {
+            broker: epoch
+            for broker, epoch in live.items()
+            if (name, broker) not in self.offline
+            and (broker not in self.stopping or broker == leader)
+        }
+
+    def partition(self, name: TopicPartition) -> PartitionImage | None:
+        """None where there is no such partition, or it is being deleted."""
+        topic = self.topics.get(name.topic)
+        if topic is None or name.topic in self.deleting:
+            return None
+        if not 0 <= name.partition < len(topic.partitions):
+            return None
+        return topic.partitions[name.partition]
+
+    def rules(self, topic: str) -> Rules:
+        """What the settings of a topic say."""
+        return self._rules_of(self.topics[topic])
+
+    def names(self) -> Iterator[TopicPartition]:
+        """All partitions that are not being deleted."""
+        for topic in self.topics.values():
+            if topic.name not in self.deleting:
+                for index in range(len(topic.partitions)):
+                    yield TopicPartition(topic.name, index)
+
+    def names_of(self, topic: str) -> list[TopicPartition]:
+        """The partitions of one topic."""
+        return [TopicPartition(topic, i) for i in range(len(self.topics[topic].partitions))]
+
+    def hosted_by(self, brokers: Collection[BrokerId]) -> list[TopicPartition]:
+        """Partitions with a replica on one of `brokers`."""
+        return [
+            name
+            for name in self.names()
+            if any(
+                b in brokers for b in self.topics[name.topic].partitions[name.partition].replicas
+            )
+        ]
+
+    def set_partitions(self, states: Iterable[tuple[TopicPartition, PartitionImage]]) -> None:
+        """Replace states of partitions that exist."""
+        by_topic: dict[str, dict[int, PartitionImage]] = {}
+        for name, state in states:
+            by_topic.setdefault(name.topic, {})[name.partition] = state
+        for topic_name, changed in by_topic.items():
+            topic = self.topics.get(topic_name)
+            if topic is None:
+                continue
+            partitions = list(topic.partitions)
+            for index, state in changed.items():
+                partitions[index] = state
+            self.topics[topic_name] = replace(topic, partitions=tuple(partitions))

@@ -1,0 +1,300 @@
+"""Who is controller: one broker wins `/controller`, the others watch it (P31)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId, TopicPartition
+from ottla.base.settings import BrokerSettings
+from ottla.broker.controller.context import RulesOf
+from ottla.broker.controller.office import Office
+from ottla.broker.controller.requests import ElectionType, Outcomes, Requests
+from ottla.broker.controller.sender import Deliver
+from ottla.broker.controller.topics_in_office import TopicsInOffice
+from ottla.broker.controller.writing import Deposed
+from ottla.coordination.store import (
+    BadVersion,
+    Create,
+    Delete,
+    NodeExists,
+    NoNode,
+    Session,
+    SessionExpired,
+    Set,
+    Store,
+    StoreError,
+    Watch,
+)
+from ottla.metadata import paths
+from ottla.metadata.decisions import Decisions
+from ottla.metadata.image import PartitionImage
+from ottla.metadata.notices import decode_controller, encode_controller
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_S = 0.1
+
+T = TypeVar("T")
+
+
+class Controller:
+    """This broker's part in it: a candidate always, in office sometimes."""
+
+    def __init__(
+        self,
+        store: Store,
+        broker_id: BrokerId,
+        settings: BrokerSettings,
+        clock: Clock,
+        decisions: Decisions,
+        rules_of: RulesOf,
+        deliver: Deliver,
+    ) -> None:
+        self._store = store
+        self._broker_id = broker_id
+        self._settings = settings
+        self._clock = clock
+        self._decisions = decisions
+        self._rules_of = rules_of
+        self._deliver = deliver
+        self._session: Session | None = None
+        self._office: Office | None = None
+        self._requests: Requests | None = None
+        self._watches: list[Watch] = []
+        self._watch: Watch | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._candidacy: asyncio.Task[None] | None = None
+        self._seen = asyncio.Event()
+        self._stopped = False
+        # Who is controller as far as this broker knows; None while nobody is.
+        self.controller_id: BrokerId | None = None
+
+    @property
+    def in_office(self) -> bool:
+        return self._office is not None
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch of this broker's term; None while another is controller, or none."""
+        return None if self._office is None else self._office.epoch
+
+    async def start(self, session: Session) -> None:
+        """Stand for election with a session, the first one or a later one (S16)."""
+        self._session = session
+        if self._watch is None:
+            self._watch = self._store.watch_data(paths.CONTROLLER, self._seen.set)
+        await self._stand()
+        if self._candidacy is None:
+            self._candidacy = asyncio.get_running_loop().create_task(self._follow())
+
+    def resign(self) -> None:
+        """Give up the office, if held: the session is gone, or another has taken it."""
+        if self._office is None:
+            return
+        _log.info("resigning as controller of epoch %d", self._office.epoch)
+        office, self._office, self._requests = self._office, None, None
+        for watch in self._watches:
+            watch.cancel()
+        self._watches.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        office.stop()
+        self.controller_id = None
+        self._seen.set()
+
+    def stop(self) -> None:
+        """The broker stops. The node goes with its session."""
+        self._stopped = True
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._candidacy is not None:
+            self._candidacy.cancel()
+        self.resign()
+
+    # -- what is asked of the controller. Raises OttlaError(NOT_CONTROLLER) elsewhere.
+
+    async def elect(self, kind: ElectionType, names: Sequence[TopicPartition] | None) -> Outcomes:
+        """See `Requests.elect`."""
+        requests = self._in_office()
+        return await self._ask(lambda: requests.elect(kind, names))
+
+    async def reassign(
+        self,
+        wanted: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        may_change_factor: bool = True,
+    ) -> Outcomes:
+        """See `Requests.reassign`."""
+        requests = self._in_office()
+        return await self._ask(
+            lambda: requests.reassign(wanted, may_change_factor=may_change_factor)
+        )
+
+    def moves(self) -> dict[TopicPartition, PartitionImage]:
+        """The partitions that move."""
+        return self._in_office().moves()
+
+    async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
+        """See `Requests.shut_down`."""
+        requests = self._in_office()
+        return await self._ask(lambda: requests.shut_down(broker_id, broker_epoch))
+
+    def look_at_brokers(self) -> None:
+        """There is a reason to suspect that a broker died: see who is alive, at once."""
+        if self._office is not None:
+            self._office.jobs.once("brokers", self._office.on_brokers)
+
+    def on_rules_changed(self) -> None:
+        """Settings that decide elections changed: what is offline may have a leader now."""
+        office = self._office
+        if office is not None:
+            office.jobs.once("settings", office.repair)
+
+    def _in_office(self) -> Requests:
+        if self._requests is None:
+            raise OttlaError(
+                ErrorCode.NOT_CONTROLLER,
+                f"this broker is not the controller; broker {self.controller_id} is"
+                if self.controller_id is not None
+                else "this broker is not the controller; one is being elected, try again",
+            )
+        return self._requests
+
+    async def _ask(self, work: Callable[[], Awaitable[T]]) -> T:
+        office = self._office
+        assert office is not None, "checked by _in_office"
+        try:
+            return await office.jobs.ask(work)
+        except Deposed:
+            raise OttlaError(
+                ErrorCode.NOT_CONTROLLER, "another broker has become the controller; ask it"
+            ) from None
+
+    # -- election
+
+    async def _follow(self) -> None:
+        """Stand again whenever the office may be free."""
+        while not self._stopped:
+            await self._seen.wait()
+            self._seen.clear()
+            try:
+                await self._stand()
+            except StoreError as error:
+                _log.warning("standing for controller: %s", error.message)
+                await asyncio.sleep(_PAUSE_S)
+                self._seen.set()
+            except Exception:  # noqa: BLE001  # The supervisor of the candidacy.
+                _log.exception("standing for controller failed unexpectedly")
+                self.resign()
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _stand(self) -> None:
+        """Take the office if it is free; know who has it."""
+        while True:
+            node = await self._store.get(paths.CONTROLLER)
+            if node is not None:
+                self.controller_id = decode_controller(node.data)
+                if self.controller_id != self._broker_id:
+                    self.resign()
+                    return
+                if self._office is not None:
+                    return
+                # Won, and then given up: let the next one have it.
+                await self._store.multi([Delete(paths.CONTROLLER, node.version)])
+                continue
+            session = self._session
+            if session is None or session.expired or self._stopped:
+                return
+            self.resign()
+            try:
+                epoch = await self._win(session)
+            except (BadVersion, NodeExists, NoNode):
+                continue
+            except SessionExpired:
+                return
+            await self._take(epoch)
+            return
+
+    async def _win(self, session: Session) -> int:
+        """Raise the controller epoch and put this broker's name down, both or neither."""
+        before = await self._store.get(paths.CONTROLLER_EPOCH)
+        assert before is not None, "made before anything else"
+        epoch = before.version + 1
+        name = encode_controller(self._broker_id, self._clock.now_ms())
+        await self._store.multi(
+            [
+                Set(paths.CONTROLLER_EPOCH, str(epoch).encode(), before.version),
+                Create(paths.CONTROLLER, name, session),
+            ]
+        )
+        return epoch
+
+    async def _take(self, epoch: int) -> None:
+        """The papers' order (P32): watches, context, states, all are told, then the rest."""
+        _log.info("broker %d is the controller of epoch %d", self._broker_id, epoch)
+        store = self._store
+        office = Office(
+            store,
+            self._broker_id,
+            epoch,
+            self._clock,
+            self._decisions,
+            self._rules_of,
+            self._deliver,
+            self.resign,
+        )
+        requests = Requests(office)
+        topics = TopicsInOffice(office, deletes=self._settings.flag("delete.topic.enable"))
+        jobs = office.jobs
+        data = (
+            (paths.REASSIGN_PARTITIONS, "moves", requests.on_reassign_node),
+            (paths.PREFERRED_ELECTION, "preferred", requests.on_preferred_node),
+        )
+        children = (
+            (paths.TOPICS, "topics", topics.on_topics),
+            (paths.DELETE_TOPICS, "deletions", topics.on_deletions),
+            (paths.BROKER_IDS, "brokers", office.on_brokers),
+            (paths.ISR_CHANGES, "announcements", topics.on_announcements),
+        )
+        for path, name, job in data:
+            self._watches.append(store.watch_data(path, _later(office, name, job)))
+        for path, name, job in children:
+            self._watches.append(store.watch_children(path, _later(office, name, job)))
+        self._office, self._requests = office, requests
+        self.controller_id = self._broker_id
+        try:
+            await office.load()
+        except Deposed:
+            self.resign()
+            return
+        if self._office is not office:
+            return
+        office.tell_everybody()
+        self._schedule_rebalance(office, requests)
+        jobs.once("marks", topics.mark_topics)
+        jobs.once("deletions", topics.on_deletions)
+        jobs.once("announcements", topics.on_announcements)
+        jobs.once("unfinished moves", lambda: office.complete_moves(office.context.names()))
+        jobs.once("moves", requests.on_reassign_node)
+        jobs.once("preferred", requests.on_preferred_node)
+        jobs.start()
+
+    def _schedule_rebalance(self, office: Office, requests: Requests) -> None:
+        if not self._settings.flag("auto.leader.rebalance.enable"):
+            return
+        interval_s = self._settings.integer("leader.imbalance.check.interval.seconds")
+        percentage = self._settings.integer("leader.imbalance.per.broker.percentage")
+
+        def rebalance() -> None:
+            office.jobs.once("rebalance", lambda: requests.rebalance(percentage))
+            self._schedule_rebalance(office, requests)
+
+        self._timer = asyncio.get_running_loop().call_later(interval_s, rebalance)
+
+
+def _later(office: Office, name: str, job: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    return lambda: office.jobs.once(name, job)

@@ -1,0 +1,102 @@
+"""The controller's one queue: what happened and what is asked for, taken up in its order."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from ottla.base.errors import OttlaError
+from ottla.broker.controller.writing import Deposed
+from ottla.coordination.store import StoreError, StoreUnavailable
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_S = 0.1
+
+T = TypeVar("T")
+Job = Callable[[], Awaitable[None]]
+
+
+class Jobs:
+    """Runs one job at a time until it is stopped, or `on_deposed` is called.
+
+    A job that failed has left in doubt what the store holds: `repair` runs before it is repeated.
+    """
+
+    def __init__(self, repair: Job, on_deposed: Callable[[], None]) -> None:
+        self._repair = repair
+        self._on_deposed = on_deposed
+        # By name: what is wanted already need not be wanted twice.
+        self._waiting: dict[str, Job] = {}
+        self._asked = 0
+        self._arrived = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._open: set[asyncio.Future[object]] = set()
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def stop(self) -> None:
+        """Do no more; who waits for an answer is told that the office is closed."""
+        if self._task is not None and self._task is not asyncio.current_task():
+            self._task.cancel()
+        self._waiting.clear()
+        for asked in list(self._open):
+            if not asked.done():
+                asked.set_exception(Deposed())
+
+    def once(self, name: str, job: Job) -> None:
+        """Have `job` done; once, however often it is wanted before its turn."""
+        self._waiting.setdefault(name, job)
+        self._arrived.set()
+
+    async def ask(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Have `work` done in its turn, and return its result. Raises what it raises."""
+        answered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._open.add(answered)  # type: ignore[arg-type]
+        answered.add_done_callback(self._open.discard)
+
+        async def job() -> None:
+            try:
+                result = await work()
+            except OttlaError as error:
+                if not answered.done():
+                    answered.set_exception(error)
+                if isinstance(error, StoreError | Deposed):
+                    raise
+            else:
+                if not answered.done():
+                    answered.set_result(result)
+
+        self._asked += 1
+        self.once(f"asked {self._asked}", job)
+        return await answered
+
+    async def _run(self) -> None:
+        while True:
+            while not self._waiting:
+                self._arrived.clear()
+                await self._arrived.wait()
+            name = next(iter(self._waiting))
+            job = self._waiting.pop(name)
+            try:
+                await job()
+            except Deposed:
+                self._on_deposed()
+                return
+            except StoreUnavailable as error:
+                _log.warning("the store does not answer the controller: %s", error.message)
+                self._again(name, job)
+                await asyncio.sleep(_PAUSE_S)
+            except Exception:  # noqa: BLE001  # The supervisor of the controller's jobs.
+                _log.exception("the controller failed at: %s", name)
+                self._again("repair", self._repair)
+                await asyncio.sleep(_PAUSE_S)
+
+    def _again(self, name: str, job: Job) -> None:
+        """Put the world in order, then repeat; what is asked for was answered and is not."""
+        first: dict[str, Job] = {"repair": self._repair}
+        if not name.startswith("asked "):
+            first[name] = job
+        self._waiting = first | self._waiting
+        self._arrived.set()

@@ -1,0 +1,74 @@
+"""Reads from the store what the controller knows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ottla.base.ids import BrokerId, TopicPartition
+from ottla.coordination.store import Store
+from ottla.metadata import nodes, paths
+from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
+from ottla.metadata.loader import topic_of
+
+# Fewer than this are read one by one; more by one look at all.
+_FEW = 16
+
+
+async def read_brokers(store: Store) -> tuple[dict[BrokerId, BrokerImage], dict[BrokerId, int]]:
+    """Live brokers with their epochs, and those with an unclean stop not yet acted on.
+
+    The marks of unclean stops are read last, and with the version at which they were seen: a
+    broker whose epoch is known has none that is missed.
+    """
+    ids = await store.subtree(paths.BROKER_IDS)
+    epochs = await store.subtree(paths.BROKER_EPOCHS)
+    marks = await store.subtree(paths.UNCLEAN_STOPS)
+    brokers: dict[BrokerId, BrokerImage] = {}
+    for path, node in ids.items():
+        if path == paths.BROKER_IDS:
+            continue
+        epoch = epochs.get(paths.broker_epoch(int(path.rpartition("/")[2])))
+        broker = nodes.decode_broker(path, node.data, 0 if epoch is None else epoch.version + 1)
+        brokers[broker.id] = broker
+    unclean = {
+        BrokerId(int(path.rpartition("/")[2])): node.version
+        for path, node in marks.items()
+        if path != paths.UNCLEAN_STOPS
+    }
+    return brokers, unclean
+
+
+async def read_topics(store: Store, names: Sequence[str]) -> dict[str, TopicImage]:
+    """Those of `names` that exist."""
+    found: dict[str, TopicImage] = {}
+    if len(names) > _FEW:
+        tree = await store.subtree(paths.TOPICS)
+        configs = await store.subtree(paths.CONFIG_TOPICS)
+    for name in names:
+        if len(names) <= _FEW:
+            tree = await store.subtree(paths.topic(name))
+            config = await store.get(paths.topic_config(name))
+            configs = {} if config is None else {paths.topic_config(name): config}
+        if paths.topic(name) not in tree:
+            continue
+        own = configs.get(paths.topic_config(name))
+        held = {} if own is None else nodes.decode_configs(paths.topic_config(name), own.data)
+        found[name] = topic_of(tree, name, held)
+    return found
+
+
+async def read_states(
+    store: Store, names: Sequence[TopicPartition], topics: dict[str, TopicImage]
+) -> list[tuple[TopicPartition, PartitionImage]]:
+    """The states of partitions of known `topics`, with their replicas as known."""
+    if len(names) > _FEW:
+        tree = await store.subtree(paths.TOPICS)
+    found: list[tuple[TopicPartition, PartitionImage]] = []
+    for name in names:
+        path = paths.partition_state(name.topic, name.partition)
+        node = tree.get(path) if len(names) > _FEW else await store.get(path)
+        if node is None:
+            continue
+        known = topics[name.topic].partitions[name.partition]
+        state = nodes.decode_partition(path, node.data, known.replicas, node.version)
+        found.append((name, replace(state, adding=known.adding, removing=known.removing)))
+    return found

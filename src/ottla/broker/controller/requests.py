@@ -1,0 +1,194 @@
+"""What the controller is asked for: elections, moves, controlled shutdowns, rebalancing."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.controller.office import Office
+from ottla.broker.controller.writing import Deposed
+from ottla.broker.registration import check_controller
+from ottla.controller import reassignment
+from ottla.controller.change import Change
+from ottla.controller.election import elect_unclean, prefer
+from ottla.controller.rebalance import to_return
+from ottla.controller.shutdown import move_away, still_led, without
+from ottla.coordination.store import Delete, NoNode, StoreError
+from ottla.metadata import paths
+from ottla.metadata.image import PartitionImage
+from ottla.metadata.notices import decode_partitions, decode_reassignments
+
+_log = logging.getLogger(__name__)
+
+# What became of each partition that was asked about: None where it was done.
+Outcomes = dict[TopicPartition, OttlaError | None]
+
+
+class ElectionType(IntEnum):
+    """Numbered as the protocol does (KIP-460)."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class Requests:
+    """Each is called in its turn, by `Jobs`. All may raise Deposed and StoreUnavailable."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    async def elect(self, kind: ElectionType, names: Sequence[TopicPartition] | None) -> Outcomes:
+        """Hold elections; None is for all partitions, of which only those that need one tell."""
+        office, context = self._office, self._office.context
+        asked = list(context.names()) if names is None else list(names)
+        live = office.context.live
+        outcomes = self._unknown(asked)
+
+        def decide(name: TopicPartition, partition: PartitionImage) -> Change | None:
+            candidates = context.live_for(name, live)
+            outcomes[name] = None
+            try:
+                if kind is ElectionType.PREFERRED:
+                    return prefer(partition, candidates, cause="asked for the preferred leader")
+                rules = context.rules(name.topic)
+                return elect_unclean(partition, candidates, rules, cause="asked for, if unclean")
+            except OttlaError as error:
+                outcomes[name] = error
+                return None
+
+        await office.decide([name for name in asked if name not in outcomes], decide)
+        if names is None:
+            outcomes = {
+                name: error
+                for name, error in outcomes.items()
+                if error is None or error.code is not ErrorCode.ELECTION_NOT_NEEDED
+            }
+        return outcomes
+
+    async def reassign(
+        self,
+        wanted: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        may_change_factor: bool = True,
+    ) -> Outcomes:
+        """Begin moves, or cancel those for which None is wanted (KIP-455)."""
+        office, context = self._office, self._office.context
+        live = context.live
+        outcomes = self._unknown(wanted)
+
+        def decide(name: TopicPartition, partition: PartitionImage) -> Change | None:
+            rules, goal = context.rules(name.topic), wanted[name]
+            outcomes[name] = None
+            try:
+                if goal is None:
+                    return reassignment.cancel(partition, live, rules)
+                return reassignment.begin(
+                    partition, goal, live, rules, may_change_factor=may_change_factor
+                )
+            except OttlaError as error:
+                outcomes[name] = error
+                return None
+
+        await office.decide([name for name in wanted if name not in outcomes], decide)
+        return outcomes
+
+    def moves(self) -> dict[TopicPartition, PartitionImage]:
+        """The partitions that move."""
+        context = self._office.context
+        found = {name: context.partition(name) for name in context.names()}
+        return {n: p for n, p in found.items() if p is not None and reassignment.is_moving(p)}
+
+    async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
+        """Move away what a broker leads; return what it leads still. Raises OttlaError."""
+        office, context = self._office, self._office.context
+        broker = context.brokers.get(broker_id)
+        if broker is None or (broker_epoch >= 0 and broker_epoch != broker.epoch):
+            raise OttlaError(
+                ErrorCode.STALE_BROKER_EPOCH,
+                f"broker {broker_id} with epoch {broker_epoch} is not registered (any more)",
+            )
+        context.stopping[broker_id] = broker.epoch
+        names = context.hosted_by({broker_id})
+        live = without(context.live, context.stopping)
+        cause = f"broker {broker_id} stops"
+        await office.decide(
+            names,
+            lambda name, partition: move_away(
+                partition, broker_id, live, context.rules(name.topic), cause=cause
+            ),
+        )
+        states = {n: p for n in names if (p := context.partition(n)) is not None}
+        sender = office.senders.get(broker_id)
+        if sender is not None:
+            left = {n: p.leader_epoch for n, p in states.items() if p.leader != broker_id}
+            sender.stop_replicas(left, delete=False)
+        return [name for name, partition in states.items() if still_led(partition, broker_id)]
+
+    async def rebalance(self, percentage: int) -> None:
+        """Return leadership to preferred leaders where too much of it is away (P26)."""
+        office, context = self._office, self._office.context
+        live = without(context.live, context.stopping)
+        partitions = {n: p for n in context.names() if (p := context.partition(n)) is not None}
+        names = to_return(partitions, live, percentage)
+
+        def decide(name: TopicPartition, partition: PartitionImage) -> Change | None:
+            try:
+                return prefer(partition, context.live_for(name, live), cause="leaders rebalanced")
+            except OttlaError:
+                return None
+
+        moved = await office.decide(names, decide)
+        if moved:
+            _log.info("returned the leadership of %d partition(s)", len(moved))
+
+    async def on_reassign_node(self) -> None:
+        """Somebody wrote `/admin/reassign_partitions`: the moves go to the topics' own nodes."""
+        node = await self._office.store.get(paths.REASSIGN_PARTITIONS)
+        if node is None:
+            return
+        try:
+            wanted = decode_reassignments(paths.REASSIGN_PARTITIONS, node.data)
+            _report(await self.reassign(wanted))
+        except OttlaError as error:
+            if isinstance(error, StoreError | Deposed):
+                raise
+            _log.error("%s", error.message)
+        await self._remove(paths.REASSIGN_PARTITIONS)
+
+    async def on_preferred_node(self) -> None:
+        """Somebody wrote `/admin/preferred_replica_election`."""
+        node = await self._office.store.get(paths.PREFERRED_ELECTION)
+        if node is None:
+            return
+        try:
+            names = decode_partitions(paths.PREFERRED_ELECTION, node.data)
+            _report(await self.elect(ElectionType.PREFERRED, names))
+        except OttlaError as error:
+            if isinstance(error, StoreError | Deposed):
+                raise
+            _log.error("%s", error.message)
+        await self._remove(paths.PREFERRED_ELECTION)
+
+    async def _remove(self, path: str) -> None:
+        try:
+            await self._office.store.multi([check_controller(self._office.epoch), Delete(path)])
+        except NoNode:
+            return
+        except StoreError as error:
+            if error.path == paths.CONTROLLER_EPOCH:
+                raise Deposed from error
+            raise
+
+    def _unknown(self, names: Iterable[TopicPartition]) -> Outcomes:
+        return {
+            name: OttlaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}")
+            for name in names
+            if self._office.context.partition(name) is None
+        }
+
+
+def _report(outcomes: Outcomes) -> None:
+    for name, error in outcomes.items():
+        if error is not None:
+            _log.warning("%s: %s", name, error.message)

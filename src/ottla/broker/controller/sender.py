@@ -1,0 +1,254 @@
+"""Tells one broker what it has to know, until it knows it or is gone.
+
+What is kept is not messages but what they are about: they are built from the newest knowledge
+when they leave, so that what was overtaken is never sent, and a broker that was slow gets one
+message for all it missed.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.controller.context import Context
+from ottla.broker.controller.messages import Letterhead
+from ottla.metadata.image import BrokerImage, TopicImage
+from ottla.wire.messages.leader_and_isr import LeaderAndIsrResponse
+from ottla.wire.messages.stop_replica import StopReplicaResponse
+from ottla.wire.notation import Message
+
+_log = logging.getLogger(__name__)
+
+_FIRST_PAUSE_S = 0.02
+_LONGEST_PAUSE_S = 1.0
+
+# Sends a request to a broker and returns its response. Raises OttlaError.
+Deliver = Callable[[BrokerImage, Message], Awaitable[Any]]
+
+
+class Reports:
+    """What a sender tells the office. The office replaces these with its own."""
+
+    def deposed(self) -> None:
+        """A broker knows a later controller."""
+
+    def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
+        """A broker has deleted replicas."""
+
+    def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
+        """A broker cannot serve its replicas of these partitions."""
+
+
+class Sender:
+    """The controller's side of one life of one broker."""
+
+    def __init__(
+        self,
+        broker: BrokerImage,
+        context: Context,
+        letterhead: Letterhead,
+        deliver: Deliver,
+        reports: Reports,
+    ) -> None:
+        self.broker = broker
+        self._context = context
+        self._letterhead = letterhead
+        self._deliver = deliver
+        self._reports = reports
+        # What it has to be told. Ordered, so that runs repeat.
+        self._states: dict[TopicPartition, None] = {}
+        self._metadata: dict[TopicPartition, None] = {}
+        self._deleted: dict[str, TopicImage] = {}
+        # By leader epoch.
+        self._stops: dict[TopicPartition, int] = {}
+        self._deletions: dict[TopicPartition, int] = {}
+        self._brokers_changed = False
+        self._everything = True
+        self._wanted = asyncio.Event()
+        self._wanted.set()
+        self._idle = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin with everything."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def stop(self) -> None:
+        """Send no more."""
+        if self._task is not None:
+            self._task.cancel()
+        self._idle.set()
+
+    def everything(self) -> None:
+        """Tell all of it anew."""
+        self._everything = True
+        self._want()
+
+    def brokers(self) -> None:
+        """The set of live brokers changed."""
+        self._brokers_changed = True
+        self._want()
+
+    def partitions(self, names: Iterable[TopicPartition]) -> None:
+        """These partitions changed: all brokers learn of it, their replicas act on it."""
+        for name in names:
+            self._metadata[name] = None
+            self._states[name] = None
+        self._want()
+
+    def metadata(self, names: Iterable[TopicPartition]) -> None:
+        """What clients see of these partitions changed."""
+        self._metadata |= dict.fromkeys(names)
+        self._want()
+
+    def gone(self, topic: TopicImage) -> None:
+        """Clients are to see this topic no more."""
+        self._deleted[topic.name] = topic
+        self._want()
+
+    def stop_replicas(self, stops: dict[TopicPartition, int], *, delete: bool) -> None:
+        """Give up replicas, by leader epoch."""
+        (self._deletions if delete else self._stops).update(stops)
+        self._want()
+
+    async def settled(self) -> None:
+        """Return once the broker knows all, or the sender has stopped."""
+        await self._idle.wait()
+
+    def _want(self) -> None:
+        self._idle.clear()
+        self._wanted.set()
+
+    async def _run(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                await self._send_all()
+                pause_s = _FIRST_PAUSE_S
+                if not self._wanted.is_set():
+                    self._idle.set()
+            except OttlaError as error:
+                _log.debug("telling broker %d: %s", self.broker.id, error.message)
+                self._wanted.set()
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            except Exception:  # noqa: BLE001  # The supervisor of this task.
+                _log.exception("telling broker %d failed unexpectedly", self.broker.id)
+                self._everything = True
+                self._wanted.set()
+                await asyncio.sleep(_LONGEST_PAUSE_S)
+
+    async def _send_all(self) -> None:
+        """One round; what fails is wanted again. Raises OttlaError."""
+        everything, self._everything = self._everything, False
+        try:
+            await self._send_stops()
+            await self._send_states(everything=everything)
+            await self._send_metadata(everything=everything)
+            await self._send_deletions()
+        except BaseException:
+            self._everything = self._everything or everything
+            raise
+
+    async def _send_stops(self) -> None:
+        stops, self._stops = self._stops, {}
+        if not stops:
+            return
+        request = self._letterhead.stop_replica(self.broker, stops, delete=False)
+        try:
+            self._check(await self._deliver(self.broker, request))
+        except BaseException:
+            self._stops = stops | self._stops
+            raise
+
+    async def _send_states(self, *, everything: bool) -> None:
+        states, self._states = self._states, {}
+        names = list(self._context.names()) if everything else list(states)
+        request = self._letterhead.leader_and_isr(
+            self._context, self.broker, names, full=everything
+        )
+        if not request.topic_states and not everything:
+            return
+        try:
+            response = await self._deliver(self.broker, request)
+            self._check(response)
+        except BaseException:
+            self._states = states | self._states
+            raise
+        failed = _failed_states(response, {topic.id: topic.name for topic in self._topics()})
+        if failed:
+            self._reports.failed(self.broker, failed)
+
+    async def _send_metadata(self, *, everything: bool) -> None:
+        names, self._metadata = self._metadata, {}
+        deleted, self._deleted = self._deleted, {}
+        brokers_changed, self._brokers_changed = self._brokers_changed, False
+        if not (names or deleted or brokers_changed or everything):
+            return
+        request = self._letterhead.update_metadata(
+            self._context,
+            self.broker,
+            self._context.names() if everything else names,
+            list(deleted.values()),
+            full=everything,
+        )
+        try:
+            self._check(await self._deliver(self.broker, request))
+        except BaseException:
+            self._metadata = names | self._metadata
+            self._deleted = deleted | self._deleted
+            self._brokers_changed = True
+            raise
+
+    async def _send_deletions(self) -> None:
+        deletions, self._deletions = self._deletions, {}
+        if not deletions:
+            return
+        request = self._letterhead.stop_replica(self.broker, deletions, delete=True)
+        try:
+            response = await self._deliver(self.broker, request)
+            self._check(response)
+        except BaseException:
+            self._deletions = deletions | self._deletions
+            raise
+        refused = _failed_stops(response)
+        self._reports.deleted(self.broker, [name for name in deletions if name not in refused])
+        if refused:
+            self._deletions = {n: e for n, e in deletions.items() if n in refused} | self._deletions
+            raise OttlaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"broker {self.broker.id} could not delete {len(refused)} replica(s)",
+            )
+
+    def _topics(self) -> Iterable[TopicImage]:
+        return self._context.topics.values()
+
+    def _check(self, response: Any) -> None:
+        """Raises OttlaError where the broker refused the whole message."""
+        code = ErrorCode(response.error_code)
+        if code is ErrorCode.NONE:
+            return
+        if code is ErrorCode.STALE_CONTROLLER_EPOCH:
+            self._reports.deposed()
+        raise OttlaError(code, f"broker {self.broker.id} refused: {code.name}")
+
+
+def _failed_states(response: LeaderAndIsrResponse, names: dict[Any, str]) -> list[TopicPartition]:
+    return [
+        TopicPartition(names[topic.topic_id], partition.partition_index)
+        for topic in response.topics
+        for partition in topic.partition_errors
+        if partition.error_code == ErrorCode.KAFKA_STORAGE_ERROR and topic.topic_id in names
+    ]
+
+
+def _failed_stops(response: StopReplicaResponse) -> dict[TopicPartition, None]:
+    return {
+        TopicPartition(partition.topic_name, partition.partition_index): None
+        for partition in response.partition_errors
+        if partition.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    }

@@ -1,0 +1,161 @@
+"""Writes what the controller decided: many states in few transactions, each fenced by its epoch."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ottla.base.chance import random_bytes
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.controller.context import Context
+from ottla.broker.registration import check_controller
+from ottla.broker.topic_operations import topic_node
+from ottla.controller.change import Change
+from ottla.coordination.store import (
+    BadVersion,
+    NoNode,
+    Operation,
+    Set,
+    Store,
+    StoreError,
+)
+from ottla.metadata import paths
+from ottla.metadata.image import PartitionImage, TopicImage
+from ottla.metadata.nodes import encode_partition, encode_topic
+
+_log = logging.getLogger(__name__)
+
+# A ZooKeeper takes requests of up to 1 MiB; a state with its path is less than 1 KiB.
+_STATES_PER_WRITE = 500
+
+
+class Deposed(OttlaError):
+    """Another controller has taken office."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ErrorCode.STALE_CONTROLLER_EPOCH, "another broker has become the controller"
+        )
+
+
+class Planned(NamedTuple):
+    """A change to write, and the state it was decided from."""
+
+    name: TopicPartition
+    before: PartitionImage
+    change: Change
+
+    @property
+    def moves(self) -> bool:
+        """Whether it changes what stands in the topic's node."""
+        before, after = self.before, self.change.after
+        return (before.replicas, before.adding, before.removing) != (
+            after.replicas,
+            after.adding,
+            after.removing,
+        )
+
+
+async def write_changes(
+    store: Store, context: Context, controller_epoch: int, planned: Sequence[Planned]
+) -> tuple[list[Planned], list[Planned]]:
+    """Write all; return what was written, as written, and what somebody else was faster about.
+
+    The context has what was written. Raises Deposed, StoreUnavailable.
+    """
+    written: list[Planned] = []
+    refused: list[Planned] = []
+    for chunk in _chunks(planned):
+        waiting = chunk
+        while waiting:
+            done, lost = await _write(store, context, controller_epoch, waiting)
+            written += done
+            refused += lost
+            waiting = [] if done else [p for p in waiting if p not in lost]
+    return written, refused
+
+
+async def _write(
+    store: Store, context: Context, controller_epoch: int, chunk: Sequence[Planned]
+) -> tuple[list[Planned], list[Planned]]:
+    """One transaction: all of `chunk`, or the first that failed."""
+    nonce = int.from_bytes(random_bytes(7), "big")
+    states = [
+        planned._replace(
+            change=replace(planned.change, after=replace(planned.change.after, nonce=nonce))
+        )
+        for planned in chunk
+    ]
+    moved = _moved_topics(context, states)
+    operations: list[Operation] = [check_controller(controller_epoch)]
+    operations += [
+        Set(paths.topic(topic.name), encode_topic(topic_node(topic)), topic.version)
+        for topic in moved
+    ]
+    operations += [
+        Set(
+            paths.partition_state(*planned.name),
+            encode_partition(planned.change.after, controller_epoch),
+            planned.before.version,
+        )
+        for planned in states
+    ]
+    try:
+        results = await store.multi(operations)
+    except (BadVersion, NoNode) as error:
+        return [], _refused(error, chunk)
+    versions = results[1 + len(moved) :]
+    done = [
+        planned._replace(
+            change=replace(
+                planned.change, after=replace(planned.change.after, version=_number(version))
+            )
+        )
+        for planned, version in zip(states, versions, strict=True)
+    ]
+    context.set_partitions((planned.name, planned.change.after) for planned in done)
+    for topic, version in zip(moved, results[1 : 1 + len(moved)], strict=True):
+        context.topics[topic.name] = replace(context.topics[topic.name], version=_number(version))
+    return done, []
+
+
+def _moved_topics(context: Context, states: Sequence[Planned]) -> list[TopicImage]:
+    """The topics whose nodes change, as they are to be."""
+    by_topic: dict[str, list[Planned]] = {}
+    for planned in states:
+        if planned.moves:
+            by_topic.setdefault(planned.name.topic, []).append(planned)
+    moved: list[TopicImage] = []
+    for name, changes in by_topic.items():
+        topic = context.topics[name]
+        partitions = list(topic.partitions)
+        for planned in changes:
+            partitions[planned.name.partition] = planned.change.after
+        moved.append(replace(topic, partitions=tuple(partitions)))
+    return moved
+
+
+def _refused(error: StoreError, chunk: Sequence[Planned]) -> list[Planned]:
+    if error.path == paths.CONTROLLER_EPOCH:
+        raise Deposed from error
+    lost = [
+        planned
+        for planned in chunk
+        if error.path in (paths.partition_state(*planned.name), paths.topic(planned.name.topic))
+    ]
+    assert lost, f"the store refused {error.path}, which was not written"
+    _log.info("%s; deciding anew", error.message)
+    return lost
+
+
+def _chunks(planned: Sequence[Planned]) -> list[list[Planned]]:
+    return [
+        list(planned[start : start + _STATES_PER_WRITE])
+        for start in range(0, len(planned), _STATES_PER_WRITE)
+    ]
+
+
+def _number(result: str | int | None) -> int:
+    assert isinstance(result, int), "a Set gives the new version"
+    return result
