@@ -1,6 +1,6 @@
 """Fetches jars by their Maven coordinates: with Maven if it is here, else with Spark's own Ivy.
 
-`python -m rig.jars` fetches both sets: Apache Kafka, and Spark's Kafka connector.
+`python -m rig.jars` fetches every set: Apache Kafka, Spark's Kafka connector, ZooKeeper.
 """
 
 import os
@@ -15,6 +15,7 @@ from rig.paths import RIG
 
 KAFKA_VERSION = "4.3.1"
 SPARK_VERSION = "4.2.0"
+ZOOKEEPER_VERSION = "3.9.5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,20 @@ SPARK_CONNECTOR = JarSet(
     transitive=False,
 )
 
-SETS = (KAFKA, SPARK_CONNECTOR)
+# Its pom calls the last three "provided": by its own distribution, which is not in the repository.
+ZOOKEEPER = JarSet(
+    name="zookeeper",
+    override="OTTLA_ZOOKEEPER_JARS",
+    coordinates=(
+        f"org.apache.zookeeper:zookeeper:{ZOOKEEPER_VERSION}",
+        "io.dropwizard.metrics:metrics-core:4.1.12.1",
+        "org.xerial.snappy:snappy-java:1.1.10.5",
+        "commons-cli:commons-cli:1.5.0",
+    ),
+    transitive=True,
+)
+
+SETS = (KAFKA, SPARK_CONNECTOR, ZOOKEEPER)
 
 
 def class_path(jars: JarSet) -> str:

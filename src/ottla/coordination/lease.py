@@ -7,19 +7,16 @@ whole lease.
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 
+from ottla.base.clock import SystemClock
 from ottla.coordination.peers import Peer
 from ottla.coordination.session_lock import SessionLock
 
 _BEATS_PER_LEASE = 8
 _LEAST_INTERVAL_MS = 10
-
-
-def monotonic_ms() -> int:
-    """The system's own clock, the same for all its processes, as `Clock.monotonic_ms`."""
-    return time.monotonic_ns() // 1_000_000
+# The system's own: what sessions show each other must be of one clock.
+CLOCK = SystemClock()
 
 
 class Lease:
@@ -51,7 +48,7 @@ class Lease:
         self._on_silent = on_silent
         self._stopped = threading.Event()
         self._loop_asked = False
-        self._loop_turned_ms = self._round_ms = self._attentive_since_ms = monotonic_ms()
+        self._loop_turned_ms = self._round_ms = self._attentive_since_ms = CLOCK.monotonic_ms()
         self.confirm()
         self._thread = threading.Thread(target=self._run, name="ottla-lease", daemon=True)
         self._thread.start()
@@ -63,14 +60,14 @@ class Lease:
 
     def confirm(self) -> None:
         """Show life now. The caller knows that nobody ends the session meanwhile."""
-        now_ms = monotonic_ms()
+        now_ms = CLOCK.monotonic_ms()
         self._lock.beat(now_ms)
         self.confirmed_ms = now_ms
 
     def _run(self) -> None:
         interval_ms = max(self._lease_ms // _BEATS_PER_LEASE, _LEAST_INTERVAL_MS)
         while not self._stopped.wait(interval_ms / 1000):
-            now_ms = monotonic_ms()
+            now_ms = CLOCK.monotonic_ms()
             if self._ask_loop():
                 self._renew(now_ms)
                 self._look_at_peers(now_ms)
@@ -88,7 +85,7 @@ class Lease:
         return True
 
     def _on_turn(self) -> None:
-        self._loop_turned_ms = monotonic_ms()
+        self._loop_turned_ms = CLOCK.monotonic_ms()
         self._loop_asked = False
 
     def _renew(self, now_ms: int) -> None:

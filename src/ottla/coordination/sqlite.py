@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ottla.coordination.bell import Bell
 from ottla.coordination.errors import StoreDamaged, StoreError, StoreUnavailable
-from ottla.coordination.lease import monotonic_ms
+from ottla.coordination.lease import CLOCK
 from ottla.coordination.operations import Changes
 from ottla.coordination.peers import Peer, Peers
 from ottla.coordination.sqlite_file import SessionRow, SqliteFile
@@ -230,7 +230,7 @@ class SqliteStore:
 
     def _end_silent(self, peer: Peer) -> None:
         why = f"no life was seen of it for {peer.row.lease_ms} ms"
-        self._end_soon(peer.row, why, lambda: peer.is_silent(monotonic_ms()))
+        self._end_soon(peer.row, why, lambda: peer.is_silent(CLOCK.monotonic_ms()))
 
     def _end_soon(self, row: SessionRow, why: str, still_true: Callable[[], bool]) -> None:
         if not self._closed and row.id not in self._ending:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from uuid import uuid4
 
 from ottla.coordination.errors import StoreError
-from ottla.coordination.lease import Lease, monotonic_ms
+from ottla.coordination.lease import CLOCK, Lease
 from ottla.coordination.operations import Changes
 from ottla.coordination.peers import Peer
 from ottla.coordination.session_lock import OthersLock, SessionLock, boot_id, remove
@@ -94,7 +94,7 @@ class SqliteSession:
         lock = SessionLock.take(lock_file)
         assert lock is not None, "nobody else knows this name"
         self._lock = lock
-        lock.beat(monotonic_ms())
+        lock.beat(CLOCK.monotonic_ms())
         try:
             name = os.path.basename(lock_file)
             return self._file.begin_session(name, self._lease_ms, boot_id())

@@ -1,0 +1,51 @@
+"""Chooses the store by its address, the setting `coordination.connect`."""
+
+import os
+from urllib.parse import urlsplit
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.coordination.memory import MemoryStore
+from ottla.coordination.sqlite import SqliteStore
+from ottla.coordination.store import Store
+
+_CONNECTION_TIMEOUT_MS = 15_000
+
+
+async def connect(
+    address: str,
+    *,
+    user: str = "",
+    password: str = "",
+    timeout_ms: int = _CONNECTION_TIMEOUT_MS,
+) -> Store:
+    """A client of the store at `address`.
+
+    `sqlite:///path/of/the/file` (its folder is made), `zookeeper://host:port,host:port/path`, or
+    `memory:`, a store of its own. `user` and `password` (settings `coordination.user` and
+    `coordination.password`) are for ZooKeeper's digest authentication; with them all nodes are
+    made for that user alone. `timeout_ms` is how long to wait for the first answer.
+
+    Raises StoreUnavailable, StoreDenied, StoreDamaged; OttlaError for an address of no kind.
+    """
+    parts = urlsplit(address)
+    if parts.scheme == "sqlite" and parts.path.startswith("/") and not parts.netloc:
+        os.makedirs(os.path.dirname(parts.path), exist_ok=True)
+        return await SqliteStore.open(parts.path)
+    if parts.scheme == "zookeeper" and parts.netloc:
+        # Its library is an extra, and slow to import.
+        from ottla.coordination.zookeeper import ZookeeperStore  # noqa: PLC0415
+
+        return await ZookeeperStore.open(
+            parts.netloc,
+            chroot=parts.path.rstrip("/"),
+            user=user,
+            password=password,
+            timeout_ms=timeout_ms,
+        )
+    if parts.scheme == "memory":
+        return MemoryStore()
+    raise OttlaError(
+        ErrorCode.INVALID_CONFIG,
+        f"coordination.connect={address} names no store: write sqlite:///path/of/the/file,"
+        " zookeeper://host:port,host:port/path, or memory:",
+    )

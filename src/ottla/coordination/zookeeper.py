@@ -1,0 +1,284 @@
+"""The store in a ZooKeeper ensemble, for brokers of many machines. Uses kazoo.
+
+Nodes lie as they are under `chroot`, so that ZooKeeper's own client reads them. With a user all
+are made for that user alone, otherwise for everyone.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import RolledBackError, RuntimeInconsistency
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
+
+from ottla.base.clock import SystemClock
+from ottla.coordination.errors import SessionExpired, StoreRolledBack, StoreUnavailable
+from ottla.coordination.store import (
+    Check,
+    Create,
+    Delete,
+    Node,
+    NodeExists,
+    NoNode,
+    Operation,
+    Result,
+    Set,
+    Watch,
+    check_path,
+)
+from ottla.coordination.zookeeper_connection import Connection
+from ottla.coordination.zookeeper_session import ZookeeperSession
+from ottla.coordination.zookeeper_watches import ZookeeperWatches
+
+# Of a client that has opened no session of its own yet.
+_FIRST_LEASE_MS = 10_000
+_PATIENCE_MS = 5_000
+_MARK_KIND = "zookeeper"
+_CLOCK = SystemClock()
+
+
+class ZookeeperStore:
+    """One client of the ensemble; implements `Store`. Make it with `open`."""
+
+    _connection: Connection
+
+    def __init__(self, hosts: str, chroot: str, user: str, password: str, timeout_ms: int) -> None:
+        self._hosts = hosts
+        self._chroot = chroot
+        self._user = user
+        self._password = password
+        self._timeout_ms = timeout_ms
+        self._acl = CREATOR_ALL_ACL if user else OPEN_ACL_UNSAFE
+        self._watches = ZookeeperWatches(self._locate)
+        self._session: ZookeeperSession | None = None
+        self._generation = 0
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls, hosts: str, *, chroot: str = "", user: str = "", password: str = "", timeout_ms: int
+    ) -> "ZookeeperStore":
+        """Connect to one of `hosts` (`host:port,host:port`) and make `chroot` where it lacks.
+
+        Raises StoreUnavailable where nobody answers within `timeout_ms`, StoreDenied where the
+        user may not.
+        """
+        store = cls(hosts, chroot, user, password, timeout_ms)
+        store._connection = await store._connect(_FIRST_LEASE_MS)
+        store._watches.use(store._connection)
+        try:
+            await store._make_root()
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def get(self, path: str) -> Node | None:
+        place = self._locate(path)
+        try:
+            data, stat = await self._call(lambda client: client.get_async(place), path)
+        except NoNode:
+            return None
+        return Node(data, stat.version, stat.ephemeralOwner)
+
+    async def children(self, path: str) -> list[str]:
+        place = self._locate(path)
+        try:
+            names = await self._call(lambda client: client.get_children_async(place), path)
+        except NoNode:
+            return []
+        # ZooKeeper's own nodes are none of ours.
+        return sorted(name for name in names if (place, name) != ("/", "zookeeper"))
+
+    async def subtree(self, path: str) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        level = [path]
+        while level:
+            nodes = await asyncio.gather(*(self.get(place) for place in level))
+            names = await asyncio.gather(*(self.children(place) for place in level))
+            found |= {p: node for p, node in zip(level, nodes, strict=True) if node is not None}
+            level = [
+                f"{'' if parent == '/' else parent}/{name}"
+                for parent, below in zip(level, names, strict=True)
+                for name in below
+            ]
+        return dict(sorted(found.items()))
+
+    async def multi(self, operations: Sequence[Operation]) -> list[Result]:
+        session_id = 0
+        for operation in operations:
+            check_path(operation.path)
+            if isinstance(operation, Create) and operation.session is not None:
+                session_id = operation.session.id
+                if operation.session.expired:
+                    raise SessionExpired(session_id)
+        sent_ms = _CLOCK.monotonic_ms()
+        session = self._session
+        answers = await self._call(
+            lambda client: self._transaction(client, operations).commit_async(),
+            "",
+            session_id=session_id,
+        )
+        if session is not None:
+            session.confirm(sent_ms)
+        for operation, answer in zip(operations, answers, strict=True):
+            if isinstance(answer, Exception) and not isinstance(
+                answer, RolledBackError | RuntimeInconsistency
+            ):
+                expected = -1 if isinstance(operation, Create) else operation.version
+                raise self._connection.translate(answer, operation.path, expected)
+        return [self._result(op, answer) for op, answer in zip(operations, answers, strict=True)]
+
+    async def ensure(self, path: str) -> None:
+        parts = path.split("/")
+        for length in range(2, len(parts) + 1):
+            ancestor = "/".join(parts[:length])
+            if await self.get(ancestor) is not None:
+                continue
+            try:
+                await self.multi([Create(ancestor)])
+            except NodeExists:
+                continue
+
+    def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
+        return self._watches.add_data(path, callback)
+
+    def watch_children(self, path: str, callback: Callable[[], None]) -> Watch:
+        return self._watches.add_children(path, callback)
+
+    async def open_session(self, lease_ms: int) -> ZookeeperSession:
+        assert self._session is None or self._session.expired, "one session at a time"
+        if lease_ms != self._connection.lease_ms:
+            await self._reconnect(lease_ms)
+        sent_ms = _CLOCK.monotonic_ms()
+        session_id = await self._connection.session_id()
+        self._generation += 1
+        session = ZookeeperSession(
+            session_id, self._generation, lease_ms, sync=self._sync, leave=self._leave
+        )
+        session.confirmed_ms = sent_ms
+        self._session = session
+        return session
+
+    async def history(self) -> str:
+        await self._sync()
+        return f"{_MARK_KIND}:{self._connection.last_zxid:x}"
+
+    async def require_history(self, mark: str) -> None:
+        kind, _, number = mark.partition(":")
+        await self._sync()
+        found = self._connection.last_zxid
+        if kind != _MARK_KIND or found < int(number, 16):
+            raise StoreRolledBack(
+                f"ZooKeeper at {self._hosts} is at transaction {found:x}, but this broker has seen"
+                f" {mark}: it holds older data, or is another ensemble. Bring the newest data back,"
+                " or remove the mark beside the data to accept that newer decisions are lost"
+            )
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._session is not None:
+            self._session.end()
+        await self._connection.stop()
+
+    def on_connected(self, connection: Connection) -> None:
+        """A connection is there, or there again."""
+        if getattr(self, "_connection", None) is connection:
+            self._watches.use(connection)
+
+    def on_lost(self, session_id: int) -> None:
+        """A session has expired."""
+        if self._session is not None and self._session.id == session_id:
+            self._session.end()
+
+    async def _connect(self, lease_ms: int) -> Connection:
+        connection = Connection(
+            self._hosts,
+            lease_ms,
+            user=self._user,
+            password=self._password,
+            patience_ms=_PATIENCE_MS,
+            listener=self,
+        )
+        await connection.start(self._timeout_ms)
+        return connection
+
+    async def _reconnect(self, lease_ms: int) -> None:
+        """Go on over a connection with a session of its own; the one before ends."""
+        before, self._connection = self._connection, await self._connect(lease_ms)
+        self._watches.use(self._connection)
+        await before.stop()
+
+    async def _leave(self) -> None:
+        if not self._closed:
+            await self._reconnect(self._connection.lease_ms)
+
+    async def _call(
+        self, request: Callable[[KazooClient], Any], path: str, *, session_id: int = 0
+    ) -> Any:
+        if self._closed:
+            raise StoreUnavailable(f"the store at {self._hosts} was closed")
+        return await self._connection.call(request, path, session_id=session_id)
+
+    async def _sync(self) -> None:
+        """Hear from the ensemble's leader, which confirms the session."""
+        sent_ms = _CLOCK.monotonic_ms()
+        session = self._session
+        place = self._locate("/")
+        await self._call(
+            lambda client: client.sync_async(place),
+            "/",
+            session_id=0 if session is None or session.expired else session.id,
+        )
+        if session is not None:
+            session.confirm(sent_ms)
+
+    async def _make_root(self) -> None:
+        """The chroot, part by part; who may not look at a part's parents need not make it."""
+        parts = self._chroot.split("/")
+        for length in range(2, len(parts) + 1):
+            await self._make_place("/".join(parts[:length]))
+
+    async def _make_place(self, place: str) -> None:
+        if await self._call(lambda client: client.exists_async(place), place) is None:
+            with contextlib.suppress(NodeExists):
+                await self._call(
+                    lambda client: client.create_async(place, b"", acl=self._acl), place
+                )
+
+    def _locate(self, path: str) -> str:
+        """Our path in the ensemble."""
+        return (self._chroot + path).rstrip("/") or "/"
+
+    def _transaction(self, client: KazooClient, operations: Sequence[Operation]) -> Any:
+        transaction = client.transaction()
+        for operation in operations:
+            place = self._locate(operation.path)
+            match operation:
+                case Create():
+                    transaction.create(
+                        place,
+                        operation.data,
+                        acl=self._acl,
+                        ephemeral=operation.session is not None,
+                        sequence=operation.sequential,
+                    )
+                case Set():
+                    transaction.set_data(place, operation.data, operation.version)
+                case Delete():
+                    transaction.delete(place, operation.version)
+                case Check():
+                    transaction.check(place, operation.version)
+        return transaction
+
+    def _result(self, operation: Operation, answer: Any) -> Result:
+        match operation:
+            case Create():
+                return str(answer)[len(self._chroot) :]
+            case Set():
+                return int(answer.version)
+        return None

@@ -1,0 +1,236 @@
+"""One kazoo client: its threads' answers and states brought to the loop, and our own errors."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    AuthFailedError,
+    BadVersionError,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+from kazoo.retry import KazooRetry
+
+from ottla.coordination.errors import (
+    BadVersion,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    SessionExpired,
+    StoreDenied,
+    StoreError,
+    StoreUnavailable,
+)
+
+# A client asks again soon, and for ever: the store may be away for long, and is then back at once.
+_RETRY = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.4, "max_delay": 1.0}
+_STOP_LIMIT_S = 15.0
+
+
+class Listener(Protocol):
+    """Who is told, on the loop, what becomes of the connection."""
+
+    def on_connected(self, connection: "Connection") -> None: ...
+
+    def on_lost(self, session_id: int) -> None:
+        """The session has expired; the connection is already making another."""
+        ...
+
+
+class Connection:
+    """A client of the ensemble with one session at a time, whose lease is `lease_ms`."""
+
+    def __init__(
+        self,
+        hosts: str,
+        lease_ms: int,
+        *,
+        user: str,
+        password: str,
+        patience_ms: int,
+        listener: Listener,
+    ) -> None:
+        self.lease_ms = lease_ms
+        self.hosts = hosts
+        self._patience_s = patience_ms / 1000
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._connected = asyncio.Event()
+        # Held while a request is handed over and while the loss of a session is noted, so that
+        # no request meant for one session is sent in the next.
+        self._lock = threading.Lock()
+        self._session_id = 0
+        self._stopped = False
+        self._client = KazooClient(
+            hosts=hosts,
+            timeout=lease_ms / 1000,
+            connection_retry=KazooRetry(**_RETRY),
+            auth_data=[("digest", f"{user}:{password}")] if user else None,
+        )
+        self._client.add_listener(self._on_state)
+
+    async def start(self, timeout_ms: int) -> None:
+        """Connect. Raises StoreUnavailable where nobody answers in time."""
+        self._client.start_async()
+        try:
+            await asyncio.wait_for(self._connected.wait(), timeout_ms / 1000)
+        except TimeoutError:
+            await self.stop()
+            raise self._unavailable(f"nobody answered within {timeout_ms} ms") from None
+
+    async def stop(self) -> None:
+        """End the session and the connection."""
+        self._stopped = True
+        done = asyncio.Event()
+
+        def stop() -> None:
+            try:
+                self._client.stop()
+                self._client.close()
+            finally:
+                self._to_loop(done.set)
+
+        # A daemon: without an answer it waits for seconds, and must not keep the process.
+        threading.Thread(target=stop, name="ottla-zookeeper-stop", daemon=True).start()
+        await asyncio.wait_for(done.wait(), _STOP_LIMIT_S)
+
+    @property
+    def connected(self) -> bool:
+        return self._connected.is_set()
+
+    @property
+    def last_zxid(self) -> int:
+        """The newest transaction of the ensemble that this client has heard of."""
+        return int(self._client.last_zxid)
+
+    async def session_id(self) -> int:
+        """The session there is now; waits for a connection."""
+        while True:
+            await self._until_connected()
+            with self._lock:
+                if self._session_id:
+                    return self._session_id
+            await asyncio.sleep(0)
+
+    async def call(
+        self, request: Callable[[KazooClient], Any], path: str, *, session_id: int = 0
+    ) -> Any:
+        """Send a request, with `session_id` only in that session, and wait for its answer.
+
+        Raises StoreError; SessionExpired where the session is no more.
+        """
+        await self._until_connected()
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        with self._lock:
+            if session_id and session_id != self._session_id:
+                raise SessionExpired(session_id)
+            result = request(self._client)
+        result.rawlink(lambda done: self._to_loop(lambda: _settle(answer, done)))
+        try:
+            return await asyncio.wait_for(answer, self._patience_s)
+        except TimeoutError:
+            raise self._unavailable("the answer did not come in time") from None
+        except KazooException as error:
+            raise self.translate(error, path) from error
+
+    def send(self, request: Callable[[KazooClient], Any], on_error: Callable[[str], None]) -> None:
+        """Send a request whose answer only matters where it is an error, told on the loop by name.
+
+        Does nothing without a connection.
+        """
+        if not self.connected:
+            return
+
+        def check(done: Any) -> None:
+            if done.exception is not None:
+                self._to_loop(lambda: on_error(type(done.exception).__name__))
+
+        request(self._client).rawlink(check)
+
+    def translate(self, error: Exception, path: str, expected_version: int = -1) -> StoreError:
+        """Kazoo's error as ours."""
+        match error:
+            case NoNodeError():
+                return NoNode(path)
+            case NodeExistsError():
+                return NodeExists(path)
+            case BadVersionError():
+                return BadVersion(path, expected_version, None)
+            case NotEmptyError():
+                return NotEmpty(path)
+            case NoAuthError() | AuthFailedError():
+                return StoreDenied(
+                    f"ZooKeeper at {self.hosts} denies us {path or 'what we asked'}: set"
+                    " coordination.user and coordination.password to those the nodes were made with"
+                )
+        return self._unavailable(f"{type(error).__name__} {error}".strip())
+
+    def _unavailable(self, why: str) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"ZooKeeper at {self.hosts} did not answer ({why}); look whether a majority of its"
+            " servers runs and can be reached"
+        )
+
+    async def _until_connected(self) -> None:
+        if self.connected:
+            return
+        try:
+            await asyncio.wait_for(self._connected.wait(), self._patience_s)
+        except TimeoutError:
+            raise self._unavailable("there is no connection") from None
+
+    # What follows runs on kazoo's threads.
+
+    def _on_state(self, state: str) -> None:
+        if state == KazooState.CONNECTED:
+            with self._lock:
+                # Kazoo's own `client_id` is not there yet at this moment.
+                self._session_id = self._client._session_id
+            self._to_loop(self._become_connected)
+        elif state == KazooState.SUSPENDED:
+            self._to_loop(self._connected.clear)
+        else:
+            with self._lock:
+                lost, self._session_id = self._session_id, 0
+            self._to_loop(lambda: self._become_lost(lost))
+
+    def _to_loop(self, callback: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            # The loop is closed: nobody is left to tell.
+            return
+
+    # And this on the loop.
+
+    def _become_connected(self) -> None:
+        self._connected.set()
+        if not self._stopped:
+            self._listener.on_connected(self)
+
+    def _become_lost(self, session_id: int) -> None:
+        self._connected.clear()
+        if not self._stopped:
+            self._listener.on_lost(session_id)
+
+
+def _settle(answer: asyncio.Future[Any], done: Any) -> None:
+    """Give kazoo's result to whoever waits, if he still does."""
+    if answer.done():
+        return
+    if done.exception is None:
+        answer.set_result(done.value)
+    elif isinstance(done.exception, KazooException):
+        answer.set_exception(done.exception)
+    else:
+        # Kazoo's time-out is no KazooException.
+        assert isinstance(done.exception, KazooTimeoutError), done.exception
+        answer.set_exception(TimeoutError())

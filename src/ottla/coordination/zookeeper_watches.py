@@ -1,0 +1,98 @@
+"""ZooKeeper's watches tell of one change and are gone; these stand until they are cancelled.
+
+Each is set again before its callback is called, on the same connection and so before whatever the
+callback reads: no change falls between. After a new connection all are set and called.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+from kazoo.protocol.states import EventType
+
+from ottla.coordination.operations import Changes
+from ottla.coordination.store import Watch
+from ottla.coordination.watches import Watches
+from ottla.coordination.zookeeper_connection import Connection
+
+Kind = Literal["data", "children"]
+
+
+class ZookeeperWatches:
+    """The watches of one client. `locate` gives the ensemble's path for one of ours."""
+
+    def __init__(self, locate: Callable[[str], str]) -> None:
+        self._locate = locate
+        self._loop = asyncio.get_running_loop()
+        self._watches = Watches()
+        self._connection: Connection | None = None
+
+    def add_data(self, path: str, callback: Callable[[], None]) -> Watch:
+        watch = self._watches.add_data(path, callback)
+        self._arm("data", path)
+        return watch
+
+    def add_children(self, path: str, callback: Callable[[], None]) -> Watch:
+        watch = self._watches.add_children(path, callback)
+        self._arm("children", path)
+        return watch
+
+    def use(self, connection: Connection) -> None:
+        """Set all watches on a connection, and have all look: changes may have been missed."""
+        self._connection = connection
+        for path in self._watches.data_paths:
+            self._arm("data", path)
+        for path in self._watches.children_paths:
+            self._arm("children", path)
+        self._watches.fire_all(self._loop)
+
+    def _arm(self, kind: Kind, path: str) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        place = self._locate(path)
+        heard = partial(self._hear, connection, kind, path)
+        if kind == "data":
+            connection.send(lambda client: client.exists_async(place, watch=heard), _ignore)
+        else:
+            connection.send(
+                lambda client: client.get_children_async(place, watch=heard),
+                lambda error: self._await_creation(connection, path, error),
+            )
+
+    def _await_creation(self, connection: Connection, path: str, error: str) -> None:
+        """There are no children to watch: watch for their parent."""
+        if error == "NoNodeError" and connection is self._connection:
+            heard = partial(self._hear, connection, "children", path)
+            place = self._locate(path)
+
+            def ask(client: Any) -> Any:
+                result = client.exists_async(place, watch=heard)
+                # It may have been made meanwhile.
+                result.rawlink(lambda done: done.value and heard(None))
+                return result
+
+            connection.send(ask, _ignore)
+
+    def _hear(self, connection: Connection, kind: Kind, path: str, event: Any) -> None:
+        """On kazoo's thread: something happened, or the watch was lost with its connection."""
+        if event is None or event.type != EventType.NONE:
+            try:
+                self._loop.call_soon_threadsafe(self._tell, connection, kind, path)
+            except RuntimeError:
+                return
+
+    def _tell(self, connection: Connection, kind: Kind, path: str) -> None:
+        if connection is not self._connection:
+            return
+        changes = Changes()
+        watched = self._watches.data_paths if kind == "data" else self._watches.children_paths
+        if path in watched:
+            self._arm(kind, path)
+            (changes.data if kind == "data" else changes.children)[path] = None
+            self._watches.fire(changes, self._loop)
+
+
+def _ignore(_error: str) -> None:
+    """What kept a watch from being set was the loss of the connection: the next one sets it."""
