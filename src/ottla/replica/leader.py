@@ -382,8 +382,10 @@ class Leader:
             epoch, end = log.end_offset_for_epoch(last_fetched_epoch)
             if epoch < 0:
                 epoch, end = log.last_epoch, log.log_end_offset
-            if epoch < 0:
-                return OUT_OF_RANGE  # Our log is empty, its past gone: nothing to compare.
+            if epoch < 0 or last_fetched_epoch < log.first_epoch:
+                # Our records of that time are deleted, so that nobody can tell whether the
+                # follower's are the same: it begins anew where we begin, and loses nothing.
+                return OUT_OF_RANGE
             if epoch < last_fetched_epoch or end < offset:
                 return (Diverging(epoch, end),)
         if offset < log.log_start_offset or offset > log.log_end_offset:

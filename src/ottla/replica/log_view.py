@@ -13,6 +13,11 @@ class LogView(Protocol):
     def log_end_offset(self) -> int: ...
 
     @property
+    def first_epoch(self) -> int:
+        """The earliest leader epoch known; -1 for none. Of older ones nothing can be compared."""
+        ...
+
+    @property
     def last_epoch(self) -> int:
         """The leader epoch of the last record; -1 where the log holds none.
 

@@ -183,6 +183,11 @@ class Log(FlushedLog):
         )
 
     @property
+    def first_epoch(self) -> int:
+        """The earliest term known, -1 for none: of older ones nothing can be compared."""
+        return self.leader_epochs.epochs[0] if self.leader_epochs.epochs else UNKNOWN_EPOCH
+
+    @property
     def last_epoch(self) -> int:
         """The term of the last record, -1 where there is none; a term without records has none."""
         if self.log_end_offset == self.log_start_offset:
