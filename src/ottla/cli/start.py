@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from ottla import _compiled
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings
 from ottla.cli import options
+from ottla.cli.several import Brokers, Plan
 
 # Time, level, what happened.
 LOG_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"
@@ -45,17 +47,21 @@ def start(
     verbose: bool,
     form: str,
 ) -> None:
-    """Start a broker on this machine; ctrl-C stops it.
+    """Start a broker on this machine, or several that replicate; ctrl-C stops them.
 
     \b
     ottla start
+    ottla start --brokers 3 --port 9092
     ottla start --data /var/lib/ottla --port 19092
     ottla start --set log.retention.hours=24 --set num.partitions=4
 
     Any of Kafka's broker settings can be set; `ottla config explain NAME` says what it does.
     """  # noqa: D301
-    if brokers != 1:
-        raise click.BadParameter("this version starts one broker", param_hint="--brokers")
+    if brokers < 1:
+        raise click.BadParameter("at least one broker", param_hint="--brokers")
+    if brokers > 1:
+        plan = Plan(brokers, data, host, port, options.parse_settings(assignments))
+        sys.exit(_start_several(plan, verbose=verbose, form=form))
     settings = BrokerSettings(
         {
             "listeners": f"PLAINTEXT://{host}:{port}",
@@ -79,3 +85,22 @@ def start(
             click.echo(f"the codec runs in its plain form, which is slower: {why_plain}")
 
     run(settings, on_ready=on_ready)
+
+
+def _start_several(plan: Plan, *, verbose: bool, form: str) -> int:
+    log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
+    plan.prepare()
+    running = Brokers(plan)
+    running.start()
+    ports = dict(sorted(running.ports()))
+    addresses = [f"{plan.host}:{port}" for port in ports.values()]
+    if form == "json":
+        click.echo(json.dumps({"bootstrap": ",".join(addresses), "data": str(plan.data)}))
+    elif ports:
+        click.echo(f"{len(ports)} brokers serve on {', '.join(addresses)}, data in {plan.data}")
+        click.echo(
+            "new topics have"
+            f" {plan.settings(1)['default.replication.factor']} replicas; ctrl-C stops all,"
+            " the death of one stops none"
+        )
+    return running.watch()

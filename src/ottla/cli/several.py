@@ -1,0 +1,192 @@
+"""Several brokers on one machine: a process each, under one command.
+
+The brokers' code is imported once, before the processes part, so that three start about as fast
+as one and share its memory. Nothing else is made before: no loop, no thread, no lock.
+"""
+
+import contextlib
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
+
+_log = logging.getLogger(__name__)
+
+STORE_FILE = "store.sqlite"
+_REPLICAS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to start, where, and with which settings besides."""
+
+    brokers: int
+    data: Path
+    host: str
+    port: int
+    assignments: Mapping[str, str]
+
+    def settings(self, number: int) -> dict[str, str]:
+        """The settings of one broker, counted from 1."""
+        replicas = str(min(_REPLICAS, self.brokers))
+        port = self.port + number - 1 if self.port else 0
+        return {
+            "broker.id": str(number),
+            "listeners": f"PLAINTEXT://{self.host}:{port}",
+            "log.dirs": str(self.folder(number)),
+            "coordination.connect": f"sqlite://{self.data.absolute() / STORE_FILE}",
+            "default.replication.factor": replicas,
+            "offsets.topic.replication.factor": replicas,
+            "min.insync.replicas": "2" if self.brokers >= _REPLICAS else "1",
+            **self.assignments,
+        }
+
+    def folder(self, number: int) -> Path:
+        """Where a broker's logs lie."""
+        return self.data.absolute() / f"broker-{number}"
+
+    def properties(self, number: int) -> Path:
+        """A file with which the broker can be started by itself."""
+        return self.data.absolute() / f"broker-{number}.properties"
+
+    def prepare(self) -> None:
+        """Make the folder and the files. Raises OttlaError."""
+        if (self.data / "meta.properties").exists():
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"{self.data} holds the logs of a single broker; choose another --data for"
+                " several, or start one with `ottla start`",
+            )
+        self.data.mkdir(parents=True, exist_ok=True)
+        for number in range(1, self.brokers + 1):
+            lines = [f"{name}={value}\n" for name, value in self.settings(number).items()]
+            self.properties(number).write_text("".join(lines), encoding="utf-8")
+
+
+class Brokers:
+    """The processes. `start`, then `watch` until all have ended."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._numbers: dict[int, int] = {}
+        # Ready brokers tell their ports through one pipe; the other's end tells that we died.
+        self._told, self._tell = os.pipe()
+        self._alive, self._hold = os.pipe()
+        self._stopping = False
+
+    def start(self) -> None:
+        """Part into the processes. Raises OttlaError where a setting is wrong."""
+        settings = {
+            number: BrokerSettings(self._plan.settings(number))
+            for number in range(1, self._plan.brokers + 1)
+        }
+        from ottla.broker import main as _  # noqa: F401, PLC0415  # Once, for all of them.
+
+        for number, chosen in settings.items():
+            process = os.fork()
+            if process == 0:
+                self._run(number, chosen)
+            self._numbers[process] = number
+
+    def ports(self) -> Iterator[tuple[int, int]]:
+        """Number and port of each broker as it becomes ready; fewer where some do not."""
+        waiting = set(self._numbers.values())
+        text = ""
+        while waiting:
+            readable, _, _ = select.select([self._told], [], [], 0.1)
+            if readable:
+                text += os.read(self._told, 4096).decode()
+                *lines, text = text.split("\n")
+                for line in lines:
+                    number, port = map(int, line.split())
+                    waiting.discard(number)
+                    yield number, port
+            waiting -= set(self._reap())
+
+    def watch(self) -> int:
+        """Wait until every broker has ended; the exit code. Signals are passed on."""
+        with _forwarded(self._signal):
+            while self._numbers:
+                try:
+                    process, status = os.wait()
+                except InterruptedError:
+                    continue
+                self._ended(process, status)
+        return 0 if self._stopping else 1
+
+    def _reap(self) -> list[int]:
+        ended = []
+        for process, number in list(self._numbers.items()):
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                self._ended(process, status)
+                ended.append(number)
+        return ended
+
+    def _ended(self, process: int, status: int) -> None:
+        number = self._numbers.pop(process, None)
+        if number is None or self._stopping:
+            return
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        _log.error(
+            "broker %d %s; the others go on. Start it again with `ottla broker run %s`",
+            number,
+            how,
+            self._plan.properties(number),
+        )
+
+    def _signal(self, number: int) -> None:
+        self._stopping = True
+        for process in self._numbers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def _run(self, number: int, settings: BrokerSettings) -> None:
+        """The life of one broker's process. Does not return."""
+        os.close(self._told)
+        os.close(self._hold)
+        # Ctrl-C reaches the whole group; the parent passes on what the terminal did not send.
+        threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
+        from ottla.broker.broker import Broker  # noqa: PLC0415
+        from ottla.broker.main import run  # noqa: PLC0415
+
+        def on_ready(broker: Broker) -> None:
+            os.write(self._tell, f"{number} {broker.port}\n".encode())
+
+        code = 1
+        try:
+            run(settings, on_ready=on_ready)
+            code = 0
+        except OttlaError as error:
+            sys.stderr.write(f"broker {number} cannot start: {error.message}\n")
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+
+def _end_with(pipe: int) -> None:
+    """Stop this process in order when the one that holds the pipe's other end is gone."""
+    os.read(pipe, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def _forwarded(pass_on: Callable[[int], None]) -> Iterator[None]:
+    before = {
+        number: signal.signal(number, lambda received, _: pass_on(received))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
