@@ -218,7 +218,7 @@ def test_lines_are_paired_into_operations() -> None:
     assert one.steps == [Step("send", "t-0", 4, "a")]
     assert (two.outcome, two.acks, two.end_s) == ("info", 1, float("inf"))
     assert three.offsets == {"t-0": 5}
-    assert recorder.unanswered == [2]
+    assert recorder.unanswered("send") == [2]
 
 
 def test_unavailability_is_the_longest_silence_between_acknowledgements() -> None:

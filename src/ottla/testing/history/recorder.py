@@ -16,13 +16,14 @@ class Recorder:
         self._now_s = now_s
         self._file = file
         self._last_op = 0
-        self._process_of: dict[int, str] = {}
+        # The process of each operation that has not ended, and what it does.
+        self._open: dict[int, tuple[str, str]] = {}
         self.lines: list[str] = []
 
     def invoke(self, process: str, f: str, *, steps: Sequence[Step] = (), **fields: Any) -> int:
         """An operation begins."""
         self._last_op += 1
-        self._process_of[self._last_op] = process
+        self._open[self._last_op] = (process, f)
         if steps:
             fields["steps"] = steps
         self._write({"type": "invoke", "process": process, "op": self._last_op, "f": f, **fields})
@@ -50,10 +51,9 @@ class Recorder:
         """What was written down so far."""
         return from_lines(self.lines)
 
-    @property
-    def unanswered(self) -> list[int]:
-        """Operations that have begun and not ended."""
-        return sorted(self._process_of)
+    def unanswered(self, f: str) -> list[int]:
+        """Operations of a kind that have begun and not ended."""
+        return sorted(op for op, (_, of) in self._open.items() if of == f)
 
     def _end(
         self,
@@ -64,7 +64,7 @@ class Recorder:
     ) -> None:
         fields: dict[str, Any] = {
             "type": outcome,
-            "process": self._process_of.pop(op),
+            "process": self._open.pop(op)[0],
             "op": op,
         }
         if steps is not None:

@@ -30,6 +30,7 @@ class Link:
         # The mean of what comes on top, differently each time.
         self.jitter_s = 0.0001
         self.bytes_per_s = 100e6
+        self._slowness = 1
         # How many reasons there are for nothing to pass.
         self._cuts = 0
         self._free_at_s = 0.0
@@ -44,8 +45,12 @@ class Link:
         loop = self._loop
         self._free_at_s = max(self._free_at_s, loop.time()) + size / self.bytes_per_s
         jitter_s = self.jitter_s * self._chance.expovariate(1.0)
-        at_s = self._free_at_s + self.latency_s + jitter_s
+        at_s = self._free_at_s + (self.latency_s + jitter_s) * self._slowness
         loop.call_at(at_s, self._arrive, arrival, context=KERNEL)
+
+    def slow_down(self, factor: int) -> None:
+        """Take `factor` times as long from now on."""
+        self._slowness = factor
 
     def cut(self) -> None:
         """Let nothing pass until `heal` has been called as often as this."""

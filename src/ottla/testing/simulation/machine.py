@@ -1,5 +1,6 @@
 """A simulated machine with one broker: its disk and clock outlive the broker's process."""
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.broker import Broker
 from ottla.testing.simulation.clock import MachineClock
 from ottla.testing.simulation.disk import SimulatedDisk
+from ottla.testing.simulation.link import KERNEL
 from ottla.testing.simulation.loop import resume
 from ottla.testing.simulation.process import Process
 from ottla.testing.simulation.store import SimulatedStore
@@ -23,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 PORT = 9092
 _FOLDER = "/ottla"
+# Who supervises the broker starts it again after so long.
+_AGAIN_S = 1.0
 
 
 class Machine:
@@ -87,17 +91,25 @@ class Machine:
             self._world.note(self.host, f"cannot start: {error.message}")
             self.start_failure = error
             self.kill()
+            self._world.loop.call_later(_AGAIN_S, self._start_again, self.starts, context=KERNEL)
         else:
             self.is_ready = True
             self._world.note(self.host, "serves")
+
+    def _start_again(self, starts: int) -> None:
+        if self.starts == starts and not self.is_running:
+            self.start()
 
     async def stop(self) -> None:
         """Stop in order, as on SIGTERM."""
         if self.broker is not None and self.is_running:
             self.is_ready = False
             assert self.process is not None
-            await self.process.spawn(self._world.loop, self.broker.stop())
-            self.kill()
+            process = self.process
+            # Who waits may be told to wait no more; the broker goes on stopping.
+            await asyncio.wait([process.spawn(self._world.loop, self.broker.stop())])
+            if self.process is process:
+                self.kill()
 
     def kill(self) -> None:
         """End the process at once; what it wrote stays in the page cache."""

@@ -72,6 +72,10 @@ class Network:
             link = self._links[source, target] = Link(self.loop, source, target, chance)
         return link
 
+    def links_from(self, source: str) -> list[Link]:
+        """The ways from a host that were used so far."""
+        return [link for (begin, _), link in self._links.items() if begin == source]
+
     def is_up(self, host: str) -> bool:
         """Whether the host's system runs, which answers for processes that do not."""
         return host not in self._down

@@ -1,7 +1,9 @@
 """One simulated world: a loop, a network, a store, machines with brokers, and who uses them."""
 
 import contextlib
+import json
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from random import Random
 
@@ -39,6 +41,8 @@ class World:
         self.events: list[tuple[float, str, str]] = []
         # What no code of ours may do: errors that nobody expected.
         self.failures: list[str] = []
+        # How often something worth reaching was reached.
+        self.sometimes: Counter[str] = Counter()
         loop.set_exception_handler(lambda _loop, what: self._on_unhandled(what))
 
     def chance_of(self, purpose: str) -> Random:
@@ -74,6 +78,28 @@ class World:
         """Remember an event."""
         self.events.append((self.loop.time(), where, what))
         self.loop.note(f"{where} {what}".encode())
+
+    def count(self, what: str) -> None:
+        """Something happened that a run is there to reach."""
+        self.sometimes[what] += 1
+
+    @property
+    def user_hosts(self) -> list[str]:
+        """The hosts of clients, in the order they came."""
+        brokers = {machine.host for machine in self.machines.values()}
+        return list(dict.fromkeys(p.host for p in self.processes if p.host not in brokers))
+
+    def leader_of(self, partition: int) -> Machine | None:
+        """The machine that leads a partition of the workload's topic, as the store has it."""
+        return self._machine_of(f"/brokers/topics/t/partitions/{partition}/state", "leader")
+
+    def controller(self) -> Machine | None:
+        """The machine of the controller, as the store has it."""
+        return self._machine_of("/controller", "brokerid")
+
+    def _machine_of(self, path: str, field: str) -> Machine | None:
+        entry = self.tree.entries.get(path)
+        return None if entry is None else self.machines.get(json.loads(entry.data)[field])
 
     def fail(self, what: str) -> None:
         """Something happened that must not."""

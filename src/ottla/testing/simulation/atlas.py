@@ -1,0 +1,43 @@
+"""How much may be lost at once, so that nothing a run does is more than the cluster promises.
+
+With group commit a record is acknowledged when the least number of in-sync replicas has it on
+disk: any power may fail. Where it is acknowledged from memory, one machine fewer than that may
+lose its memory until it has caught up again.
+"""
+
+from ottla.testing.simulation.machine import Machine
+from ottla.testing.simulation.profile import Profile
+
+
+class Atlas:
+    """Which machines may lack something they once had."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._group_commit = profile.flush_policy == "group"
+        self._losses_max = profile.min_in_sync - 1
+        self._lossy: dict[int, None] = {}
+        self._damaged: dict[int, None] = {}
+
+    def may_lose(self, machine: Machine) -> bool:
+        """Whether this machine may lose what it has not flushed; counted if so."""
+        if self._group_commit:
+            return True
+        if machine.broker_id not in self._lossy and len(self._lossy) >= self._losses_max:
+            return False
+        self._lossy[machine.broker_id] = None
+        return True
+
+    def caught_up(self, broker_id: int) -> None:
+        """The broker is in every in-sync set again that it belongs to."""
+        self._lossy.pop(broker_id, None)
+
+    def damaged(self, machine: Machine) -> None:
+        """Its disk has failed to flush: only a power cycle mends it."""
+        self._damaged[machine.broker_id] = None
+
+    def needs_reboot(self, machine: Machine) -> bool:
+        """Whether its disk has failed since it was switched on; asked before each start.
+
+        What a failed flush left in the page cache reads as if it were on the disk.
+        """
+        return self._damaged.pop(machine.broker_id, None) is not None

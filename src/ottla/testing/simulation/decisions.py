@@ -1,0 +1,63 @@
+"""What a run decides to do to its cluster: drawn from the seed, written down, and replayable.
+
+A decision carries all it needs, its end included, so that a run without it makes sense, too: that
+is what shrinking needs. Whom it concerns is found out when it comes due (the leader then).
+"""
+
+import json
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+
+class Decision(NamedTuple):
+    """At `at_ms`, do `kind` to `subject` with `amount`, for `for_ms`. All small numbers."""
+
+    at_ms: int
+    kind: str
+    subject: int = 0
+    amount: int = 0
+    for_ms: int = 0
+
+
+class ChoiceSource:
+    """Draws from a seed, or says again what was written down."""
+
+    def __init__(self, seed: int | str, recorded: Sequence[Decision] | None = None) -> None:
+        self._chance = Random(f"{seed}/decisions")
+        self._recorded = recorded
+
+    @property
+    def is_replay(self) -> bool:
+        return self._recorded is not None
+
+    def decisions(
+        self, weights: dict[str, int], *, until_ms: int, mean_interval_ms: int
+    ) -> list[Decision]:
+        """Decisions in the order of their times, of kinds in proportion to `weights`."""
+        if self._recorded is not None:
+            return sorted(self._recorded)
+        chance = self._chance
+        kinds = [kind for kind, weight in weights.items() if weight > 0]
+        made: list[Decision] = []
+        at_ms = 0.0
+        while kinds:
+            at_ms += chance.expovariate(1 / mean_interval_ms)
+            if at_ms >= until_ms:
+                break
+            (kind,) = chance.choices(kinds, [weights[kind] for kind in kinds])
+            for_ms = int(min(chance.expovariate(1 / 1_500), 8_000)) + 1
+            made.append(
+                Decision(int(at_ms), kind, chance.randrange(1 << 10), chance.randrange(100), for_ms)
+            )
+        return made
+
+
+def to_json(decisions: Sequence[Decision]) -> str:
+    """One line, to be kept with a seed."""
+    return json.dumps([list(decision) for decision in decisions], separators=(",", ":"))
+
+
+def from_json(text: str) -> list[Decision]:
+    """What `to_json` wrote."""
+    return [Decision(*fields) for fields in json.loads(text)]

@@ -1,0 +1,97 @@
+"""The world a seed draws: how large, how busy, and what may go wrong in it.
+
+Each seed has some kinds of trouble and not others (swarm testing): what never happens together
+under all troubles at once happens under a few.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+# How often each kind of trouble comes, where a seed has it. See `faults.py` for what they do.
+KINDS = {
+    "kill": 6,
+    "kill_leader": 6,
+    "kill_controller": 3,
+    "power": 5,
+    "blackout": 1,
+    "restart": 4,
+    "pause": 4,
+    "hiccup": 4,
+    "isolate": 4,
+    "one_way": 4,
+    "split": 4,
+    "client_cut": 3,
+    "swizzle": 3,
+    "stall": 6,
+    "drop": 6,
+    "half_drop": 3,
+    "slow_link": 3,
+    "store_outage": 2,
+    "store_cut": 3,
+    "store_answer": 4,
+    "slow_disk": 3,
+    "full_disk": 2,
+    "fsync_error": 2,
+    "clock_jump": 2,
+}
+# What a cluster of one broker has nobody for.
+_FOR_MANY = frozenset({"kill_leader", "kill_controller", "isolate", "one_way", "split", "swizzle"})
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Times in milliseconds."""
+
+    brokers: int
+    partitions: int
+    min_in_sync: int
+    producers: int
+    readers: int
+    members: int
+    # The mean time between a producer's sends.
+    send_every_ms: int
+    record_bytes_max: int
+    flush_policy: str
+    sees_death: bool
+    fragmentation: float
+    session_ms: int
+    fault_every_ms: int
+    weights: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def replication(self) -> int:
+        return min(self.brokers, 3)
+
+
+def draw(seed: int | str, brokers: int | None = None) -> Profile:
+    """The profile of a seed; with `brokers` given, of so many brokers."""
+    chance = Random(f"{seed}/profile")
+    count = chance.choice([1, 3, 3, 3]) if brokers is None else brokers
+    policy = "group" if count == 1 or chance.random() < 0.75 else "os"
+    weights = {
+        kind: weight * chance.randrange(1, 5) if chance.random() < 0.5 else 0
+        for kind, weight in KINDS.items()
+    }
+    for kind in KINDS:
+        if count == 1 and kind in _FOR_MANY:
+            weights[kind] = 0
+        if policy == "os" and kind in ("blackout", "fsync_error"):
+            weights[kind] = 0
+    if not any(weights.values()):
+        weights["kill"] = 1
+    return Profile(
+        brokers=count,
+        partitions=chance.choice([1, 2, 2, 4]),
+        min_in_sync=min(2, count),
+        producers=chance.choice([1, 2, 3]),
+        readers=chance.choice([1, 1, 2]),
+        members=chance.choice([0, 1, 2]),
+        send_every_ms=chance.choice([50, 100, 200]),
+        record_bytes_max=chance.choice([30, 300, 3_000]),
+        flush_policy=policy,
+        sees_death=chance.random() < 0.7,
+        fragmentation=chance.choice([0.0, 0.0, 0.02, 0.2]),
+        session_ms=chance.choice([1_500, 3_000, 6_000]),
+        fault_every_ms=chance.choice([500, 1_000, 2_000, 4_000]),
+        weights=weights,
+    )

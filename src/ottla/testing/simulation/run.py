@@ -1,0 +1,268 @@
+"""One simulated run: a world is made, troubled, healed and judged; everything from one seed."""
+
+import asyncio
+import gc
+import logging
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ottla.base.chance import set_chance
+from ottla.base.errors import OttlaError
+from ottla.client import Admin, NewTopic
+from ottla.testing.history.anomaly import Anomaly
+from ottla.testing.history.checker import Verdict, check
+from ottla.testing.history.recorder import Recorder
+from ottla.testing.simulation.atlas import Atlas
+from ottla.testing.simulation.decisions import ChoiceSource, Decision
+from ottla.testing.simulation.faults import Faults
+from ottla.testing.simulation.invariants import Invariants
+from ottla.testing.simulation.liveness import PATIENCE_S, Liveness
+from ottla.testing.simulation.loop import Deadlock, VirtualLoop
+from ottla.testing.simulation.profile import Profile, draw
+from ottla.testing.simulation.workload import TOPIC, Workload
+from ottla.testing.simulation.world import FailureLog, World
+
+_LOOK_EVERY_S = 0.1
+_START_S = 30.0
+# Cycles are looked for at fixed moments, so that nothing depends on when.
+_COLLECT_EVERY_S = 5.0
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of one run. Equal seeds give equal `digest`s."""
+
+    seed: int | str
+    profile: Profile
+    decisions: list[Decision]
+    digest: str = ""
+    # What was violated, in words; empty where all is well.
+    failures: list[str] = field(default_factory=list)
+    anomalies: list[Anomaly] = field(default_factory=list)
+    events: list[tuple[float, str, str]] = field(default_factory=list)
+    sometimes: Counter[str] = field(default_factory=Counter)
+    operations: Counter[str] = field(default_factory=Counter)
+    records_acknowledged: int = 0
+    unavailable_s: float = 0.0
+    virtual_s: float = 0.0
+    real_s: float = 0.0
+    callbacks_total: int = 0
+    history: list[str] = field(default_factory=list)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.failures and not self.anomalies
+
+    @property
+    def speed(self) -> float:
+        """Virtual seconds per second."""
+        return self.virtual_s / self.real_s if self.real_s else 0.0
+
+    def wrongs(self) -> list[str]:
+        """All that was violated, a line each."""
+        return [*self.failures, *map(str, self.anomalies)]
+
+    def kinds(self) -> set[str]:
+        """What kind of wrong it is: what shrinking holds on to."""
+        words = {failure.split(":")[0] for failure in self.failures}
+        return words | {anomaly.name for anomaly in self.anomalies}
+
+
+class Run:
+    """The parts of one run, on its loop."""
+
+    def __init__(
+        self,
+        seed: int | str,
+        profile: Profile,
+        decisions: Sequence[Decision] | None,
+        seconds: float,
+    ) -> None:
+        self.seconds = seconds
+        self.profile = profile
+        self.loop = VirtualLoop(seed)
+        self.world = World(self.loop, seed)
+        self.world.sees_death = profile.sees_death
+        self.world.network.fragmentation = profile.fragmentation
+        self.recorder = Recorder(self.loop.time)
+        self.choices = ChoiceSource(seed, decisions)
+        self.decisions = self.choices.decisions(
+            profile.weights,
+            until_ms=int(seconds * 1000),
+            mean_interval_ms=profile.fault_every_ms,
+        )
+        self.atlas = Atlas(profile)
+        self.faults = Faults(self.world, self.atlas, profile.partitions)
+        self.invariants = Invariants(self.world)
+        for broker_id in range(1, profile.brokers + 1):
+            self.world.add_broker(broker_id, _settings(profile))
+        self.workload = Workload(self.world.bootstrap, profile, self.recorder)
+        self._clients: list[asyncio.Task[None]] = []
+
+    def go_to_end(self) -> None:
+        """Run on the loop, for no longer than any run may last."""
+        limit_s = self.seconds + _START_S + 2 * PATIENCE_S
+        going = self.loop.create_task(self.go())
+        self.loop.call_later(limit_s, self.loop.stop)
+        going.add_done_callback(lambda _: self.loop.stop())
+        try:
+            self.loop.run_forever()
+        except Deadlock as error:
+            self.world.fail(f"deadlock: {error}")
+        else:
+            if going.done():
+                going.result()
+            else:
+                self.world.fail(f"no end: it still runs after {limit_s:.0f} s")
+
+    async def go(self) -> None:
+        """The whole run."""
+        beside = [
+            asyncio.ensure_future(self._look_around()),
+            asyncio.ensure_future(self._collect_garbage()),
+        ]
+        for machine in self.world.machines.values():
+            machine.start()
+        await self._create_topic()
+        self._start_clients()
+        await self._trouble()
+        await self.faults.heal()
+        self.world.note("*", "healed")
+        liveness = Liveness(self.world, self.workload, self._clients)
+        await liveness.prove()
+        for task in beside:
+            task.cancel()
+
+    async def _trouble(self) -> None:
+        begin_s = self.loop.time()
+        for decision in self.decisions:
+            await asyncio.sleep(max(0.0, begin_s + decision.at_ms / 1000 - self.loop.time()))
+            self.faults.begin(decision)
+        await asyncio.sleep(max(0.0, begin_s + self.seconds - self.loop.time()))
+
+    async def _create_topic(self) -> None:
+        process = self.world.user_process("admin")
+        await process.spawn(self.loop, self._ask_for_topic())
+
+    async def _ask_for_topic(self) -> None:
+        profile = self.profile
+        topic = NewTopic(
+            name=TOPIC,
+            partitions=profile.partitions,
+            replication_factor=profile.replication,
+            configs={"min.insync.replicas": str(profile.min_in_sync)},
+        )
+        deadline_s = self.loop.time() + _START_S
+        async with Admin(self.world.bootstrap) as admin:
+            while True:
+                try:
+                    await admin.create_topics([topic])
+                except OttlaError as error:
+                    if self.loop.time() > deadline_s:
+                        self.world.fail(f"the topic cannot be created: {error.message}")
+                        return
+                    await asyncio.sleep(0.1)
+                else:
+                    return
+
+    def _start_clients(self) -> None:
+        workload, profile = self.workload, self.profile
+        lives = [(f"p{n}", workload.produce) for n in range(1, profile.producers + 1)]
+        lives += [(f"r{n}", workload.read) for n in range(1, profile.readers + 1)]
+        lives += [(f"m{n}", workload.take_part) for n in range(1, profile.members + 1)]
+        lives.append(("e1", workload.ask_ends))
+        for name, life in lives:
+            process = self.world.user_process(name)
+            self._clients.append(process.spawn(self.loop, life(name)))
+
+    async def _look_around(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            self.invariants.look()
+
+    async def _collect_garbage(self) -> None:
+        while True:
+            await asyncio.sleep(_COLLECT_EVERY_S)
+            gc.collect(1)
+
+
+def simulate_seed(
+    seed: int | str,
+    *,
+    seconds: float = 30.0,
+    profile: Profile | None = None,
+    decisions: Sequence[Decision] | None = None,
+    keep_history: bool = False,
+) -> Report:
+    """Run one seed: `seconds` of trouble, then health, then judgement.
+
+    `profile` and `decisions` stand in for those the seed would draw.
+    """
+    profile = profile or draw(seed)
+    run = Run(seed, profile, decisions, seconds)
+    report = Report(seed, profile, list(run.decisions))
+    set_chance(run.world.chance_of("simulation"))
+    began_s = time.perf_counter()
+    with _Quiet(run.world):
+        try:
+            run.go_to_end()
+        finally:
+            run.world.close()
+            run.loop.close()
+    verdict = check(run.recorder.operations())
+    _fill(report, run, verdict)
+    report.real_s = time.perf_counter() - began_s
+    if keep_history or not report.is_good:
+        report.history = run.recorder.lines
+    return report
+
+
+def _fill(report: Report, run: Run, verdict: Verdict) -> None:
+    world = run.world
+    report.digest = f"{run.loop.digest:08x}"
+    report.failures = list(world.failures)
+    report.anomalies = verdict.anomalies
+    report.events = world.events
+    report.sometimes = world.sometimes
+    report.operations = verdict.operations
+    report.records_acknowledged = verdict.records_acknowledged
+    report.unavailable_s = verdict.unavailable_s
+    report.virtual_s = run.loop.time()
+    report.callbacks_total = run.loop.callbacks_total
+
+
+def _settings(profile: Profile) -> dict[str, str]:
+    return {
+        "log.flush.policy": profile.flush_policy,
+        "broker.session.timeout.ms": str(profile.session_ms),
+        "min.insync.replicas": str(profile.min_in_sync),
+        "default.replication.factor": str(profile.replication),
+        "offsets.topic.replication.factor": str(profile.replication),
+        "replica.lag.time.max.ms": "2000",
+        "auto.create.topics.enable": "false",
+    }
+
+
+class _Quiet:
+    """Keeps the brokers' log from the screen, and listens to it for what nobody expected."""
+
+    def __init__(self, world: World) -> None:
+        self._handler = FailureLog(world)
+
+    def __enter__(self) -> None:
+        logger = logging.getLogger("ottla")
+        self._before = (logger.level, logger.propagate)
+        logger.addHandler(self._handler)
+        logger.propagate = False
+        logger.setLevel(logging.ERROR)
+        self._collecting = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_error: object) -> None:
+        logger = logging.getLogger("ottla")
+        logger.removeHandler(self._handler)
+        logger.level, logger.propagate = self._before
+        if self._collecting:
+            gc.enable()

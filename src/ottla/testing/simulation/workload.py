@@ -1,0 +1,217 @@
+"""What clients do in a simulated run, and what of it is written down.
+
+Producers with idempotence, readers of all partitions, members of one group, and somebody who
+asks for the ends: all on `ottla.client`'s own face, each in a process and on a host of its own.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+
+from ottla.base.chance import new_random
+from ottla.base.errors import OttlaError
+from ottla.client import (
+    Consumer,
+    ConsumerOptions,
+    Delivery,
+    Producer,
+    ProducerOptions,
+    Records,
+    TopicPartition,
+)
+from ottla.testing.history.operation import Step
+from ottla.testing.history.recorder import Recorder
+from ottla.testing.simulation.profile import Profile
+
+TOPIC = "t"
+GROUP = "g"
+# So many of a producer's sends may be without an answer.
+_OPEN_SENDS = 5
+_AGAIN_S = 0.2
+
+
+class Workload:
+    """All clients of one run. They begin nothing new once `is_over`."""
+
+    def __init__(self, bootstrap: Sequence[str], profile: Profile, recorder: Recorder) -> None:
+        self.bootstrap = list(bootstrap)
+        self.profile = profile
+        self.recorder = recorder
+        self.is_over = False
+        # Set when readers may go, too.
+        self.readers_are_done = False
+
+    def partition(self, number: int) -> TopicPartition:
+        return TopicPartition(TOPIC, number)
+
+    # -- producers
+
+    async def produce(self, name: str) -> None:
+        """Send batches of a few records to partitions drawn, until it is over."""
+        chance = new_random()
+        options = ProducerOptions(
+            request_timeout_ms=2_000,
+            connect_timeout_ms=1_000,
+            delivery_timeout_ms=15_000,
+            retry_backoff_ms=20,
+            retry_backoff_max_ms=300,
+        )
+        number = 0
+        sends: dict[asyncio.Task[None], None] = {}
+        producer = Producer(self.bootstrap, options)
+        # Before it knows the topic, what it sends together is in no order.
+        await producer.partitions_for(TOPIC)
+        while not self.is_over:
+            await asyncio.sleep(chance.expovariate(1000 / self.profile.send_every_ms))
+            if len(sends) >= _OPEN_SENDS:
+                await asyncio.wait(list(sends), return_when=asyncio.FIRST_COMPLETED)
+            count = chance.choice([1, 1, 2, 5])
+            values = [f"{name}/{number + n}" for n in range(count)]
+            number += count
+            task = asyncio.ensure_future(self._send(name, producer, values, chance))
+            sends[task] = None
+            task.add_done_callback(sends.pop)
+        if sends:
+            await asyncio.wait(list(sends))
+        try:
+            await producer.close()
+        except OttlaError:
+            return  # Its records have been told of one by one.
+
+    async def _send(self, name: str, producer: Producer, values: list[str], chance: Random) -> None:
+        partition = chance.randrange(self.profile.partitions)
+        at = f"{TOPIC}-{partition}"
+        padding = "." * chance.randrange(self.profile.record_bytes_max)
+        op = self.recorder.invoke(
+            name, "send", steps=[Step("send", at, None, value) for value in values]
+        )
+        column = [f"{value} {padding}".encode() for value in values]
+        try:
+            deliveries = await producer.send_batch(TOPIC, column, partition=partition)
+            for delivery in deliveries:
+                await delivery
+        except OttlaError:
+            self.recorder.info(op)
+        else:
+            self.recorder.ok(op, steps=_acknowledged(at, values, deliveries))
+
+    # -- readers
+
+    async def read(self, name: str) -> None:
+        """Read all partitions from their beginning, now and then anew."""
+        chance = new_random()
+        partitions = [self.partition(number) for number in range(self.profile.partitions)]
+        while not self.readers_are_done:
+            async with Consumer(self.bootstrap, _reading()) as consumer:
+                op = self.recorder.invoke(name, "assign")
+                try:
+                    await consumer.assign(partitions)
+                except OttlaError:
+                    self.recorder.info(op)
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
+                self.recorder.ok(op)
+                for _ in range(chance.randrange(10, 200)):
+                    if self.readers_are_done:
+                        break
+                    await self._poll(name, consumer)
+                    await asyncio.sleep(chance.random() * 0.1)
+
+    async def _poll(self, name: str, consumer: Consumer) -> None:
+        op = self.recorder.invoke(name, "poll")
+        try:
+            found = await consumer.poll(500)
+        except OttlaError:
+            self.recorder.info(op)
+            await asyncio.sleep(_AGAIN_S)
+        else:
+            self.recorder.ok(op, steps=_read(found))
+
+    async def ask_ends(self, name: str) -> None:
+        """Ask for the high watermarks."""
+        chance = new_random()
+        partitions = [self.partition(number) for number in range(self.profile.partitions)]
+        async with Consumer(self.bootstrap, _reading()) as consumer:
+            while not self.is_over:
+                await asyncio.sleep(chance.expovariate(2.0))
+                op = self.recorder.invoke(name, "end")
+                try:
+                    ends = await consumer.end_offsets(partitions)
+                except OttlaError:
+                    self.recorder.info(op)
+                else:
+                    self.recorder.ok(op, offsets={_named(p): end for p, end in ends.items()})
+
+    # -- members of a group
+
+    async def take_part(self, name: str) -> None:
+        """Read as a member, commit, ask what is committed, leave and come again."""
+        chance = new_random()
+        while not self.readers_are_done:
+            async with Consumer(self.bootstrap, _reading(GROUP)) as consumer:
+                self.recorder.ok(self.recorder.invoke(name, "subscribe"))
+                consumer.subscribe(TOPIC)
+                for _ in range(chance.randrange(10, 60)):
+                    if self.readers_are_done:
+                        break
+                    await self._poll(name, consumer)
+                    if chance.random() < 0.3:
+                        await self._commit(name, consumer)
+                    await asyncio.sleep(chance.random() * 0.2)
+
+    async def _commit(self, name: str, consumer: Consumer) -> None:
+        owned = sorted(consumer.assignment)
+        if not owned:
+            return
+        try:
+            offsets = {partition: await consumer.position(partition) for partition in owned}
+        except OttlaError:
+            return
+        op = self.recorder.invoke(name, "commit", group=GROUP)
+        try:
+            await consumer.commit(offsets)
+        except OttlaError:
+            self.recorder.info(op)
+            return
+        self.recorder.ok(op, offsets={_named(p): offset for p, offset in offsets.items()})
+
+
+def _reading(group: str | None = None) -> ConsumerOptions:
+    return ConsumerOptions(
+        group_id=group,
+        enable_auto_commit=False,
+        request_timeout_ms=2_000,
+        retry_timeout_ms=10_000,
+        retry_backoff_ms=20,
+        retry_backoff_max_ms=300,
+        session_timeout_ms=6_000,
+        heartbeat_interval_ms=1_000,
+        max_poll_interval_ms=10_000,
+        fetch_max_wait_ms=200,
+    )
+
+
+def _named(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+def _acknowledged(at: str, values: list[str], deliveries: list[Delivery]) -> list[Step]:
+    offsets = [
+        delivery.base_offset + number
+        for delivery in deliveries
+        for number in range(delivery.record_count)
+    ]
+    return [Step("send", at, *pair) for pair in zip(offsets, values, strict=True)]
+
+
+def _read(found: list[Records]) -> list[Step]:
+    return [
+        Step("poll", f"{records.topic}-{records.partition}", record.offset, value_of(record.value))
+        for records in found
+        for record in records.records
+    ]
+
+
+def value_of(value: bytes | None) -> str:
+    """What identifies a record: its value without the padding."""
+    return "" if value is None else value.split(b" ", 1)[0].decode()
