@@ -5,40 +5,16 @@ twice, or a zombie of one, can never touch what another wrote.
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import DataFile
+from ottla.lake.output import ParquetOutput
 from ottla.lake.plan import Range
-from ottla.lake.proof import batch_hash
 from ottla.lake.reader import read_range
-from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.row_hash import hash_text
 from ottla.ledger.partition import PartitionLedger, RangeAccount
-
-# How files are written: numbers as differences, the topic's name as a dictionary of one, keys and
-# values plain. Statistics stand where a query can prune by them. Types are Parquet's own: Arrow's
-# would tell readers of the dictionary.
-_WRITER_OPTIONS: dict[str, Any] = {
-    "compression": "snappy",
-    "use_dictionary": ["topic"],
-    "column_encoding": dict.fromkeys(
-        ("partition", "offset", "timestamp", "timestamp_type"), "DELTA_BINARY_PACKED"
-    ),
-    "write_statistics": ["partition", "offset", "timestamp"],
-    "store_schema": False,
-}
-_TOPIC_COLUMN = ROW_SCHEMA.get_field_index("topic")
-_FILE_SCHEMA = ROW_SCHEMA.set(
-    _TOPIC_COLUMN, pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +41,7 @@ def run(task: Task, attempt: str) -> TaskResult:
     wanted = task.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
     path = f"{task.path}-{attempt}.parquet"
-    output = _Output(Path(task.folder) / path)
+    output = ParquetOutput(Path(task.folder) / path)
     cluster = connect(task.bootstrap)
     try:
         for batch in read_range(wanted, cluster.fetch(wanted), account):
@@ -101,45 +77,3 @@ def result_from_text(text: str) -> TaskResult:
     fields = json.loads(text)
     file = DataFile(**fields["file"]) if fields["file"] else None
     return TaskResult(PartitionLedger(**fields["ledger"]), file)
-
-
-def _as_in_file(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, the topic's name told once instead of for each of them."""
-    name = batch.column(_TOPIC_COLUMN)[:1]
-    which = pa.array(np.zeros(batch.num_rows, np.int32))
-    columns = list(batch.columns)
-    columns[_TOPIC_COLUMN] = pa.DictionaryArray.from_arrays(which, name)
-    return pa.RecordBatch.from_arrays(columns, schema=_FILE_SCHEMA)
-
-
-class _Output:
-    """A Parquet file in the making; does not exist before the first rows."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: pq.ParquetWriter | None = None
-        self.rows = 0
-        self.hash = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, _FILE_SCHEMA, **_WRITER_OPTIONS)
-        self._writer.write_batch(_as_in_file(batch))
-        self.rows += batch.num_rows
-        self.hash = (self.hash + batch_hash(batch)) % MODULUS
-
-    def finish(self) -> None:
-        """Close the file and force it to disk: a manifest may name it afterwards."""
-        if self._writer is None:
-            return
-        self._writer.close()
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def discard(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._path.unlink(missing_ok=True)

@@ -77,6 +77,23 @@ def test_columns_equal_the_records(groups: list[list[Row]], compression: int) ->
     assert {row["partition"] for row in batch.to_pylist()} == {2}
 
 
+def test_buffers_and_codecs_mix() -> None:
+    """Batches of several buffers, compressed or not, become one Arrow batch."""
+    rows: list[Row] = [(5, b"key", b"v%d" % n, [("h", b"%d" % n)]) for n in range(4)]
+    builder = ColumnBuilder("flights", 2, 0, 100)
+    for base_offset, codec in ((0, 0), (4, 4), (8, 0), (12, 1)):
+        buffer = encoded(rows, base_offset, codec) + encoded(rows, base_offset + 50, codec)
+        for position, header in batches(buffer):
+            builder.add(buffer, position, header)
+    got = as_rows(builder.take())
+
+    assert [row["offset"] for row in got] == [
+        start + n for base in (0, 4, 8, 12) for start in (base, base + 50) for n in range(4)
+    ]
+    assert [row["value"] for row in got] == [b"v0", b"v1", b"v2", b"v3"] * 8
+    assert [row["headers"][0]["value"] for row in got] == [b"0", b"1", b"2", b"3"] * 8
+
+
 def test_range_cuts_within_a_batch() -> None:
     """A batch is fetched whole; only rows of the range come out, and are counted."""
     buffer = encoded([(5, b"k", b"%d" % n, []) for n in range(10)], 100)

@@ -56,6 +56,24 @@ def test_batches_over_several_fetches() -> None:
     assert ledger == PartitionLedger(0, 0, 9, loaded=9)
 
 
+def test_answers_of_any_size_make_the_same_rows() -> None:
+    """Rows come from one buffer, from several joined, or from parts of one: always the same."""
+    log = [data(base, 5_000) for base in range(0, 200_000, 5_000)]
+    account = RangeAccount(0, 0, 200_000, gaps_are_compaction=False)
+    parts = (1, 2, 4, 33)
+    fetches, first = [], 0
+    for count in parts:
+        fetches.append(Fetched(b"".join(log[first : first + count]), 0, ()))
+        first += count
+    rows = list(read_range(Range("t", 0, 0, 200_000), fetches, account))
+
+    # 5,000 and 10,000 are too few for a batch; 165,000 are too many for one.
+    assert [batch.num_rows for batch in rows] == [35_000, 135_000, 30_000]
+    values = [value for batch in rows for value in batch.column("value").to_pylist()]
+    assert values == [b"%d" % offset for offset in range(200_000)]
+    assert account.ledger() == PartitionLedger(0, 0, 200_000, loaded=200_000)
+
+
 def test_batch_delivered_again_is_read_once() -> None:
     """A fetch answers with the whole batch that holds the offset; what was read stays read."""
     offsets, ledger = read(

@@ -1,5 +1,6 @@
 """The row hash agrees with its specification and does not care about order or splits."""
 
+import itertools
 import random
 
 import numpy as np
@@ -55,6 +56,25 @@ def test_sums_follow_the_specification(lengths: list[int]) -> None:
     strings = [chance.randbytes(length) for length in lengths]
 
     assert strings_sums(strings) == [spec_sums(s) for s in strings]
+
+
+def test_many_equal_strings_follow_the_specification() -> None:
+    """More words than are hashed in one go, of a length that leaves half a word over."""
+    chance = random.Random(9)
+    strings = [chance.randbytes(100) for _ in range(6000)]
+
+    sums = strings_sums(strings)
+    picked = [0, 1, 2519, 2520, 2521, 5039, 5040, 5041, 5998, 5999]
+    assert [sums[n] for n in picked] == [spec_sums(strings[n]) for n in picked]
+
+
+def test_bytes_behind_the_last_string_do_not_count() -> None:
+    """What follows in the buffer is read with the last word, and masked away."""
+    content = np.frombuffer(b"abcdefghijk" + b"\xff" * 20, np.uint8)
+    for offsets in ([0, 11], [0, 4, 11], [3, 6, 9]):
+        s, t = bytes_sums(content, np.array(offsets, np.int64))
+        strings = [content.tobytes()[a:b] for a, b in itertools.pairwise(offsets)]
+        assert list(zip(s.tolist(), t.tolist(), strict=True)) == [spec_sums(x) for x in strings]
 
 
 def test_rows_follow_the_specification_and_add_up() -> None:
