@@ -1,0 +1,262 @@
+"""The walk: from one seed, step by step, until the end or a violation."""
+
+import random
+from collections.abc import Callable
+
+from ottla.base.ids import BrokerId
+from ottla.replica.follower import NO_FETCH, Follower
+from ottla.replica.leader import Leader
+from ottla.testing.walk import profile
+from ottla.testing.walk.messages import Fetch, WriteState
+from ottla.testing.walk.node import LAG_MS_MAX, Node
+from ottla.testing.walk.violation import Violation
+from ottla.testing.walk.world import SHIPPED, Build, World
+
+# A log no longer than this keeps the ways to lose records close together.
+LOG_RECORDS = 40
+# A follower that hears nothing asks again; no more than so many of its fetches are under way.
+FETCHES = 3
+# How often a follower does not wait for its answer.
+IMPATIENCE = 0.2
+# How often everything is compared record by record.
+CHECK_STEPS = 50
+HEAL_ROUNDS = 300
+
+
+class Walk:
+    """One run. All chance comes from `seed`; what happens is the same each time."""
+
+    def __init__(self, seed: int, build: Build = SHIPPED) -> None:
+        self.rng = random.Random(seed)
+        self.profile = profile.draw(self.rng)
+        self.world = World(
+            build,
+            replicas=self.profile.replicas,
+            brokers=self.profile.brokers,
+            group_commit=self.profile.group_commit,
+        )
+        self._nodes: list[Node] = list(self.world.nodes.values())
+        self._leader, self._follower = build.node.leader_class, build.node.follower_class
+        self._power_cuts = self.profile.power_cuts
+        self._values = 0
+        self._steps: list[Callable[[], None]] = []
+        for name, weight in self.profile.weights:
+            self._steps += [getattr(self, f"_{name}")] * weight
+        self.taken = 0
+
+    def run(self, steps: int) -> None:
+        """Take steps. Raises Violation."""
+        rng_random, world, check = self.rng.random, self.world, self.world.committed.check_all
+        choices = self._steps
+        count = len(choices)
+        for number in range(1, steps + 1):
+            world.now_ms += 1
+            self.taken = number
+            choices[int(rng_random() * count)]()
+            if number % CHECK_STEPS == 0:
+                check()
+        check()
+
+    def heal(self) -> None:
+        """End all faults: within bounded work all replicas are in sync and equal (liveness)."""
+        world = self.world
+        for _ in range(HEAL_ROUNDS):
+            if self._whole():
+                return
+            world.now_ms += LAG_MS_MAX
+            self._heal_once()
+        state = world.store.state
+        ends = {n.id: (n.log.log_end_offset, n.high_watermark) for n in self._nodes}
+        raise Violation(f"not whole again after {HEAL_ROUNDS} rounds: {state}, ends {ends}")
+
+    def _heal_once(self) -> None:
+        world = self.world
+        for node in self._nodes:
+            if not node.up:
+                world.restart(node.id)
+            elif world.store.live.get(node.id) != node.standing.broker_epoch:
+                node.register()
+            node.confirm_session()
+            node.set_min_isr(world.min_isr)
+            node.sync()
+            node.fetch()
+            node.tick(world.now_ms)
+        world.tell_live()
+        world.controller.min_isr = world.min_isr
+        world.controller.look()
+        for _ in range(3):
+            waiting = world.network[:]
+            world.network.clear()
+            for message in waiting:
+                world.deliver(message)
+            for node in self._nodes:
+                node.sync()
+        world.controller.plan()
+        world.tell_state(tuple(self._nodes))
+
+    def _whole(self) -> bool:
+        world = self.world
+        state = world.store.state
+        if sorted(state.isr) != sorted(state.replicas) or state.adding or state.removing:
+            return False
+        members = [world.nodes[broker] for broker in state.replicas]
+        if not isinstance(world.nodes[state.leader].role, Leader):
+            return False
+        end = members[0].log.log_end_offset
+        start = max(node.log.log_start_offset for node in members)
+        return all(
+            node.high_watermark == end
+            and node.log.records[start:] == members[0].log.records[start:]
+            for node in members
+        )
+
+    # ------------------------------------------------------------ steps
+
+    def _any(self) -> Node:
+        return self._nodes[int(self.rng.random() * len(self._nodes))]
+
+    def _deliver(self) -> None:
+        world, rng = self.world, self.rng
+        network = world.network
+        if not network:
+            return
+        slot = int(rng.random() * len(network))
+        message = network[slot]
+        if rng.random() >= self.profile.repeat:
+            network[slot] = network[-1]
+            network.pop()
+        if rng.random() < self.profile.drop:
+            world.lose(message)
+        else:
+            world.deliver(message)
+
+    def _fetch(self) -> None:
+        followers = [node for node in self._nodes if node.role.__class__ is self._follower]
+        if not followers:
+            return
+        node = followers[int(self.rng.random() * len(followers))]
+        role = node.role
+        assert isinstance(role, Follower)
+        if role.nonce != NO_FETCH and self.rng.random() >= IMPATIENCE:
+            return
+        if self.profile.group_commit and self.rng.random() < 0.6:
+            node.sync()
+        waiting = 0
+        for message in self.world.network:
+            if message.__class__ is Fetch and message[1] == node.id:
+                waiting += 1
+        if waiting < FETCHES:
+            node.fetch()
+
+    def _produce(self) -> None:
+        leaders = [node for node in self._nodes if node.role.__class__ is self._leader]
+        if not leaders:
+            return
+        node = leaders[int(self.rng.random() * len(leaders))]
+        if node.log.log_end_offset < LOG_RECORDS:
+            self._values += 1
+            node.produce(self._values)
+
+    def _tick(self) -> None:
+        node = self._any()
+        if node.up:
+            # How late a follower is counts for nothing but liveness: any answer must be safe.
+            node.tick(self.world.now_ms + int(self.rng.random() * LAG_MS_MAX))
+
+    def _plan(self) -> None:
+        controller = self.world.controller
+        if WriteState in map(type, self.world.network) and self.rng.random() < 0.8:
+            return
+        if self.rng.random() < 0.7:
+            controller.look()
+            controller.min_isr = self.world.min_isr
+        controller.plan()
+
+    def _prefer(self) -> None:
+        self.world.controller.prefer()
+
+    def _fail_over(self) -> None:
+        self.world.fail_over_controller()
+
+    def _tell(self) -> None:
+        node = self._any()
+        self.world.tell_state((node,))
+        self.world.tell_live((node,))
+
+    def _doubt(self) -> None:
+        node = self._any()
+        if not node.up or node.standing.confirmed_until_ms <= self.world.now_ms:
+            self.world.expire(node.id)
+        elif self.rng.random() < 0.7:
+            node.doubt_session()
+
+    def _register(self) -> None:
+        node = self._any()
+        if not node.up:
+            return
+        if self.world.store.live.get(node.id) == node.standing.broker_epoch:
+            node.confirm_session()
+        else:
+            node.register()
+
+    def _sync(self) -> None:
+        node = self._any()
+        if node.up:
+            node.sync()
+
+    def _kill(self) -> None:
+        node = self._any()
+        if node.up:
+            self.world.kill(node.id, self.rng.randint(0, node.high_watermark))
+
+    def _power(self) -> None:
+        node = self._any()
+        if node.up and self._power_cuts:
+            self._power_cuts -= 1
+            keep = self.rng.randint(node.log.synced_end, node.log.log_end_offset)
+            self.world.cut_power(node.id, keep, self.rng.randint(0, node.high_watermark))
+
+    def _blackout(self) -> None:
+        """All lose power; of those who held what is committed, one happens to keep it."""
+        world = self.world
+        state = world.store.state
+        held = [world.nodes[broker] for broker in state.isr + state.elr]
+        held = [n for n in held if not n.lossy and n.id not in world.store.doubtful]
+        if not held:
+            return
+        keeper = held[int(self.rng.random() * len(held))]
+        for node in self._nodes:
+            log = node.log
+            first = log.log_end_offset if node is keeper else log.synced_end
+            keep = self.rng.randint(first, log.log_end_offset)
+            world.cut_power(node.id, keep, self.rng.randint(0, node.high_watermark))
+
+    def _restart(self) -> None:
+        node = self._any()
+        if not node.up:
+            self.world.restart(node.id)
+
+    def _consume(self) -> None:
+        node = self._any()
+        if node.up:
+            self.world.committed.show_end(node)
+
+    def _move(self) -> None:
+        brokers = range(1, self.profile.brokers + 1)
+        wanted = [BrokerId(broker) for broker in self.rng.sample(brokers, 3)]
+        self.world.controller.move(wanted)
+
+    def _delete(self) -> None:
+        node = self._any()
+        role = node.role
+        if isinstance(role, Leader) and role.high_watermark > node.log.log_start_offset:
+            node.log.advance_log_start(
+                self.rng.randint(node.log.log_start_offset, role.high_watermark)
+            )
+
+    def _minimum(self) -> None:
+        rng, world = self.rng, self.world
+        if rng.random() < 0.3:
+            world.min_isr = rng.choice((1, 2, 3))
+        node = self._any()
+        node.set_min_isr(world.min_isr)
