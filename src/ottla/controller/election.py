@@ -51,9 +51,8 @@ def lose(
     dead = tuple(broker for broker in cleared.isr if broker not in live)
     alone = without_members(cleared, dead, rules.min_isr)
     if partition.leader not in doubtful and _leads(partition, live):
-        after = replace(alone, last_known_elr=())
         evidence = f"{_named(doubtful)} stopped uncleanly and left the ISR"
-        return Change(after, None, cause, evidence)
+        return Change(alone, None, cause, evidence)
     return _elected(partition, alone, live, rules, cause)
 
 
@@ -127,14 +126,17 @@ def may_recover(partition: PartitionImage, live: Live) -> bool:
 
 
 def led(partition: PartitionImage, leader: BrokerId, live: Live) -> PartitionImage:
-    """The next term, under `leader`, a live member of the ISR; hopes of old are forgotten."""
+    """The next term, under `leader`, a live member of the ISR.
+
+    Who was known as eligible before stays so until the leader itself changes the ISR: that it
+    lives is only believed, and where all lost power it may turn out to be one of them.
+    """
     assert leader in partition.isr, f"{leader} is not in the ISR {partition.isr}"
     return replace(
         partition,
         leader=leader,
         leader_epoch=partition.leader_epoch + 1,
         leader_broker_epoch=live[leader],
-        last_known_elr=(),
     )
 
 
@@ -175,7 +177,7 @@ def _unclean(
     broker = (known or candidates)[0]
     waited = partition.isr + partition.elr + partition.last_known_elr
     evidence = f"{broker} is alive, and none of {_named(waited)} that were in sync or eligible"
-    alone = replace(partition, isr=(broker,), elr=())
+    alone = replace(partition, isr=(broker,), elr=(), last_known_elr=())
     return Change(led(alone, broker, live), How.UNCLEAN, cause, evidence, _UNCLEAN)
 
 

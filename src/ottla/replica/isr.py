@@ -54,10 +54,10 @@ def isr_change(
     """From the committed state to the one with `isr`; `epochs` are those of who joins.
 
     With the ISR unchanged it is a write that only raises the version, and clears an ELR that a
-    lowered minimum has made untrue.
+    lowered minimum has made untrue. A leader that writes lives: hopes of old are forgotten.
     """
     leaving = tuple(broker for broker in image.isr if broker not in isr)
     after = without_members(image, leaving, min_isr)
     after = with_members(after, tuple(b for b in isr if b not in image.isr), min_isr)
     assert image.leader in after.isr
-    return IsrChange(replace(after, nonce=nonce), epochs)
+    return IsrChange(replace(after, nonce=nonce, last_known_elr=()), epochs)
