@@ -1,0 +1,125 @@
+"""Mutants of the high watermark: what is acknowledged and shown."""
+
+from typing import Any
+
+from ottla.metadata.image import PartitionImage
+from ottla.replica import effects as effect
+from ottla.replica.follower import Effects as FollowerEffects
+from ottla.replica.follower import Follower
+from ottla.replica.leader import Effects, Leader
+from ottla.replica.remote import Remote
+from ottla.testing.walk.mutants.registry import mutant
+from ottla.testing.walk.node import Node
+
+
+@mutant
+class CommitsAtOwnEnd(Leader):
+    """A record is acknowledged when the leader has it."""
+
+    def _advance(self) -> Effects:
+        for remote in self._required:
+            remote.end = max(remote.end, self.own_end)
+        return super()._advance()
+
+
+@mutant
+class CountsCommittedIsrOnly(Leader):
+    """The high watermark does not wait for who might be in sync already (S9)."""
+
+    def _recount(self, now_ms: int) -> None:
+        super()._recount(now_ms)
+        isr = self.negotiation.committed.isr
+        self._required = tuple(remote for remote in self._required if remote.broker_id in isr)
+
+
+@mutant
+class EagerShrink(Leader):
+    """Who is proposed out of the ISR does not count any more (S8)."""
+
+    def _recount(self, now_ms: int) -> None:
+        super()._recount(now_ms)
+        proposal = self.negotiation.proposal
+        if proposal is not None:
+            isr = proposal.after.isr
+            self._required = tuple(r for r in self._required if r.broker_id in isr)
+
+    def on_deadline(self, *, now_ms: int) -> Effects:
+        return super().on_deadline(now_ms=now_ms) + self._advance()
+
+
+@mutant
+class CommitsBelowMinIsr(Leader):
+    """The high watermark moves however small the ISR is (S18)."""
+
+    def _recount(self, now_ms: int) -> None:
+        super()._recount(now_ms)
+        self._blocked = False
+
+
+@mutant
+class CommitsDespiteEligible(Leader):
+    """With a lower minimum records are committed while the ELR still stands."""
+
+    def _recount(self, now_ms: int) -> None:
+        super()._recount(now_ms)
+        self._blocked = self.under_min_isr
+
+
+@mutant
+class KeepsFollowers(Node):
+    """A leader that is elected again goes on with what it knew of followers (P23)."""
+
+    def lead(self, image: PartitionImage) -> None:
+        self.log.begin_epoch(image.leader_epoch)
+        super().lead(image)
+        known: dict[Any, Remote] = getattr(self, "known", {})
+        role = self.role
+        assert isinstance(role, Leader)
+        for broker, remote in role.remotes.items():
+            if broker in known:
+                remote.end = known[broker].end
+        self.carry(role.on_own_end(self.durable_end))
+
+    def drop_role(self) -> None:
+        if isinstance(self.role, Leader):
+            self.known = self.role.remotes
+        super().drop_role()
+
+
+@mutant
+class CountsUnflushed(Node):
+    """With group commit, a leader counts what it has not flushed."""
+
+    def produce(self, value: int) -> bool:
+        produced = super().produce(value)
+        if produced and isinstance(self.role, Leader):
+            self.carry(self.role.on_own_end(self.log.log_end_offset))
+        return produced
+
+
+@mutant
+class FetchesUnflushed(Node):
+    """With group commit, a follower's fetch says that it holds what it has not flushed."""
+
+    @property
+    def durable_end(self) -> int:
+        return self.log.log_end_offset if isinstance(self.role, Follower) else super().durable_end
+
+
+@mutant
+class ShowsEndEarly(Leader):
+    """A new leader shows the high watermark it knew as a follower (R-10)."""
+
+    def latest_offset(self) -> int | None:
+        return self.high_watermark
+
+
+@mutant
+class BelievesHighWatermark(Follower):
+    """A follower shows what it does not have yet."""
+
+    def on_appended(self) -> FollowerEffects:
+        if self.leader_high_watermark <= self.high_watermark:
+            return ()
+        self.high_watermark = self.leader_high_watermark
+        return (effect.AdvanceHighWatermark(self.high_watermark),)

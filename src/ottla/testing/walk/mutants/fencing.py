@@ -1,0 +1,112 @@
+"""Mutants of who is heard: epochs, nonces, registrations, versions."""
+
+from dataclasses import replace
+from typing import Any
+
+from ottla.metadata.image import PartitionImage
+from ottla.replica.follower import Effects as FollowerEffects
+from ottla.replica.follower import Follower
+from ottla.replica.leader import Effects, Leader
+from ottla.testing.walk.messages import State
+from ottla.testing.walk.mutants.divergence import NoComparison
+from ottla.testing.walk.mutants.registry import mutant
+from ottla.testing.walk.node import Node
+
+
+class AnyEpochLeader(Leader):
+    """Hears fetches of any term."""
+
+    def on_follower_fetch(self, *fetch: Any) -> Effects:
+        broker, broker_epoch, nonce, offset, last_epoch, _, now_ms = fetch
+        return super().on_follower_fetch(
+            broker, broker_epoch, nonce, offset, last_epoch, self.leader_epoch, now_ms
+        )
+
+
+class AnyEpochFollower(Follower):
+    """Believes answers of any term."""
+
+    def _take(self, nonce: int, leader_epoch: int) -> bool:
+        return super()._take(nonce, self.leader_epoch)
+
+
+@mutant
+class NoEpochFence(Node):
+    """Before KIP-320: nobody looks at the leader epoch of a fetch or an answer (S5)."""
+
+    leader_class = AnyEpochLeader
+    follower_class = AnyEpochFollower
+
+
+class UncomparedLeader(AnyEpochLeader, NoComparison):
+    """Neither epochs nor ends are compared."""
+
+
+@mutant
+class ZombieFollows(Node):
+    """KAFKA-6880: no epoch in fetches, and ends compared only by who becomes a follower (S5)."""
+
+    leader_class = UncomparedLeader
+    follower_class = AnyEpochFollower
+
+    def follow(self, image: PartitionImage) -> None:
+        leader = self.world.nodes[image.leader]
+        _, end = leader.log.end_offset_for_epoch(self.log.last_epoch)
+        if 0 <= end < self.log.log_end_offset:
+            self.log.truncate_to(end)
+        super().follow(image)
+
+
+class AnyNonceLeader(Leader):
+    """Hears a fetch however often and late it comes."""
+
+    def on_follower_fetch(self, *fetch: Any) -> Effects:
+        remote = self.remotes.get(fetch[0])
+        if remote is not None:
+            remote.nonce = -1
+        return super().on_follower_fetch(*fetch)
+
+
+class AnyNonceFollower(Follower):
+    """Takes any answer that fits its epoch and end."""
+
+    def on_diverging(self, nonce: int, *answer: Any, **named: Any) -> FollowerEffects:
+        self.fetch_offset = self.log.log_end_offset
+        return super().on_diverging(self.nonce or 1, *answer, **named)
+
+    def _take(self, nonce: int, leader_epoch: int) -> bool:
+        self.nonce = 0
+        at_end = self.fetch_offset == self.log.log_end_offset
+        return at_end and leader_epoch == self.leader_epoch
+
+
+@mutant
+class NoNonce(Node):
+    """A fetch and its answer are known by offset and epoch, not by a number (S31)."""
+
+    leader_class = AnyNonceLeader
+    follower_class = AnyNonceFollower
+
+
+@mutant
+class TakesOlderStates(Node):
+    """A leader that hears of an older state of its term goes back to it (S15)."""
+
+    def on_state(self, message: State) -> None:
+        role = self.role
+        image = message.image
+        if isinstance(role, Leader) and image.leader_epoch == role.leader_epoch:
+            known = role.negotiation.committed
+            role.negotiation.committed = replace(known, version=image.version - 1)
+            self.version = image.version - 1
+        super().on_state(message)
+
+
+@mutant
+class LeadsForEarlierLife(Node):
+    """A broker leads what an earlier registration of it was elected for."""
+
+    def follow_state(self, image: PartitionImage) -> None:
+        if image.leader == self.id:
+            image = replace(image, leader_broker_epoch=self.standing.broker_epoch)
+        super().follow_state(image)

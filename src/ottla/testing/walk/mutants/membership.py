@@ -1,0 +1,83 @@
+"""Mutants of how a leader changes the ISR."""
+
+from ottla.metadata.image import PartitionImage
+from ottla.replica import effects as effect
+from ottla.replica.isr import Rejection
+from ottla.replica.leader import Effects, Leader
+from ottla.replica.remote import Remote
+from ottla.testing.walk.mutants.registry import mutant
+
+
+@mutant
+class JoinsBelowEpochStart(Leader):
+    """Reaching the high watermark is enough to join (S10)."""
+
+    def _may_join(self, remote: Remote) -> bool:
+        start, self.epoch_start = self.epoch_start, 0
+        joins = super()._may_join(remote)
+        self.epoch_start = start
+        return joins
+
+
+class RemoteWithMemory(Remote):
+    """Never forgets an end."""
+
+    __slots__ = ()
+
+    def forget_end(self) -> None:
+        pass
+
+
+@mutant
+class RemembersEnds(Leader):
+    """A follower may join by what it held once (S11)."""
+
+    def _recount(self, now_ms: int) -> None:
+        for broker in self.negotiation.committed.replicas:
+            if broker != self.broker_id and broker not in self.remotes:
+                self.remotes[broker] = RemoteWithMemory(broker, now_ms)
+        super()._recount(now_ms)
+
+    def on_state(self, image: PartitionImage, *, now_ms: int) -> Effects:
+        effects = super().on_state(image, now_ms=now_ms)
+        for remote in self.remotes.values():
+            if not self.resigned and not remote.counts and self._may_join(remote):
+                return effects + self._expand(remote)
+        return effects
+
+
+@mutant
+class RevertsOnReject(Leader):
+    """A rejection ends the proposal: the maximal ISR is the committed one again (S32)."""
+
+    def on_isr_rejected(self, nonce: int, rejection: Rejection, *, now_ms: int) -> Effects:
+        negotiation = self.negotiation
+        negotiation.proposal = None
+        negotiation.maximal_isr = negotiation.committed.isr
+        self._recount(now_ms)
+        if rejection is Rejection.OUTDATED:
+            return (effect.ReadState(),)
+        return self._advance()
+
+
+@mutant
+class UnknownIsRefused(Leader):
+    """A change of unknown fate is taken for not made (S15)."""
+
+    def on_isr_unknown(self, nonce: int) -> Effects:
+        negotiation = self.negotiation
+        negotiation.proposal = None
+        negotiation.maximal_isr = negotiation.committed.isr
+        self._recount(0)
+        return self._advance()
+
+
+@mutant
+class UnknownIsMade(Leader):
+    """A change of unknown fate is taken for made (S15)."""
+
+    def on_isr_unknown(self, nonce: int) -> Effects:
+        proposal = self.negotiation.proposal
+        if proposal is None or proposal.nonce != nonce:
+            return ()
+        return self.on_state(proposal.committed(proposal.after.version + 1), now_ms=0)
