@@ -19,6 +19,7 @@ from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 ROOT = Path(__file__).parent
 MODULES = (
+    "ottla.record.arrival",
     "ottla.record.builder",
     "ottla.record.claims",
     "ottla.record.codec",

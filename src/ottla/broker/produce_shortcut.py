@@ -14,97 +14,29 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.varint import append_unsigned, read_unsigned
-from ottla.broker.partition import Partition
+from ottla.broker.produce_known import FLEXIBLE_SINCE, NUMBERS, TRAILER, Known
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
+from ottla.record.header import LENGTH_OVERHEAD
 from ottla.record.validation import validate
-from ottla.wire.api import ApiKey
-from ottla.wire.frames import Part, encode_response
-from ottla.wire.messages.produce import (
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceResponse,
-)
+from ottla.wire.frames import Part
+from ottla.wire.messages.produce import ProduceRequest
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
-# From here on the answer has the three numbers in a row, and flexible versions end in tag counts.
+# From here on the answer has the three numbers in a row.
 _MIN_VERSION = 5
-_FLEXIBLE_SINCE = 9
-_TRAILER = b"\x00\x00\x00"
 _ACKS_ALL = -1
 
 _HEAD = Struct(">ii")
 _INT32 = Struct(">i")
 _INT16 = Struct(">h")
-_NUMBERS = Struct(">qqq")
 _CORRELATION_POSITION = 4
 # After API key, version and correlation id comes what is repeated.
 _PREFIX_START = 8
-# Numbers that stand for themselves nowhere else in an answer.
-_MARKS = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
 # Connections to more partitions than this use the general way for the rest.
 _KNOWN_MAX = 1024
-
-
-class _Known:
-    """One partition as one producer addresses it."""
-
-    __slots__ = (
-        "_topic_name",
-        "acks",
-        "answer",
-        "head",
-        "numbers_position",
-        "partition",
-        "timeout_ms",
-        "version",
-    )
-
-    def __init__(self, head: int, version: int, body: ProduceRequest, partition: Partition) -> None:
-        # API key and version.
-        self.head = head
-        self.version = version
-        self.acks = body.acks
-        self.timeout_ms = body.timeout_ms
-        self.partition = partition
-        self._topic_name = body.topic_data[0].name
-        parts = self._encode(
-            PartitionProduceResponse(
-                index=partition.index,
-                base_offset=_MARKS[0],
-                log_append_time_ms=_MARKS[1],
-                log_start_offset=_MARKS[2],
-            ),
-            correlation_id=0,
-        )
-        self.answer = b"".join(
-            bytes(part) for part in parts if isinstance(part, (bytes, bytearray))
-        )
-        self.numbers_position = self.answer.index(_NUMBERS.pack(*_MARKS))
-
-    def refusal(self, error: OttlaError, correlation_id: int) -> list[Part]:
-        """The answer where the log does not take the batch."""
-        return self._encode(
-            PartitionProduceResponse(
-                index=self.partition.index,
-                error_code=error.code,
-                base_offset=-1,
-                error_message=error.message,
-            ),
-            correlation_id,
-        )
-
-    def _encode(self, answer: PartitionProduceResponse, correlation_id: int) -> list[Part]:
-        topic = TopicProduceResponse(
-            name=self._topic_name,
-            topic_id=self.partition.topic_id,
-            partition_responses=[answer],
-        )
-        response = ProduceResponse(responses=[topic])
-        return encode_response(response, ApiKey.PRODUCE, self.version, correlation_id)
 
 
 class ProduceShortcuts:
@@ -116,7 +48,7 @@ class ProduceShortcuts:
         self._broker = broker
         self._connection = connection
         self._now_ms = broker.clock.now_ms
-        self._known: dict[bytes, _Known] = {}
+        self._known: dict[bytes, Known] = {}
         # Where the prefix ends that was learnt last; it is as long for all partitions of a topic.
         self._prefix_end = 0
 
@@ -130,27 +62,33 @@ class ProduceShortcuts:
         head, correlation_id = _HEAD.unpack_from(frame)
         if head != known.head:
             return None
-        records = _records(frame, prefix_end, known.version)
-        if records is None:
-            return None
         partition = known.partition
         config = partition.log.config
         too_few = known.acks == _ACKS_ALL and config.min_insync_replicas > 1
         if too_few or partition.failure is not None:
             return None
         now_ms = self._now_ms()
+        header = known.usual(frame, prefix_end, now_ms)
+        batch: memoryview | bytearray
+        if header is not None:
+            end = len(frame) - known.trailer_bytes
+            batch = frame[end - header.batch_length - LENGTH_OVERHEAD : end]
+        else:
+            records = _records(frame, prefix_end, known.version)
+            if records is None:
+                return None
+            try:
+                batch, header = validate(records, config, now_ms, produce_version=known.version)
+            except OttlaError:
+                # The batch is untouched: the general way fails the same, and tells why.
+                return None
         try:
-            valid = validate(records, config, now_ms, produce_version=known.version)
-        except OttlaError:
-            # The batch is untouched: the general way fails the same, and tells why.
-            return None
-        try:
-            appended = partition.append(valid.buffer, valid.header, now_ms)
+            appended = partition.append(batch, header, now_ms)
         except OttlaError as error:
             return known.refusal(error, correlation_id)
         answer = bytearray(known.answer)
         _INT32.pack_into(answer, _CORRELATION_POSITION, correlation_id)
-        _NUMBERS.pack_into(
+        NUMBERS.pack_into(
             answer,
             known.numbers_position,
             appended.base_offset,
@@ -178,12 +116,12 @@ class ProduceShortcuts:
         if not isinstance(wanted.records, memoryview):
             return
         prefix_end = len(frame) - len(wanted.records)
-        if version < _FLEXIBLE_SINCE:
+        if version < FLEXIBLE_SINCE:
             prefix_end -= _INT32.size
         else:
             size = bytearray()
             append_unsigned(size, len(wanted.records) + 1)
-            prefix_end -= len(size) + len(_TRAILER)
+            prefix_end -= len(size) + len(TRAILER)
         if _records(frame, prefix_end, version) is None:
             return
         try:
@@ -199,12 +137,12 @@ class ProduceShortcuts:
         known = self._known.get(prefix)
         if known is None or known.partition is not partition:
             head, _ = _HEAD.unpack_from(frame)
-            self._known[prefix] = _Known(head, version, body, partition)
+            self._known[prefix] = Known(head, version, body, partition)
 
 
 def _records(frame: memoryview, position: int, version: int) -> memoryview | None:
     """The records whose size stands at `position`, if with them the request is at its end."""
-    if version < _FLEXIBLE_SINCE:
+    if version < FLEXIBLE_SINCE:
         if position + _INT32.size > len(frame):
             return None
         (size,) = _INT32.unpack_from(frame, position)
@@ -216,8 +154,8 @@ def _records(frame: memoryview, position: int, version: int) -> memoryview | Non
         except (IndexError, ValueError):
             return None
         size -= 1
-        end = len(frame) - len(_TRAILER)
-        if end < position or frame[end:] != _TRAILER:
+        end = len(frame) - len(TRAILER)
+        if end < position or frame[end:] != TRAILER:
             return None
     return frame[position:end] if size == end - position else None
 
@@ -227,7 +165,7 @@ class _Acknowledgement:
 
     __slots__ = ("_answer", "_broker", "_deadline", "_known", "_slot")
 
-    def __init__(self, broker: "Broker", slot: Slot, answer: bytearray, known: _Known) -> None:
+    def __init__(self, broker: "Broker", slot: Slot, answer: bytearray, known: Known) -> None:
         self._broker = broker
         self._slot: Slot | None = slot
         self._answer = answer

@@ -41,6 +41,12 @@ Piece = bytes | bytearray | memoryview | HeldRegion
 
 def held(parts: list[Part]) -> list[Piece]:
     """The parts of an answer, safe to keep until all earlier answers are sent."""
+    for part in parts:
+        if part.__class__ is FileRegion:
+            break
+    else:
+        # Nearly always; a copy would cost as much again.
+        return cast("list[Piece]", parts)
     return [HeldRegion(part) if isinstance(part, FileRegion) else part for part in parts]
 
 

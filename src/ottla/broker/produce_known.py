@@ -1,0 +1,116 @@
+"""One partition as one producer addresses it: what its batches may be, and how its answers look."""
+
+from struct import Struct
+from typing import Final
+
+from ottla.base.errors import OttlaError
+from ottla.broker.partition import Partition
+from ottla.record.arrival import usual_header
+from ottla.record.codec import LONG_MAX
+from ottla.record.header import BatchHeader
+from ottla.storage.config import LogConfig
+from ottla.wire.api import ApiKey
+from ottla.wire.frames import Part, encode_response
+from ottla.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+# Flexible versions end in tag counts: of the partition, the topic and the request.
+FLEXIBLE_SINCE: Final = 9
+TRAILER: bytes = b"\x00\x00\x00"
+# Base offset, time of the append and log start offset, as they stand in an answer.
+NUMBERS: Final = Struct(">qqq")
+# Numbers that stand for themselves nowhere else in an answer.
+_MARKS = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
+
+
+class Known:
+    """One partition as one producer addresses it."""
+
+    __slots__ = (
+        "_after_max_ms",
+        "_config",
+        "_is_plain",
+        "_size_max",
+        "_topic_name",
+        "acks",
+        "answer",
+        "head",
+        "numbers_position",
+        "partition",
+        "timeout_ms",
+        "trailer_bytes",
+        "version",
+    )
+
+    def __init__(self, head: int, version: int, body: ProduceRequest, partition: Partition) -> None:
+        # API key and version.
+        self.head = head
+        self.version = version
+        self.trailer_bytes = len(TRAILER) if version >= FLEXIBLE_SINCE else 0
+        self.acks = body.acks
+        self.timeout_ms = body.timeout_ms
+        self.partition = partition
+        self._topic_name = body.topic_data[0].name
+        parts = self._encode(
+            PartitionProduceResponse(
+                index=partition.index,
+                base_offset=_MARKS[0],
+                log_append_time_ms=_MARKS[1],
+                log_start_offset=_MARKS[2],
+            ),
+            correlation_id=0,
+        )
+        self.answer = b"".join(
+            bytes(part) for part in parts if isinstance(part, (bytes, bytearray))
+        )
+        self.numbers_position = self.answer.index(NUMBERS.pack(*_MARKS))
+        self._take(partition.log.config)
+
+    # Hot: once per request.
+    def usual(self, frame: memoryview, position: int, now_ms: int) -> BatchHeader | None:
+        """The header of a batch that is taken as it is; None where it must be looked at closely."""
+        config = self.partition.log.config
+        if config is not self._config:
+            self._take(config)
+        if not self._is_plain:
+            return None
+        newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
+        flexible = self.version >= FLEXIBLE_SINCE
+        return usual_header(frame.tobytes(), position, flexible, self._size_max, newest_max)
+
+    def _take(self, config: LogConfig) -> None:
+        """Remember what the topic's settings, which are replaced as a whole, mean for a batch."""
+        self._config = config
+        self._after_max_ms = config.message_timestamp_after_max_ms
+        self._size_max = min(config.max_message_bytes, config.segment_bytes)
+        self._is_plain = (
+            config.compression_type in ("producer", "uncompressed")
+            and config.message_timestamp_type == "CreateTime"
+            and config.message_timestamp_before_max_ms == LONG_MAX
+            and not config.is_compacted
+        )
+
+    def refusal(self, error: OttlaError, correlation_id: int) -> list[Part]:
+        """The answer where the log does not take the batch."""
+        return self._encode(
+            PartitionProduceResponse(
+                index=self.partition.index,
+                error_code=error.code,
+                base_offset=-1,
+                error_message=error.message,
+            ),
+            correlation_id,
+        )
+
+    def _encode(self, answer: PartitionProduceResponse, correlation_id: int) -> list[Part]:
+        topic = TopicProduceResponse(
+            name=self._topic_name,
+            topic_id=self.partition.topic_id,
+            partition_responses=[answer],
+        )
+        response = ProduceResponse(responses=[topic])
+        return encode_response(response, ApiKey.PRODUCE, self.version, correlation_id)

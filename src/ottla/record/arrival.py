@@ -1,0 +1,115 @@
+"""The usual batch of a producer, told from all others in one look at the bytes of its request.
+
+Usual is what needs no change and raises no question: one uncompressed batch, well formed, with
+the producer's own timestamps, as `validation.validate` would take it. Everything else is left to
+`validate`, which knows why a batch is refused: nothing is refused here.
+"""
+
+from struct import Struct
+from typing import Final
+
+from librt.strings import read_i16_be, read_i32_be, read_i64_be
+from mypy_extensions import i64
+
+from ottla.base.crc32c import checksum
+from ottla.record.compression import CorruptBatch
+from ottla.record.header import (
+    ATTRIBUTES_POSITION,
+    CRC_POSITION,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    MAGIC,
+    MAGIC_POSITION,
+    BatchHeader,
+)
+from ottla.record.walk import check_part
+
+# Tag counts that end a produce request: of its partition, its topic and itself.
+TRAILER_SIZE: Final = 3
+_HEADER: Final = Struct(">qiibIhiqqqhii")
+_CRC_MASK: Final = 0xFFFFFFFF
+_LENGTH_POSITION: Final = 8
+_LAST_OFFSET_DELTA_POSITION: Final = 23
+_BASE_TIMESTAMP_POSITION: Final = 27
+_MAX_TIMESTAMP_POSITION: Final = 35
+_PRODUCER_ID_POSITION: Final = 43
+_PRODUCER_EPOCH_POSITION: Final = 51
+_BASE_SEQUENCE_POSITION: Final = 53
+_RECORD_COUNT_POSITION: Final = 57
+
+
+# Hot: once per request of a known producer.
+def usual_header(
+    request: bytes, position: i64, is_flexible: bool, size_max: i64, newest_max: i64
+) -> BatchHeader | None:
+    """Return the header of the usual batch that ends a produce request; None for any other end.
+
+    At `position` of `request` stands the records field, last in it: the batch behind its length,
+    and in flexible versions the tag counts (none) of three structs. `size_max` is in bytes,
+    `newest_max` the greatest timestamp (ms) that needs no closer look.
+    """
+    end: i64 = len(request)
+    size: i64
+    if is_flexible:
+        end -= TRAILER_SIZE
+        size, position = _compact_size(request, position, end)
+        if position < 0 or request[end] or request[end + 1] or request[end + 2]:
+            return None
+    else:
+        if position < 0 or position > end - 4:
+            return None
+        size = i64(read_i32_be(request, position))
+        position += 4
+    if size != end - position or size < HEADER_SIZE or size > size_max:
+        return None
+    if not _is_usual(request, position, size, newest_max):
+        return None
+    crc: i64 = i64(read_i32_be(request, position + CRC_POSITION))
+    if checksum(memoryview(request)[position + ATTRIBUTES_POSITION : end]) != crc & _CRC_MASK:
+        return None
+    record_count: i64 = i64(read_i32_be(request, position + _RECORD_COUNT_POSITION))
+    try:
+        check_part(request, position + HEADER_SIZE, end, record_count)
+    except CorruptBatch:
+        return None
+    return BatchHeader._make(_HEADER.unpack_from(request, position))
+
+
+def _compact_size(request: bytes, position: i64, end: i64) -> tuple[i64, i64]:
+    """Return (length, position after it) of a compact field; the position is -1 where it is bad."""
+    value: i64 = 0
+    shift: i64 = 0
+    while 0 <= position < end and shift <= 28:
+        byte: i64 = request[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value - 1, position
+        shift += 7
+    return -1, -1
+
+
+def _is_usual(request: bytes, position: i64, size: i64, newest_max: i64) -> bool:
+    """Whether the header claims nothing that must be judged, checksum and records aside."""
+    length: i64 = i64(read_i32_be(request, position + _LENGTH_POSITION))
+    magic: i64 = request[position + MAGIC_POSITION]
+    attributes: i64 = i64(read_i16_be(request, position + ATTRIBUTES_POSITION))
+    last_offset_delta: i64 = i64(read_i32_be(request, position + _LAST_OFFSET_DELTA_POSITION))
+    record_count: i64 = i64(read_i32_be(request, position + _RECORD_COUNT_POSITION))
+    oldest: i64 = read_i64_be(request, position + _BASE_TIMESTAMP_POSITION)
+    newest: i64 = read_i64_be(request, position + _MAX_TIMESTAMP_POSITION)
+    if (
+        length + LENGTH_OVERHEAD != size
+        or magic != MAGIC
+        or attributes != 0
+        or record_count <= 0
+        or last_offset_delta != record_count - 1
+        or newest > newest_max
+        or newest < oldest
+        or read_i64_be(request, position) != 0
+    ):
+        return False
+    return read_i64_be(request, position + _PRODUCER_ID_POSITION) < 0 or (
+        read_i16_be(request, position + _PRODUCER_EPOCH_POSITION) >= 0
+        and read_i32_be(request, position + _BASE_SEQUENCE_POSITION) >= 0
+    )

@@ -1,0 +1,134 @@
+"""The usual batch is told from all others as `validate` would: it never takes what that refuses."""
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.base.crc32c import checksum
+from ottla.base.errors import OttlaError
+from ottla.base.varint import append_unsigned
+from ottla.record.arrival import usual_header
+from ottla.record.builder import BatchBuilder, build_batch
+from ottla.record.header import BatchHeader, read_header
+from ottla.record.validation import validate
+from ottla.storage.config import LogConfig
+
+NOW_MS = 1_700_000_000_000
+NEWEST_MS = NOW_MS + 3_600_000
+SIZE_MAX = 1 << 20
+HEAD = b"client and topic"
+
+
+def batch(*times: int, **settings: Any) -> bytes:
+    builder = BatchBuilder(**settings)
+    for time in times or (NOW_MS, NOW_MS - 5, NOW_MS + 1):
+        builder.append(time, b"k", b"v" * 20)
+    return bytes(builder.build())
+
+
+def request(data: bytes, *, flexible: bool) -> bytes:
+    size = bytearray()
+    if flexible:
+        append_unsigned(size, len(data) + 1)
+        return HEAD + size + data + b"\x00\x00\x00"
+    return HEAD + struct.pack(">i", len(data)) + data
+
+
+def look(data: bytes, *, flexible: bool = True, size_max: int = SIZE_MAX) -> BatchHeader | None:
+    framed = request(data, flexible=flexible)
+    return usual_header(framed, len(HEAD), flexible, size_max, NEWEST_MS)
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 70, 9000])
+def test_an_honest_batch_is_usual(count: int, flexible: bool) -> None:
+    """Of every size of its length field; the header is what stands there."""
+    data = batch(*range(NOW_MS - count, NOW_MS))
+    assert look(data, flexible=flexible) == read_header(data)
+
+
+def test_an_idempotent_batch_is_usual() -> None:
+    data = batch(producer_id=5, producer_epoch=0, base_sequence=7)
+    assert look(data) == read_header(data)
+
+
+@pytest.mark.parametrize("compression", [1, 2, 3, 4])
+def test_a_compressed_batch_is_not_usual(compression: int) -> None:
+    assert look(batch(compression=compression)) is None
+
+
+@pytest.mark.parametrize(
+    ("layout", "position", "value"),
+    [
+        (">q", 0, 5),
+        (">i", 8, 60),
+        (">b", 16, 1),
+        (">h", 21, 0x08),
+        (">h", 21, 0x10),
+        (">h", 21, 0x20),
+        (">i", 23, 5),
+        (">q", 35, NEWEST_MS + 1),
+        (">q", 35, NOW_MS - 10_000),
+        (">q", 43, 3),
+        (">i", 57, 0),
+        (">i", 57, 4),
+    ],
+)
+def test_a_header_that_raises_a_question_is_not_usual(
+    layout: str, position: int, value: int
+) -> None:
+    data = bytearray(batch())
+    struct.pack_into(layout, data, position, value)
+    struct.pack_into(">I", data, 17, checksum(data[21:]))
+    assert look(bytes(data)) is None
+
+
+def test_a_batch_larger_than_allowed_is_not_usual() -> None:
+    data = batch()
+    assert look(data, size_max=len(data)) is not None
+    assert look(data, size_max=len(data) - 1) is None
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+def test_a_request_cut_short_is_not_usual(flexible: bool) -> None:
+    """At every byte, and with a byte more than it says."""
+    framed = request(batch(), flexible=flexible)
+    for end in range(len(framed)):
+        assert usual_header(framed[:end], len(HEAD), flexible, SIZE_MAX, NEWEST_MS) is None
+    assert usual_header(framed + b"\x00", len(HEAD), flexible, SIZE_MAX, NEWEST_MS) is None
+
+
+@pytest.mark.parametrize("position", [-1, 10_000, 1 << 40])
+@pytest.mark.parametrize("flexible", [False, True])
+def test_a_place_outside_of_the_request_is_not_usual(position: int, flexible: bool) -> None:
+    framed = request(batch(), flexible=flexible)
+    assert usual_header(framed, position, flexible, SIZE_MAX, NEWEST_MS) is None
+
+
+@given(st.binary(max_size=120), st.integers(0, 10), st.booleans())
+def test_rubbish_is_not_usual(rubbish: bytes, position: int, flexible: bool) -> None:
+    assert usual_header(rubbish, position, flexible, SIZE_MAX, NEWEST_MS) is None
+
+
+@given(st.data(), st.booleans())
+def test_what_is_usual_validate_takes_unchanged(data: st.DataObject, flexible: bool) -> None:
+    """Any byte changed and the checksum made right again: never more than `validate` takes."""
+    values = data.draw(st.lists(st.none() | st.binary(max_size=150), min_size=1, max_size=80))
+    changed = bytearray(build_batch([NOW_MS] * len(values), None, values))
+    position = data.draw(st.integers(0, len(changed) - 1))
+    changed[position] ^= data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        struct.pack_into(">I", changed, 17, checksum(changed[21:]))
+    header = look(bytes(changed), flexible=flexible)
+    view = memoryview(changed)
+    try:
+        expected = validate(view, LogConfig(), NOW_MS)
+    except OttlaError:
+        assert header is None
+        return
+    if header is not None:
+        assert expected.buffer is view
+        assert header == expected.header
