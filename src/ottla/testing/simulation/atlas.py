@@ -40,4 +40,6 @@ class Atlas:
 
         What a failed flush left in the page cache reads as if it were on the disk.
         """
-        return self._damaged.pop(machine.broker_id, None) is not None
+        was_damaged = machine.broker_id in self._damaged
+        self._damaged.pop(machine.broker_id, None)
+        return was_damaged

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from random import Random
@@ -111,12 +112,14 @@ class World:
         """End what still stands, so that nothing of it is heard of later."""
         for process in self.processes:
             process.is_alive = False
-        for process in self.processes:
-            for task in list(process.tasks):
-                coroutine = task.get_coro()
-                with contextlib.suppress(BaseException):
-                    coroutine.close()
-            process.tasks.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for process in self.processes:
+                for task in list(process.tasks):
+                    coroutine = task.get_coro()
+                    with contextlib.suppress(BaseException):
+                        coroutine.close()
+                process.tasks.clear()
 
     def _on_unhandled(self, what: dict[str, object]) -> None:
         error = what.get("exception")
