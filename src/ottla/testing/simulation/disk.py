@@ -12,7 +12,10 @@ WRITES = frozenset({"append", "fsync", "truncate", "rename", "unlink", "mkdir", 
 
 
 class SimulatedDisk(MemoryFileSystem):
-    """Slow as a disk is: whoever uses it does so beside its loop. Faults stay until repaired."""
+    """Slow as a disk is: whoever uses it does so beside its loop.
+
+    Faults stay until they are repaired, or the machine is switched off.
+    """
 
     in_memory = False
 
@@ -40,7 +43,9 @@ class SimulatedDisk(MemoryFileSystem):
 
     def crash(self, random: Random | None = None) -> None:
         super().crash(random)
-        if self._failing:
+        if random is not None:
+            self._failing.clear()
+        elif self._failing:
             self.fault = self._decide
 
     def _decide(self, operation: str, path: str) -> OSError | None:

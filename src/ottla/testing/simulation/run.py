@@ -185,7 +185,7 @@ class Run:
     async def _collect_garbage(self) -> None:
         while True:
             await asyncio.sleep(_COLLECT_EVERY_S)
-            gc.collect(1)
+            gc.collect()
 
 
 def simulate_seed(
@@ -259,10 +259,13 @@ class _Quiet:
         logger.setLevel(logging.ERROR)
         self._collecting = gc.isenabled()
         gc.disable()
+        gc.collect()
+        gc.freeze()
 
     def __exit__(self, *_error: object) -> None:
         logger = logging.getLogger("ottla")
         logger.removeHandler(self._handler)
         logger.level, logger.propagate = self._before
+        gc.unfreeze()
         if self._collecting:
             gc.enable()
