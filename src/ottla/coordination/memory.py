@@ -95,7 +95,7 @@ class MemoryStore:
         return self._session
 
     async def history(self) -> str:
-        return await self._ask(lambda: str(self._tree.changes_made))
+        return await self._ask(self._tree.history)
 
     async def require_history(self, mark: str) -> None:
         await self._ask(lambda: self._tree.require_history(mark))

@@ -8,6 +8,8 @@ from typing import Protocol
 from ottla.coordination.operations import Changes, apply
 from ottla.coordination.store import Operation, Result, StoreError, StoreRolledBack, parent_of
 
+_MARK_KIND = "memory"
+
 
 class Client(Protocol):
     """Whom the tree tells of changes."""
@@ -69,11 +71,13 @@ class MemoryTree:
             changes.note(path, listed=True)
         self._tell(changes)
 
+    def history(self) -> str:
+        return f"{_MARK_KIND}:{self.changes_made}"
+
     def require_history(self, mark: str) -> None:
-        if int(mark) > self.changes_made:
-            raise StoreRolledBack(
-                f"the store has seen {self.changes_made} changes, this broker {mark}"
-            )
+        kind, _, number = mark.partition(":")
+        if kind != _MARK_KIND or int(number) > self.changes_made:
+            raise StoreRolledBack(f"the store is at {self.history()}, this broker has seen {mark}")
 
     def is_alive(self, session_id: int) -> bool:
         return session_id in self.living

@@ -242,6 +242,8 @@ class ZookeeperStore:
         parts = self._chroot.split("/")
         for length in range(2, len(parts) + 1):
             await self._make_place("/".join(parts[:length]))
+        # Whoever may not read it is to learn so now.
+        await self.children("/")
 
     async def _make_place(self, place: str) -> None:
         if await self._call(lambda client: client.exists_async(place), place) is None:
