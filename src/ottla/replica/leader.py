@@ -142,7 +142,7 @@ class Leader:
             or offset > log_end
             or offset < log.log_start_offset
         ):
-            refusal = self._compare(offset, last_fetched_epoch)
+            refusal = self.compare(offset, last_fetched_epoch)
             if refusal is not None:
                 remote.forget_end()
                 return refusal
@@ -375,7 +375,7 @@ class Leader:
         self._recount(now_ms)
         return (effect,)
 
-    def _compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
+    def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
         """How a follower's log ends beside ours; None where it continues (KIP-279, KIP-595)."""
         log = self.log
         if last_fetched_epoch >= 0:

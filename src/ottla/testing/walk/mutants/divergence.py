@@ -22,10 +22,10 @@ class TruncateToHw(Node):
 class Kip101Only(Leader):
     """Before KIP-279: an epoch the leader does not know is answered by the next one's start."""
 
-    def _compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
+    def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
         entries = self.log.epochs.entries  # type: ignore[attr-defined]
         if last_fetched_epoch < 0 or last_fetched_epoch in [epoch for epoch, _ in entries]:
-            return super()._compare(offset, last_fetched_epoch)
+            return super().compare(offset, last_fetched_epoch)
         larger = [start for epoch, start in entries if epoch > last_fetched_epoch]
         if larger and larger[0] < offset:
             return (effect.Diverging(last_fetched_epoch, larger[0]),)
@@ -49,7 +49,7 @@ class OwnEpochsIgnored(Follower):
 class NoComparison(Leader):
     """A leader serves from any offset it has, whatever the follower's last epoch (S2)."""
 
-    def _compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
+    def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
         log = self.log
         inside = log.log_start_offset <= offset <= log.log_end_offset
         return None if inside else effect.OUT_OF_RANGE
@@ -72,11 +72,11 @@ class RestartsWhereLogsPart(Follower):
 class VouchesForDeleted(Leader):
     """A leader lets a follower keep records of a time whose own ones it has deleted."""
 
-    def _compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
+    def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
         log = self.log
         if 0 <= last_fetched_epoch < log.first_epoch:
             _, end = log.end_offset_for_epoch(last_fetched_epoch)
             if end < offset:
                 return (effect.Diverging(last_fetched_epoch, end),)
             return None if log.log_start_offset <= offset else effect.OUT_OF_RANGE
-        return super()._compare(offset, last_fetched_epoch)
+        return super().compare(offset, last_fetched_epoch)

@@ -60,10 +60,13 @@ class TrustsLossy(Controller):
 
 @mutant
 class RecoversTooEarly(Controller):
-    """The first of the last known eligible to come back leads (S17)."""
+    """The first of the last known eligible leads, whatever the others have (S17)."""
 
     def settle(self) -> Change | None:
         return self._first() or super().settle()
+
+    def recover(self) -> Change | None:
+        return self._first()
 
     def drop_lossy(self, lossy: list[Any]) -> Change | None:
         return super().drop_lossy(lossy) or self._first()
@@ -75,3 +78,19 @@ class RecoversTooEarly(Controller):
             return None
         alone = replace(state, isr=(back[0],))
         return Change(election.led(alone, back[0], self.live), How.LAST_KNOWN, CAUSE, "")
+
+
+@mutant
+class ForgetsEligible(Controller):
+    """Electing who is believed alive ends the hope in all others (found by the walk)."""
+
+    def settle(self) -> Change | None:
+        return self._forgetful(super().settle())
+
+    def drop_lossy(self, lossy: list[Any]) -> Change | None:
+        return self._forgetful(super().drop_lossy(lossy))
+
+    def _forgetful(self, change: Change | None) -> Change | None:
+        if change is None or change.after.leader == -1:
+            return change
+        return replace(change, after=replace(change.after, last_known_elr=()))

@@ -1,0 +1,42 @@
+"""Each known way to lose records ends well, and ends badly where its bug is put back."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ottla.testing.walk.mutants import MUTANTS
+from ottla.testing.walk.violation import Violation
+from ottla.testing.walk.world import SHIPPED, Build
+
+from . import divergence, elections, membership
+
+SCRIPTS: dict[Callable[[Build], None], tuple[str, ...]] = {
+    **divergence.SCRIPTS,
+    **elections.SCRIPTS,
+    **membership.SCRIPTS,
+}
+PAIRS = [(script, name) for script, names in SCRIPTS.items() for name in names]
+
+
+def named(part: Script | str) -> str:
+    return part if isinstance(part, str) else part.__name__
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=named)
+def test_the_safe_result_holds(script: Script) -> None:
+    """The shipped cores lose nothing."""
+    script(SHIPPED)
+
+
+@pytest.mark.parametrize(
+    ("script", "name"), PAIRS, ids=lambda part: getattr(part, "__name__", part)
+)
+def test_the_old_behaviour_fails(script: Script, name: str) -> None:
+    """With the bug put back the same script finds the loss: it checks something."""
+    with pytest.raises(Violation):
+        script(MUTANTS[name])
+
+
+def test_every_mutant_has_a_script() -> None:
+    """Chance finds some bugs late; a script finds each at once."""
+    assert sorted(set(MUTANTS) - {name for _, name in PAIRS}) == []
