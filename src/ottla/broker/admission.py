@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.handshake import Party, RandomBytes, Receiver
+from ottla.broker.handshake import Credentials, Receiver
 from ottla.metadata.image import ClusterImage
 from ottla.network.connection import Connection
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
@@ -33,17 +33,11 @@ class Admission:
 
     def __init__(
         self,
-        broker_id: BrokerId,
-        cluster_id: str,
-        secret: bytes,
+        own: Credentials,
         image: Callable[[], ClusterImage],
-        random_bytes: RandomBytes,
     ) -> None:
-        self._broker_id = broker_id
-        self._cluster_id = cluster_id
-        self._secret = secret
+        self._own = own
         self._image = image
-        self._random_bytes = random_bytes
         # The highest that each broker has proven here; the image may lag behind.
         self._epochs: dict[int, int] = {}
 
@@ -53,8 +47,7 @@ class Admission:
         """Answer one step. Raises OttlaError where the sender is refused."""
         identity = _identity(connection)
         if identity.receiver is None:
-            own = Party(self._broker_id, self._epoch_of(self._broker_id))
-            identity.receiver = Receiver(self._secret, self._cluster_id, own, self._random_bytes)
+            identity.receiver = Receiver(self._own)
         receiver = identity.receiver
         known_epoch = max(self._epochs.get(request.broker_id, 0), self._epoch_of(request.broker_id))
         try:
@@ -96,14 +89,17 @@ def require_broker(request: "RequestContext", what: str, broker_id: int | None =
     found = proven_broker(request.connection)
     if found is not None and broker_id in (None, found):
         return found
-    who = (
-        "a connection that has not proven to be a broker's" if found is None else f"broker {found}"
-    )
-    as_whom = "" if broker_id is None else f" as broker {broker_id}"
+    raise refuse_client(request, what if broker_id is None else f"{what} as broker {broker_id}")
+
+
+def refuse_client(request: "RequestContext", what: str) -> OttlaError:
+    """The error for who is not the broker it must be; logged once per connection."""
+    found = proven_broker(request.connection)
+    whose = "a connection not proven to be a broker's" if found is None else f"broker {found}"
     error = OttlaError(
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-        f"{what}{as_whom} came over {who}; clients must not send it, and brokers prove "
-        "themselves first by the cluster's secret: does one of them use another store?",
+        f"{what} came over {whose}; clients must not send it, and brokers prove themselves first "
+        "by the cluster's secret: does one of them use another store?",
     )
     identity = _identity(request.connection)
     if not identity.warned:
@@ -115,7 +111,7 @@ def require_broker(request: "RequestContext", what: str, broker_id: int | None =
             request.client_id,
             error.message,
         )
-    raise error
+    return error
 
 
 def _identity(connection: Connection) -> Identity:

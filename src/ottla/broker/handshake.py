@@ -9,10 +9,12 @@ differs. It proves who opened the connection; it does not encrypt what follows.
 
 import hmac
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
 
 # `random_bytes(count)`: `secrets.token_bytes`, or a seeded one in a simulation.
@@ -34,25 +36,30 @@ class Party(NamedTuple):
     broker_epoch: int
 
 
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a broker is, and what it knows."""
+
+    broker_id: BrokerId
+    cluster_id: str
+    secret: bytes
+    random_bytes: RandomBytes
+    # Changes while the broker runs, when it registers again.
+    broker_epoch: Callable[[], int]
+
+
 class Opener:
     """The side that opened the connection: `first`, then `second`, then `finish`."""
 
-    def __init__(
-        self,
-        secret: bytes,
-        cluster_id: str,
-        own: Party,
-        receiver_id: int,
-        random_bytes: RandomBytes,
-    ) -> None:
-        self._secret = secret
+    def __init__(self, own: Credentials, receiver_id: int) -> None:
+        self._secret = own.secret
         self._receiver_id = receiver_id
         self._request = BrokerHandshakeRequest(
-            cluster_id=cluster_id,
+            cluster_id=own.cluster_id,
             broker_id=own.broker_id,
-            broker_epoch=own.broker_epoch,
+            broker_epoch=own.broker_epoch(),
             receiver_id=receiver_id,
-            challenge=random_bytes(_CHALLENGE_BYTES),
+            challenge=own.random_bytes(_CHALLENGE_BYTES),
         )
 
     def first(self) -> BrokerHandshakeRequest:
@@ -91,14 +98,9 @@ class Receiver:
     `proven` is the broker at the other end, once it is known.
     """
 
-    def __init__(
-        self, secret: bytes, cluster_id: str, own: Party, random_bytes: RandomBytes
-    ) -> None:
+    def __init__(self, own: Credentials) -> None:
         self.proven: Party | None = None
-        self._secret = secret
-        self._cluster_id = cluster_id
         self._own = own
-        self._random_bytes = random_bytes
         self._stage = _Stage.WAITS_FOR_CHALLENGE
 
     def on_request(
@@ -116,14 +118,14 @@ class Receiver:
                 self._first = request
                 self._answer = BrokerHandshakeResponse(
                     broker_id=self._own.broker_id,
-                    broker_epoch=self._own.broker_epoch,
-                    challenge=self._random_bytes(_CHALLENGE_BYTES),
+                    broker_epoch=self._own.broker_epoch(),
+                    challenge=self._own.random_bytes(_CHALLENGE_BYTES),
                 )
-                self._answer.proof = _proof(self._secret, _RECEIVER, request, self._answer)
+                self._answer.proof = _proof(self._own.secret, _RECEIVER, request, self._answer)
                 self._stage = _Stage.WAITS_FOR_PROOF
                 return self._answer
             case _Stage.WAITS_FOR_PROOF:
-                expected = _proof(self._secret, _OPENER, self._first, self._answer)
+                expected = _proof(self._own.secret, _OPENER, self._first, self._answer)
                 if not hmac.compare_digest(expected, request.proof):
                     raise OttlaError(
                         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
@@ -133,7 +135,7 @@ class Receiver:
                 self._stage = _Stage.PROVEN
                 self.proven = Party(self._first.broker_id, self._first.broker_epoch)
                 return BrokerHandshakeResponse(
-                    broker_id=self._own.broker_id, broker_epoch=self._own.broker_epoch
+                    broker_id=self._answer.broker_id, broker_epoch=self._answer.broker_epoch
                 )
             case _:
                 raise OttlaError(
@@ -143,11 +145,11 @@ class Receiver:
 
     def _check_claims(self, request: BrokerHandshakeRequest, known_epoch: int) -> None:
         """Refuse whoever is plainly wrong here, with words that help; nothing is proven by it."""
-        if request.cluster_id != self._cluster_id:
+        if request.cluster_id != self._own.cluster_id:
             raise OttlaError(
                 ErrorCode.INCONSISTENT_CLUSTER_ID,
                 f"broker {request.broker_id} belongs to cluster {request.cluster_id}, and this is "
-                f"cluster {self._cluster_id}; check which store and which addresses it was given",
+                f"cluster {self._own.cluster_id}; check which store and addresses it was given",
             )
         if request.broker_id == self._own.broker_id:
             raise OttlaError(

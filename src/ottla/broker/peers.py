@@ -12,7 +12,7 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.handshake import Opener, Party, RandomBytes
+from ottla.broker.handshake import Credentials, Opener, Party
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 from ottla.network.dialer import Dialer
 from ottla.network.peer import RESPONSE_BYTES_MAX, PeerConnection
@@ -20,16 +20,6 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """What this broker shows the others."""
-
-    broker_id: BrokerId
-    cluster_id: str
-    secret: bytes
-    random_bytes: RandomBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +207,7 @@ class Peers:
         return connection, party
 
     async def _prove(self, connection: PeerConnection, broker_id: BrokerId) -> Party:
-        mine = self._credentials
-        own = self._image().brokers.get(mine.broker_id)
-        opener = Opener(
-            mine.secret,
-            mine.cluster_id,
-            Party(mine.broker_id, own.epoch if own else 0),
-            broker_id,
-            mine.random_bytes,
-        )
+        opener = Opener(self._credentials, broker_id)
         timeout_ms = self._limits.connect_timeout_ms
         challenge = await connection.request(opener.first(), timeout_ms=timeout_ms)
         proof = opener.second(challenge)

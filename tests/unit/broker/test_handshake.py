@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handshake import Opener, Party, Receiver
+from ottla.broker.handshake import Credentials, Opener, Party, Receiver
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
 
@@ -19,12 +19,16 @@ def some_bytes(count):
     return next(_numbers).to_bytes(count)
 
 
-def opener(secret=SECRET, cluster_id="c", own=OPENER, receiver_id=2):
-    return Opener(secret, cluster_id, own, receiver_id, some_bytes)
+def credentials(own, secret=SECRET, cluster_id="c", random_bytes=some_bytes):
+    return Credentials(own.broker_id, cluster_id, secret, random_bytes, lambda: own.broker_epoch)
 
 
-def receiver(secret=SECRET, cluster_id="c", own=RECEIVER):
-    return Receiver(secret, cluster_id, own, some_bytes)
+def opener(own=OPENER, receiver_id=2, **known):
+    return Opener(credentials(own, **known), receiver_id)
+
+
+def receiver(own=RECEIVER, **known):
+    return Receiver(credentials(own, **known))
 
 
 def sent(message):
@@ -61,8 +65,8 @@ def test_nothing_is_proven_before_the_proof():
 def test_the_bytes_that_prove_do_not_change():
     """Brokers of two releases meet during an upgrade: what is proven is fixed."""
     given = iter([b"\x11" * 32, b"\x22" * 32])
-    a = Opener(SECRET, "cluster", Party(1, 5), 2, lambda _: next(given))
-    b = Receiver(SECRET, "cluster", Party(2, 7), lambda _: next(given))
+    known = {"cluster_id": "cluster", "random_bytes": lambda _: next(given)}
+    a, b = opener(**known), receiver(**known)
     challenge = b.on_request(a.first(), 0)
     assert challenge.proof.hex() == RECEIVER_PROOF
     assert a.second(challenge).proof.hex() == OPENER_PROOF
