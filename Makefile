@@ -7,13 +7,14 @@ COMPILED := $(VENV)/.compiled
 BASE_PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help venv rig demo test check bench format clean
+.PHONY: help venv rig demo test check bench sim format clean
 
 help:
 	@echo "make demo    real flights through a broker into a lake, with proof (under 3 minutes)"
 	@echo "make test    every test, part by part, each within its time budget"
 	@echo "make check   format, lint, types, layers"
 	@echo "make bench   the measured figures, beside Apache Kafka where Java is here"
+	@echo "make sim     a cluster in virtual time under faults: SEED=1 MINUTES=10"
 	@echo "make rig     Java and the jars that tests and measurements use"
 
 venv: $(INSTALLED) $(COMPILED)
@@ -49,6 +50,11 @@ check: venv
 
 bench: rig
 	@$(PY) -m bench
+
+SEED ?= 1
+MINUTES ?= 10
+sim: venv
+	@$(PY) -m ottla.testing.simulation --seed $(SEED) --minutes $(MINUTES)
 
 demo: venv
 	@JAVA_HOME="$$($(PY) -m rig.java)" $(PY) -m demo

@@ -6,22 +6,40 @@
         with ottla.testing.Broker() as broker:
             run_my_service(bootstrap=broker.bootstrap)
 
+Or a whole cluster in virtual time, for code on `ottla.client`'s asynchronous face:
+
+    @ottla.testing.simulated(seed=7)
+    async def test_my_service():
+        async with ottla.testing.simulate(brokers=3) as cluster:
+            await cluster.crash(1, power=True)
+            await cluster.advance(days=8)
+
 With pytest the fixture `ottla` gives the same, one broker for each test that asks for it.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ottla.testing.broker import Broker
+    from ottla.testing.simulation.cluster import SimulatedCluster, simulate, simulated
+    from ottla.testing.simulation.loop import run_virtual
 
-__all__ = ["Broker"]
+__all__ = ["Broker", "SimulatedCluster", "run_virtual", "simulate", "simulated"]
+
+_HOMES = {
+    "Broker": "ottla.testing.broker",
+    "SimulatedCluster": "ottla.testing.simulation.cluster",
+    "run_virtual": "ottla.testing.simulation.loop",
+    "simulate": "ottla.testing.simulation.cluster",
+    "simulated": "ottla.testing.simulation.cluster",
+}
 
 
 def __getattr__(name: str) -> Any:
     # pytest imports this package in every run of every project that has Ottla installed;
-    # only those who use the broker pay for importing it.
-    if name == "Broker":
-        from ottla.testing.broker import Broker  # noqa: PLC0415
-
-        return Broker
-    raise AttributeError(name)
+    # only those who use it pay for importing it.
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(name)
+    return getattr(import_module(home), name)

@@ -14,6 +14,8 @@ from ottla.testing.simulation.world import World
 
 _FREE_BYTES_UNIT = 200
 _HOUR_MS = 3_600_000
+# How long a disk takes that is behind, at least and at most.
+_BEHIND_S = (0.1, 0.4)
 
 
 class Faults:
@@ -83,9 +85,16 @@ class Faults:
         await self._down(machine, decision, "killed, controlling", Machine.kill)
 
     async def _power(self, decision: Decision) -> None:
+        """A power cut; half of them while the disk is behind, so that there is much to lose."""
         machine = self._machine(decision)
-        if self._atlas.may_lose(machine):
-            await self._down(machine, decision, "loses power", Machine.cut_power)
+        if not self._atlas.may_lose(machine):
+            return
+        if decision.amount % 2 == 0 and machine.is_ready and machine.process is not None:
+            machine.process.blocking_s = _BEHIND_S
+            await asyncio.sleep(_BEHIND_S[1])
+        if machine.has_unflushed():
+            self._world.count("unflushed lost")
+        await self._down(machine, decision, "loses power", Machine.cut_power)
 
     async def _blackout(self, decision: Decision) -> None:
         downs = [

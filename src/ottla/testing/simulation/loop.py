@@ -36,6 +36,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def __init__(self, seed: int | str = 0) -> None:
         super().__init__()
+        self.seed = seed
         self._clock_resolution = 1e-9
         self._now_s = 0.0
         self._order = Random(f"{seed}/order")

@@ -92,6 +92,9 @@ class Machine:
             self.start_failure = error
             self.kill()
             self._world.loop.call_later(_AGAIN_S, self._start_again, self.starts, context=KERNEL)
+        except Exception as error:  # noqa: BLE001  # The supervisor of this start.
+            self._world.fail(f"{self.host} failed to start: {error!r}")
+            self.kill()
         else:
             self.is_ready = True
             self._world.note(self.host, "serves")
@@ -135,6 +138,13 @@ class Machine:
             if self._world.sees_death and self._store is not None:
                 self._store.end_session_soon()
         return True
+
+    def has_unflushed(self) -> bool:
+        """Whether a log holds what a power cut may take."""
+        return self.is_ready and any(
+            partition.log.recovery_point < partition.log_end_offset
+            for partition in (self.broker.partitions if self.broker is not None else ())
+        )
 
     def pause(self) -> None:
         """Let the process stand still, as SIGSTOP does."""

@@ -5,7 +5,7 @@ import json
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 
 from ottla.base.chance import set_chance
@@ -38,6 +38,8 @@ class World:
         self.processes: list[Process] = []
         # Whether a process's death is seen at once (embedded store), or when its lease ends.
         self.sees_death = True
+        # How to take back what a test has cut.
+        self.cuts: list[Callable[[], None]] = []
         # What happened, for people: seconds, where, what.
         self.events: list[tuple[float, str, str]] = []
         # What no code of ours may do: errors that nobody expected.

@@ -1,0 +1,111 @@
+"""`python -m ottla.testing.simulation --seed 7 --minutes 1`: run seeds, and shrink what fails.
+
+`--minutes` are minutes of virtual time over all seeds. With `--seconds` each seed lasts so long.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from ottla.testing.simulation.decisions import Decision, from_json, to_json
+from ottla.testing.simulation.profile import draw
+from ottla.testing.simulation.run import Report, simulate_seed
+from ottla.testing.simulation.shrinking import Shrinker
+from ottla.testing.simulation.table import events, repeatable, summary, wrongs
+
+
+def main(arguments: list[str]) -> int:
+    """Run seeds one after the other; 1 where any went wrong."""
+    options = _parse(arguments)
+    say = _say
+    began_s = time.perf_counter()
+    total: Counter[str] = Counter()
+    virtual_s, seed, bad, acknowledged = 0.0, options.seed, 0, 0
+    while _goes_on(options, seed, virtual_s):
+        report = _run(options, seed)
+        virtual_s += report.virtual_s
+        acknowledged += report.records_acknowledged
+        total += report.sometimes
+        say(summary(report))
+        if options.repeatable:
+            say(repeatable(report))
+        if options.events:
+            say(events(report))
+        if not report.is_good:
+            bad += 1
+            say(wrongs(report))
+            _keep_history(options, report)
+            if options.shrink:
+                _shrink(options, report)
+        seed += 1
+    real_s = time.perf_counter() - began_s
+    reached = ", ".join(f"{count} {what}" for what, count in sorted(total.items()))
+    say(
+        f"{seed - options.seed} seeds, {bad} bad; {virtual_s / 3600:.2f} virtual hours in"
+        f" {real_s:.0f} s ({virtual_s / real_s:.1f}x); {acknowledged} records acknowledged"
+    )
+    say(f"reached: {reached}")
+    return 1 if bad else 0
+
+
+def _goes_on(options: argparse.Namespace, seed: int, virtual_s: float) -> bool:
+    if options.count is not None:
+        return bool(seed < options.seed + options.count)
+    return bool(virtual_s < options.minutes * 60)
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m ottla.testing.simulation")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed")
+    parser.add_argument("--minutes", type=float, default=1.0, help="virtual minutes over all")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of trouble, in each seed")
+    parser.add_argument("--brokers", type=int, default=None, help="instead of what seeds draw")
+    parser.add_argument("--decisions", default=None, help="those to replay, as they were printed")
+    parser.add_argument("--count", type=int, default=None, help="of seeds, instead of minutes")
+    parser.add_argument("--repeatable", action="store_true", help="a line that never differs, too")
+    parser.add_argument("--events", action="store_true", help="print all that happened")
+    parser.add_argument("--no-shrink", dest="shrink", action="store_false")
+    parser.add_argument("--history", default=None, help="folder for histories of failing seeds")
+    return parser.parse_args(arguments)
+
+
+def _run(options: argparse.Namespace, seed: int, decisions: list[Decision] | None = None) -> Report:
+    if decisions is None and options.decisions is not None:
+        decisions = from_json(options.decisions)
+    profile = draw(seed, options.brokers)
+    return simulate_seed(seed, seconds=options.seconds, profile=profile, decisions=decisions)
+
+
+def _shrink(options: argparse.Namespace, report: Report) -> None:
+    """Find the smallest list of decisions that goes wrong alike, and print its run."""
+    kinds = report.kinds()
+    assert isinstance(report.seed, int)
+    seed = report.seed
+
+    def fails(decisions: list[Decision]) -> bool:
+        return bool(kinds & _run(options, seed, decisions).kinds())
+
+    small = Shrinker(fails).shrink(report.decisions)
+    last = _run(options, seed, small)
+    _say(f"smallest: {len(small)} of {len(report.decisions)} decisions")
+    _say(events(last))
+    _say(wrongs(last, 5))
+    _say(f"again: --seed {seed} --seconds {options.seconds:g} --decisions '{to_json(small)}'")
+
+
+def _keep_history(options: argparse.Namespace, report: Report) -> None:
+    if options.history is not None:
+        folder = Path(options.history)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"seed-{report.seed}.jsonl").write_text("\n".join(report.history) + "\n")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

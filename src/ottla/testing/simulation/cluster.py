@@ -1,0 +1,217 @@
+"""A simulated cluster for tests of users' own programs.
+
+    @ottla.testing.simulated(seed=7)
+    async def test_nothing_is_lost_when_the_power_goes() -> None:
+        async with ottla.testing.simulate(brokers=3) as cluster:
+            await cluster.create_topic("orders", partitions=3)
+            async with Producer(cluster.bootstrap) as producer:
+                await producer.send_and_wait("orders", b"one")
+                await cluster.crash(1, power=True)
+                await producer.send_and_wait("orders", b"two")
+            await cluster.advance(days=8)
+
+Time is virtual: what waits a day waits no time. Programs run on `ottla.client`'s asynchronous
+face; what has sockets, threads or clocks of its own cannot live here.
+"""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, ParamSpec
+
+from ottla.base.chance import set_chance
+from ottla.base.clock import set_current_clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client import Admin, NewTopic
+from ottla.testing.simulation.clock import MachineClock
+from ottla.testing.simulation.loop import VirtualLoop, run_virtual
+from ottla.testing.simulation.machine import Machine
+from ottla.testing.simulation.process import PROCESS
+from ottla.testing.simulation.world import World
+
+Parameters = ParamSpec("Parameters")
+
+_USER = "user"
+_PATIENCE_S = 60.0
+_LOOK_EVERY_S = 0.05
+# Longer times are not lived through: clocks leap, and then the cluster lives its last part.
+_LIVED_S = 900.0
+
+
+class SimulatedCluster:
+    """What a test does to its cluster. Brokers have ids from 1 on."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._clock = MachineClock(world.loop)
+
+    @property
+    def bootstrap(self) -> list[str]:
+        """What clients call `bootstrap.servers`."""
+        return self._world.bootstrap
+
+    @property
+    def clock(self) -> MachineClock:
+        """The clock of the code under test; producers take it by themselves."""
+        return self._clock
+
+    def events(self) -> list[tuple[float, str, str]]:
+        """What happened so far: virtual seconds, where, what."""
+        return list(self._world.events)
+
+    async def create_topic(
+        self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic with a copy on every broker, at most three. Raises OttlaError."""
+        copies = min(3, len(self._world.machines))
+        topic = NewTopic(
+            name=name,
+            partitions=partitions,
+            replication_factor=copies,
+            configs=dict(settings or {}),
+        )
+        async with Admin(self.bootstrap) as admin:
+            await admin.create_topics([topic])
+
+    async def advance(
+        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
+    ) -> None:
+        """Let time pass, for brokers and clients alike.
+
+        Up to a quarter of an hour is lived through. Of more, all clocks leap over the first part,
+        and the last quarter of an hour is lived: retention, expiry and the like see all of it.
+        """
+        whole_s = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+        leap_s = max(0.0, whole_s - _LIVED_S)
+        for clock in [self._clock, *(m.clock for m in self._world.machines.values())]:
+            clock.skew_ms += int(leap_s * 1000)
+        await asyncio.sleep(whole_s - leap_s)
+
+    async def crash(self, broker: int, *, power: bool = False) -> None:
+        """End a broker at once: as kill -9, or with `power` by a power cut of its machine."""
+        machine = self._machine(broker)
+        if power:
+            machine.cut_power()
+        else:
+            machine.kill()
+        await asyncio.sleep(0)
+
+    async def stop(self, broker: int) -> None:
+        """Stop a broker in order."""
+        await self._machine(broker).stop()
+
+    async def start(self, broker: int) -> None:
+        """Start a broker that is down, and wait until it serves. Raises OttlaError."""
+        machine = self._machine(broker)
+        if not machine.is_running:
+            machine.start()
+        await self._until_ready(machine)
+
+    def pause(self, broker: int) -> None:
+        """Let a broker stand still, as SIGSTOP does."""
+        self._machine(broker).pause()
+
+    def resume(self, broker: int) -> None:
+        """Let it go on."""
+        self._machine(broker).resume()
+
+    def partition(self, one: int | str, other: int | str, *, both_ways: bool = True) -> None:
+        """Let nothing pass from one to the other: ids of brokers, `"clients"`, `"store"`."""
+        pairs = [(one, other), (other, one)] if both_ways else [(one, other)]
+        for source, target in pairs:
+            self._cut(source, target)
+
+    def heal(self) -> None:
+        """Take back all partitions; let go on what stands still. Broken brokers stay down."""
+        while self._world.cuts:
+            self._world.cuts.pop()()
+        for machine in self._world.machines.values():
+            machine.resume()
+
+    def _cut(self, source: int | str, target: int | str) -> None:
+        if "store" in (source, target):
+            broker = self._machine(target if source == "store" else source)
+            self._world.store_faults.cut(broker.host)
+            self._world.cuts.append(lambda: self._world.store_faults.heal(broker.host))
+            return
+        link = self._world.network.link(self._host(source), self._host(target))
+        link.cut()
+        self._world.cuts.append(link.heal)
+
+    def _host(self, name: int | str) -> str:
+        return _USER if name == "clients" else self._machine(name).host
+
+    def _machine(self, broker: int | str) -> Machine:
+        found = self._world.machines.get(int(broker)) if str(broker).isdigit() else None
+        if found is None:
+            known = ", ".join(map(str, self._world.machines))
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST, f"there is no broker {broker}; there are {known}"
+            )
+        return found
+
+    async def _until_ready(self, machine: Machine) -> None:
+        deadline_s = self._world.loop.time() + _PATIENCE_S
+        while not machine.is_ready:
+            if self._world.loop.time() > deadline_s:
+                raise machine.start_failure or OttlaError(
+                    ErrorCode.BROKER_NOT_AVAILABLE,
+                    f"broker {machine.broker_id} does not start; can it reach the store?",
+                )
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+
+@asynccontextmanager
+async def simulate(
+    brokers: int = 1, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[SimulatedCluster]:
+    """A cluster on the running loop, which must be a virtual one: see `simulated`.
+
+    `settings` are Kafka's broker settings by name. Raises OttlaError where it cannot start, and
+    AssertionError at the end where a broker met an error that nobody expected.
+    """
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, VirtualLoop):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "a simulated cluster lives in virtual time: put @ottla.testing.simulated() on the"
+            " test, or run it with ottla.testing.run_virtual(...)",
+        )
+    world = World(loop, loop.seed)
+    cluster = SimulatedCluster(world)
+    user = world.process(_USER, _USER)
+    tokens = PROCESS.set(user)
+    set_current_clock(cluster.clock)
+    set_chance(user.chance)
+    try:
+        for broker_id in range(1, brokers + 1):
+            world.add_broker(broker_id, settings or {}).start()
+        for broker_id in range(1, brokers + 1):
+            await cluster.start(broker_id)
+        yield cluster
+        if world.failures:
+            raise AssertionError("the cluster failed: " + "; ".join(world.failures))
+    finally:
+        PROCESS.reset(tokens)
+        for machine in world.machines.values():
+            machine.kill()
+        user.tasks.clear()
+        world.close()
+
+
+def simulated(
+    seed: int | str = 0,
+) -> Callable[[Callable[Parameters, Coroutine[Any, Any, None]]], Callable[Parameters, None]]:
+    """Make an asynchronous test an ordinary one that runs on a virtual loop."""
+
+    def decorate(
+        test: Callable[Parameters, Coroutine[Any, Any, None]],
+    ) -> Callable[Parameters, None]:
+        @functools.wraps(test)
+        def run(*args: Parameters.args, **named: Parameters.kwargs) -> None:
+            run_virtual(test(*args, **named), seed)
+
+        return run
+
+    return decorate

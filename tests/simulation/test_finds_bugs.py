@@ -1,0 +1,61 @@
+"""The simulator finds what is planted: each of these bugs breaks a law within a few seeds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ottla.broker.partition import Partition
+from ottla.storage.producer_state import ProducerStates
+from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.profile import draw
+from ottla.testing.simulation.run import Report, simulate_seed
+from ottla.testing.simulation.shrinking import Shrinker
+
+# Power cuts while the disk is behind, and connections that break.
+TROUBLE = [
+    *(Decision(at_ms, "power", 0, 0, 500) for at_ms in range(1_000, 10_000, 1_500)),
+    *(Decision(at_ms, "drop", at_ms, 0, 0) for at_ms in range(1_100, 10_000, 300)),
+]
+
+
+def _run(seed: int, decisions: list[Decision] = TROUBLE) -> Report:
+    return simulate_seed(seed, seconds=10, profile=draw(seed, 1), decisions=decisions)
+
+
+def _names(*seeds: int) -> set[str]:
+    return {name for seed in seeds for name in _run(seed).kinds()}
+
+
+def _answer_at_once(self: Partition, _offset: int, callback: Callable[[Any], None]) -> None:
+    self.flush_soon()
+    callback(0)
+
+
+def test_nothing_is_found_where_nothing_is_planted() -> None:
+    assert _names(1, 2, 3) == set()
+
+
+def test_acknowledging_before_the_flush_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is told before the disk has it loses it when the power goes."""
+    monkeypatch.setattr(Partition, "on_high_watermark", _answer_at_once)
+    assert _names(1, 2, 3) & {"lost-write", "inconsistent-offsets"}
+
+
+def test_forgetting_producers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that does not know a retry writes it twice."""
+    monkeypatch.setattr(ProducerStates, "check", lambda _self, _header: None)
+    assert "duplicate" in _names(1, 2, 3)
+
+
+def test_failing_run_shrinks_to_one_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of six power cuts among broken connections one is enough, and that is what is left."""
+    monkeypatch.setattr(Partition, "on_high_watermark", _answer_at_once)
+    seed = next(seed for seed in range(1, 20) if not _run(seed).is_good)
+    kinds = _run(seed).kinds()
+
+    def fails(decisions: list[Decision]) -> bool:
+        return bool(kinds & _run(seed, decisions).kinds())
+
+    small = Shrinker(fails, attempts_max=40).shrink(TROUBLE)
+    assert [decision.kind for decision in small] == ["power"]
