@@ -1,99 +1,32 @@
-"""The leader's view of one partition in one term: who is in sync, and what is committed.
+"""The leader of one partition in one term: what it does about fetches, states and time.
 
 Pure. A new term is a new `Leader`, which knows of no follower's end (P23). Before its first
 method is called the shell has noted in the log's leader epochs that the term begins at
 `epoch_start`. Every method returns the effects to carry out, in order.
 """
 
-from ottla.base.errors import ErrorCode
-from ottla.base.ids import BrokerId, TopicPartition
+from ottla.base.ids import BrokerId
 from ottla.metadata.decisions import Decision, DecisionKind
 from ottla.metadata.image import PartitionImage
-from ottla.metadata.in_sync import effective_min_isr
 from ottla.replica.effects import (
     FENCED,
     NOT_LEADER,
-    OUT_OF_RANGE,
     OVERTAKEN,
     SERVE,
     UNKNOWN,
-    AdvanceHighWatermark,
     BelowMinIsr,
-    Diverging,
-    LeaderEffect,
     Resign,
 )
 from ottla.replica.isr import IsrChange, Rejection
-from ottla.replica.log_view import LogView
-from ottla.replica.negotiation import Negotiation
+from ottla.replica.reasons import isr_reason, named
 from ottla.replica.remote import Remote
-from ottla.replica.standing import Standing
-
-Effects = tuple[LeaderEffect, ...]
-NOTHING: Effects = ()
+from ottla.replica.term import NOTHING, Effects, Term
 
 
-class Leader:
-    """Tracks followers, moves the high watermark and the ISR, and refuses who speaks out of term.
+class Leader(Term):
+    """Tracks followers, moves high watermark and ISR, and refuses who speaks out of term."""
 
-    Invariant: high_watermark <= own_end <= log.log_end_offset, and it never moves back.
-    """
-
-    __slots__ = (
-        "_blocked",
-        "_required",
-        "broker_id",
-        "epoch_start",
-        "high_watermark",
-        "lag_ms_max",
-        "leader_epoch",
-        "log",
-        "min_isr",
-        "negotiation",
-        "own_end",
-        "partition",
-        "remotes",
-        "resigned",
-        "standing",
-    )
-
-    def __init__(
-        self,
-        partition: TopicPartition,
-        standing: Standing,
-        image: PartitionImage,
-        log: LogView,
-        *,
-        own_end: int,
-        high_watermark: int,
-        min_isr: int,
-        lag_ms_max: int,
-        now_ms: int,
-    ) -> None:
-        """`own_end`: what the leader counts for itself, the flushed end with group commit.
-
-        `high_watermark` is what this replica knew last; `min_isr` and `lag_ms_max` are
-        `min.insync.replicas` and `replica.lag.time.max.ms`.
-        """
-        assert image.leader == standing.broker_id
-        assert image.leader in image.isr
-        self.partition = partition
-        self.standing = standing
-        self.broker_id = standing.broker_id
-        self.log = log
-        self.leader_epoch = image.leader_epoch
-        self.epoch_start = log.log_end_offset
-        self.own_end = own_end
-        self.high_watermark = min(high_watermark, own_end)
-        self.min_isr = min_isr
-        self.lag_ms_max = lag_ms_max
-        self.negotiation = Negotiation(standing, image)
-        self.resigned = False
-        self.remotes: dict[BrokerId, Remote] = {}
-        # Those besides the leader for whom the high watermark waits.
-        self._required: tuple[Remote, ...] = ()
-        self._blocked = False
-        self._recount(now_ms)
+    __slots__ = ()
 
     # ------------------------------------------------------------ what happens to the log
 
@@ -207,7 +140,7 @@ class Leader:
             return effects
         refused = self._decision(
             DecisionKind.ISR_REFUSED,
-            f"the store refused ISR {_named(proposal.after.isr)}",
+            f"the store refused ISR {named(proposal.after.isr)}",
             rejection.value,
             None,
             now_ms,
@@ -266,98 +199,7 @@ class Leader:
         self._recount(now_ms)
         return (effect,)
 
-    # ------------------------------------------------------------ what clients may
-
-    @property
-    def isr(self) -> tuple[BrokerId, ...]:
-        """The committed ISR."""
-        return self.negotiation.committed.isr
-
-    @property
-    def under_min_isr(self) -> bool:
-        """Whether the ISR is too small to commit."""
-        committed = self.negotiation.committed
-        return len(committed.isr) < effective_min_isr(committed, self.min_isr)
-
-    def check_append(self, acks: int, *, now_ms: int) -> ErrorCode:
-        """NONE, or why nothing may be appended: asked before (P25)."""
-        if not self.is_certain(now_ms):
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if acks == -1 and self.under_min_isr:
-            return ErrorCode.NOT_ENOUGH_REPLICAS
-        return ErrorCode.NONE
-
-    def check_committed(self, end: int) -> ErrorCode | None:
-        """The outcome of an acks=all append that ended at `end`; None while it is open."""
-        if self.high_watermark >= end:
-            return ErrorCode.NONE
-        if self.resigned:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND if self.under_min_isr else None
-
-    def is_certain(self, now_ms: int) -> bool:
-        """Whether nobody else can lead: our session lives, or all in sync still follow us.
-
-        Who could be elected is in the ISR, or eligible; whoever leads or follows another does
-        not fetch in our term. So a store that is away stops nobody, but a cut-off leader stops.
-        Meant for acks=0 and 1 and for reads; what is committed needs no such care.
-        """
-        if self.resigned:
-            return False
-        if now_ms < self.standing.confirmed_until_ms:
-            return True
-        if self.negotiation.committed.elr:
-            return False
-        oldest_ms = now_ms - self.standing.session_ms
-        return all(remote.followed_ms >= oldest_ms for remote in self._required)
-
-    def latest_offset(self) -> int | None:
-        """What a consumer may take for the end; None before the term's start is committed (R-10).
-
-        None is OFFSET_NOT_AVAILABLE: an older leader may have shown more than we know yet.
-        """
-        return self.high_watermark if self.high_watermark >= self.epoch_start else None
-
-    def check_read(self, offset: int) -> ErrorCode:
-        """Whether a consumer may read at `offset`: up to the high watermark, and wait above it.
-
-        An offset up to the log's end is never out of range: it may have been committed (S1).
-        """
-        if self.resigned:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if self.log.log_start_offset <= offset <= self.log.log_end_offset:
-            return ErrorCode.NONE
-        return ErrorCode.OFFSET_OUT_OF_RANGE
-
-    def readable_replicas(self, offset: int) -> tuple[BrokerId, ...]:
-        """Members of the ISR that hold everything below `offset` (KIP-392), the leader first."""
-        ends = [r for r in self._required if r.broker_id in self.isr and r.end >= offset]
-        return (self.broker_id, *(remote.broker_id for remote in ends))
-
     # ------------------------------------------------------------ rules
-
-    # Hot: once per fetch that moves a follower.
-    def _advance(self) -> Effects:
-        """R-3: the least end of the maximal ISR, while the ISR is large enough."""
-        if self._blocked or self.resigned:
-            return NOTHING
-        least = self.own_end
-        for remote in self._required:
-            if remote.end < least:
-                least = remote.end
-        if least <= self.high_watermark:
-            return NOTHING
-        self.high_watermark = least
-        return (AdvanceHighWatermark(least),)
-
-    def _may_join(self, remote: Remote) -> bool:
-        """R-4: it holds all that is or may be committed, and lives as who fetched."""
-        return (
-            remote.end >= self.high_watermark
-            and remote.end >= self.epoch_start
-            and self.negotiation.proposal is None
-            and self.standing.live.get(remote.broker_id) == remote.broker_epoch
-        )
 
     def _expand(self, remote: Remote) -> Effects:
         isr = (*self.isr, remote.broker_id)
@@ -375,23 +217,6 @@ class Leader:
         self._recount(now_ms)
         return (effect,)
 
-    def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
-        """How a follower's log ends beside ours; None where it continues (KIP-279, KIP-595)."""
-        log = self.log
-        if last_fetched_epoch >= 0:
-            epoch, end = log.end_offset_for_epoch(last_fetched_epoch)
-            if epoch < 0:
-                epoch, end = log.last_epoch, log.log_end_offset
-            if epoch < 0 or last_fetched_epoch < log.first_epoch:
-                # Our records of that time are deleted, so that nobody can tell whether the
-                # follower's are the same: it begins anew where we begin, and loses nothing.
-                return OUT_OF_RANGE
-            if epoch < last_fetched_epoch or end < offset:
-                return (Diverging(epoch, end),)
-        if offset < log.log_start_offset or offset > log.log_end_offset:
-            return OUT_OF_RANGE
-        return None
-
     def _fence(self, broker_id: BrokerId, epoch: int, now_ms: int) -> Effects:
         if self.resigned:
             return NOT_LEADER
@@ -406,49 +231,15 @@ class Leader:
         told = self._decision(DecisionKind.FENCED, cause, evidence, None, now_ms)
         return (told, *FENCED)
 
-    def _behind(self) -> list[Remote]:
-        """In-sync followers that lack records; one that holds all is never late."""
-        log_end = self.log.log_end_offset
-        isr = self.isr
-        return [r for r in self._required if r.end < log_end and r.broker_id in isr]
-
-    def _recount(self, now_ms: int) -> None:
-        """After a change of replicas, ISR, proposal or minimum."""
-        negotiation = self.negotiation
-        committed = negotiation.committed
-        maximal = negotiation.maximal_isr
-        self.remotes = {
-            broker: self.remotes.get(broker) or Remote(broker, now_ms)
-            for broker in committed.replicas
-            if broker != self.broker_id
-        }
-        for remote in self.remotes.values():
-            remote.counts = remote.broker_id in maximal
-        self._required = tuple(remote for remote in self.remotes.values() if remote.counts)
-        self._blocked = self.under_min_isr or bool(committed.elr)
-
-    # ------------------------------------------------------------ reasons
-
     def _explain(self, before: PartitionImage, own: IsrChange | None, now_ms: int) -> Effects:
-        after = self.negotiation.committed
-        if set(after.isr) == set(before.isr):
+        after = self.negotiation.committed.isr
+        if set(after) == set(before.isr):
             return NOTHING
-        left = [b for b in before.isr if b not in after.isr]
+        left = any(broker not in after for broker in before.isr)
         kind = DecisionKind.ISR_SHRUNK if left else DecisionKind.ISR_EXPANDED
-        cause = f"ISR {_named(before.isr)} became {_named(after.isr)}"
-        if own is None:
-            return (self._decision(kind, cause, "the controller changed it", None, now_ms),)
-        end = self.log.log_end_offset
-        if left:
-            late = [self.remotes[b] for b in left if b in self.remotes]
-            seen = (f"{r.broker_id}: {now_ms - r.caught_up_ms} ms ago" for r in late)
-            evidence = f"log end {end}; last caught up {', '.join(seen)}"
-            setting = f"replica.lag.time.max.ms={self.lag_ms_max}"
-            return (self._decision(kind, cause, evidence, setting, now_ms),)
-        joined = (self.remotes[b] for b, _ in own.joining if b in self.remotes)
-        seen = (f"{r.broker_id} (broker epoch {r.broker_epoch}): end {r.end}" for r in joined)
-        floor = f"high watermark {self.high_watermark}, epoch start {self.epoch_start}"
-        return (self._decision(kind, cause, f"{', '.join(seen)}; {floor}", None, now_ms),)
+        evidence, setting = isr_reason(self, before, own, now_ms)
+        cause = f"ISR {named(before.isr)} became {named(after)}"
+        return (self._decision(kind, cause, evidence, setting, now_ms),)
 
     def _decision(
         self, kind: DecisionKind, cause: str, evidence: str, setting: str | None, now_ms: int
@@ -463,7 +254,3 @@ class Leader:
             setting,
             now_ms,
         )
-
-
-def _named(brokers: tuple[BrokerId, ...]) -> str:
-    return "[" + ", ".join(str(broker) for broker in brokers) + "]"

@@ -6,8 +6,9 @@ from ottla.metadata.image import PartitionImage
 from ottla.replica import effects as effect
 from ottla.replica.follower import Effects as FollowerEffects
 from ottla.replica.follower import Follower
-from ottla.replica.leader import Effects, Leader
+from ottla.replica.leader import Leader
 from ottla.replica.remote import Remote
+from ottla.replica.term import Effects
 from ottla.testing.walk.mutants.registry import mutant
 from ottla.testing.walk.node import Node
 

@@ -6,7 +6,8 @@ from typing import Any
 from ottla.metadata.image import PartitionImage
 from ottla.replica.follower import Effects as FollowerEffects
 from ottla.replica.follower import Follower
-from ottla.replica.leader import Effects, Leader
+from ottla.replica.leader import Leader
+from ottla.replica.term import Effects
 from ottla.testing.walk.messages import State
 from ottla.testing.walk.mutants.divergence import NoComparison
 from ottla.testing.walk.mutants.registry import mutant

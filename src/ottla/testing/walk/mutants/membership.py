@@ -3,8 +3,9 @@
 from ottla.metadata.image import PartitionImage
 from ottla.replica import effects as effect
 from ottla.replica.isr import Rejection
-from ottla.replica.leader import Effects, Leader
+from ottla.replica.leader import Leader
 from ottla.replica.remote import Remote
+from ottla.replica.term import Effects
 from ottla.testing.walk.mutants.registry import mutant
 
 
