@@ -76,6 +76,7 @@ class SqliteFile:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             result = change()
+            self.require_same_file()
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:

@@ -1,6 +1,7 @@
 """A session in the shared file: a row, a locked file that proves it alive, and a lease."""
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,8 @@ from ottla.coordination.operations import Changes
 from ottla.coordination.peers import Peer
 from ottla.coordination.session_lock import OthersLock, SessionLock, boot_id, remove
 from ottla.coordination.sqlite_file import SqliteFile
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -76,8 +79,10 @@ class SqliteSession:
         if not self.expired:
             try:
                 self._on_changes(await self._ask(lambda: self._file.end_session(self.id)))
-            finally:
-                await self.end()
+            except StoreError as error:
+                # The lock is given up all the same, and then any peer can end the session.
+                _log.warning("session %d was not removed: %s", self.id, error.message)
+            await self.end()
 
     async def end(self) -> None:
         """The session is no longer in the file: give its lock up and tell its holder."""

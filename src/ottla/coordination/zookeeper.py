@@ -214,8 +214,10 @@ class ZookeeperStore:
         await before.stop()
 
     async def _leave(self) -> None:
-        if not self._closed:
-            await self._reconnect(self._connection.lease_ms)
+        # Without a connection it cannot be ended, but by its lease.
+        if not self._closed and self._connection.connected:
+            with contextlib.suppress(StoreUnavailable):
+                await self._reconnect(self._connection.lease_ms)
 
     async def _call(
         self, request: Callable[[KazooClient], Any], path: str, *, session_id: int = 0

@@ -1,14 +1,29 @@
 """What the SQLite file adds: it outlives processes, and several may share it."""
 
 import asyncio
+import contextlib
 import os
+import shutil
+import sqlite3
+import stat
 
 import pytest
 
 from ottla.base.errors import ErrorCode
+from ottla.coordination.bell import Bell
 from ottla.coordination.session_lock import SessionLock
 from ottla.coordination.sqlite import SqliteStore
-from ottla.coordination.store import Node, StoreDamaged, StoreUnavailable, create, set_data
+from ottla.coordination.store import (
+    Create,
+    Node,
+    SessionExpired,
+    StoreDamaged,
+    StoreRolledBack,
+    StoreUnavailable,
+    create,
+    set_data,
+)
+from tests.unit.coordination.contract import eventually
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path):
@@ -103,5 +118,251 @@ def test_a_closed_store_answers_nobody(tmp_path):
         await store.close()
         with pytest.raises(StoreUnavailable):
             await store.get("/a")
+
+    asyncio.run(main())
+
+
+def test_the_file_is_for_its_owner_only(tmp_path):
+    """It may hold credentials; the log files beside it too."""
+
+    async def main():
+        path = tmp_path / "store.db"
+        path.touch(0o644)
+        store = await SqliteStore.open(str(path))
+        await create(store, "/a")
+        await store.open_session(1000)
+        modes = {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+        assert len(list(tmp_path.iterdir())) == 4
+        assert modes == {0o600}
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_an_older_copy_in_its_place_is_refused_by_who_saw_more(tmp_path):
+    """S15 (d): also after it has grown past what the broker saw."""
+
+    async def main():
+        path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+        store = await SqliteStore.open(str(path))
+        await create(store, "/a")
+        await store.close()
+        shutil.copy(path, copy)
+        store = await SqliteStore.open(str(path))
+        await set_data(store, "/a", b"x")
+        mark = await store.history()
+        await store.close()
+        shutil.copy(copy, path)
+        store = await SqliteStore.open(str(path))
+        with pytest.raises(StoreRolledBack, match="an older copy stands in its place"):
+            await store.require_history(mark)
+        for _ in range(3):
+            await set_data(store, "/a", b"y")
+        with pytest.raises(StoreRolledBack):
+            await store.require_history(mark)
+        await store.require_history(await store.history())
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_file_replaced_while_in_use_is_noticed(tmp_path):
+    """Whoever goes on with the old one would decide alone."""
+
+    async def main():
+        path = tmp_path / "store.db"
+        store = await SqliteStore.open(str(path))
+        await create(store, "/a")
+        shutil.copy(path, tmp_path / "copy.db")
+        os.replace(tmp_path / "copy.db", path)
+        with pytest.raises(StoreDamaged, match="was replaced while it was in use"):
+            await set_data(store, "/a", b"x")
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_node_that_is_not_what_was_written_is_refused(tmp_path):
+    """A flipped byte in its data, which SQLite itself does not see."""
+
+    async def main():
+        path = tmp_path / "store.db"
+        store = await SqliteStore.open(str(path))
+        await create(store, "/a", b"the one and only")
+        await store.close()
+        content = path.read_bytes()
+        assert content.count(b"the one and only") == 1
+        path.write_bytes(content.replace(b"the one and only", b"the one xnd only"))
+        with pytest.raises(StoreDamaged, match="node /a is not what was written"):
+            await SqliteStore.open(str(path))
+
+    asyncio.run(main())
+
+
+def test_a_damaged_page_is_refused(tmp_path):
+    """Before anything is read from it."""
+
+    async def main():
+        path = tmp_path / "store.db"
+        store = await SqliteStore.open(str(path))
+        for number in range(300):
+            await create(store, f"/node-{number}", b"x" * 100)
+        await store.close()
+        content = bytearray(path.read_bytes())
+        middle = len(content) // 2 // 4096 * 4096
+        content[middle : middle + 4096] = bytes(4096)
+        path.write_bytes(content)
+        with pytest.raises(StoreDamaged):
+            await SqliteStore.open(str(path))
+
+    asyncio.run(main())
+
+
+def test_a_store_of_a_newer_version_is_left_alone(tmp_path):
+    """Run the newer one."""
+
+    async def main():
+        path = tmp_path / "store.db"
+        await (await SqliteStore.open(str(path))).close()
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        with pytest.raises(StoreDamaged, match="newer Ottla"):
+            await SqliteStore.open(str(path))
+
+    asyncio.run(main())
+
+
+def test_a_store_of_the_first_version_is_brought_up_to_date(tmp_path):
+    """Its nodes had no checksums, and nobody kept a history."""
+
+    async def main():
+        path = tmp_path / "store.db"
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.executescript(
+                "CREATE TABLE nodes (path TEXT PRIMARY KEY, parent TEXT NOT NULL,"
+                " data BLOB NOT NULL, version INTEGER NOT NULL, owner INTEGER NOT NULL,"
+                " sequence INTEGER NOT NULL) WITHOUT ROWID;"
+                "CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, lock_file TEXT,"
+                " lease_ms INTEGER, boot_id TEXT, renewed_monotonic_ms INTEGER);"
+                "INSERT INTO nodes VALUES ('/', '', x'', 0, 0, 0), ('/a', '/', x'78', 7, 0, 0);"
+            )
+        store = await SqliteStore.open(str(path))
+        assert await store.get("/a") == Node(b"x", 7)
+        assert await set_data(store, "/a", b"y", 7) == 8
+        await store.open_session(1000)
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_sessions_of_another_boot_are_void(tmp_path):
+    """Whatever their locks and leases seem to say."""
+
+    async def main():
+        path = str(tmp_path / "store.db")
+        old, new = await SqliteStore.open(path), await SqliteStore.open(path)
+        session = await old.open_session(3_600_000)
+        await old.multi([Create("/me", b"", session)])
+        await old._ask(
+            lambda: old._file._connection.execute("UPDATE sessions SET boot_id = 'before'")
+        )
+        await new.open_session(3_600_000)
+        assert await new.get("/me") is None
+        await eventually(lambda: session.expired)
+        for store in (old, new):
+            await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_session_that_shows_no_life_is_ended_by_a_peer(tmp_path):
+    """Its holder is told, can do nothing in its name any more, and opens another."""
+
+    async def main():
+        path = str(tmp_path / "store.db")
+        still, awake = await SqliteStore.open(path), await SqliteStore.open(path)
+        await awake.open_session(3_600_000)
+        session = await still.open_session(100)
+        await still.multi([Create("/me", b"", session)])
+        ended = []
+        session.on_expired(lambda: ended.append(1))
+        session._lease.stop()
+        # The peer looks every eighth of its own lease: let it be a short one.
+        await awake._session.close()
+        await awake.open_session(100)
+        await eventually(lambda: ended)
+        assert await awake.get("/me") is None
+        with pytest.raises(SessionExpired):
+            await still.multi([Create("/me", b"", session)])
+        assert (await still.open_session(3_600_000)).generation == 2
+        for store in (still, awake):
+            await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_late_lease_is_renewed_where_nobody_ended_it(tmp_path):
+    """A pause that nobody saw costs nothing."""
+
+    async def main():
+        store = await SqliteStore.open(str(tmp_path / "store.db"))
+        session = await store.open_session(200)
+        session._lease.confirmed_ms -= 1_000_000
+        late_ms = session.confirmed_ms
+        await eventually(lambda: session.confirmed_ms > late_ms + 900_000)
+        assert not session.expired
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_who_looks_seldom_is_told_of_everything(tmp_path):
+    """More changes than are kept: every watch is called."""
+
+    async def main():
+        path = str(tmp_path / "store.db")
+        watching, writing = await SqliteStore.open(path), await SqliteStore.open(path)
+        heard = []
+        watching.watch_data("/never", lambda: heard.append(1))
+        watching._file._seen_id = -5
+        await create(writing, "/a")
+        await eventually(lambda: heard)
+        for store in (watching, writing):
+            await store.close()
+
+    asyncio.run(main())
+
+
+def test_changes_are_heard_without_a_bell(tmp_path, monkeypatch):
+    """Where the system has none, looking again and again does it."""
+    monkeypatch.setattr(Bell, "listen", lambda path: None)
+
+    async def main():
+        path = str(tmp_path / "store.db")
+        watching, writing = await SqliteStore.open(path), await SqliteStore.open(path)
+        heard = []
+        watching.watch_data("/a", lambda: heard.append(1))
+        await create(writing, "/a")
+        await eventually(lambda: heard)
+        for store in (watching, writing):
+            await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_file_that_others_hold_is_unavailable(tmp_path, monkeypatch):
+    """After a bounded time; and serves again afterwards."""
+    monkeypatch.setattr("ottla.coordination.sqlite_file._BUSY_TIMEOUT_S", 0.01)
+
+    async def main():
+        path = tmp_path / "store.db"
+        store = await SqliteStore.open(str(path))
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreUnavailable, match="another program holds the file"):
+                await create(store, "/a")
+            other.execute("ROLLBACK")
+        await create(store, "/a")
+        await store.close()
 
     asyncio.run(main())
