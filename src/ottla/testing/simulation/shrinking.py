@@ -10,6 +10,12 @@ from ottla.testing.simulation.decisions import Decision
 # Whether a run with these decisions still goes wrong in the same way.
 Fails = Callable[[list[Decision]], bool]
 
+_SIMPLER: tuple[Callable[[Decision], Decision], ...] = (
+    lambda decision: decision._replace(amount=0),
+    lambda decision: decision._replace(subject=0),
+    lambda decision: decision._replace(for_ms=decision.for_ms // 4),
+)
+
 
 class Shrinker:
     """Tries smaller lists as long as `fails`, at most `attempts_max` times."""
@@ -63,12 +69,9 @@ class Shrinker:
 
     def _simplify(self, decisions: list[Decision]) -> list[Decision]:
         """Zero what may be zero, halve what may be shorter."""
-        for number, decision in enumerate(decisions):
-            for simpler in (
-                decision._replace(amount=0),
-                decision._replace(subject=0),
-                decision._replace(for_ms=decision.for_ms // 4),
-            ):
+        for number in range(len(decisions)):
+            for simplify in _SIMPLER:
+                simpler = simplify(decisions[number])
                 candidate = [*decisions[:number], simpler, *decisions[number + 1 :]]
                 if simpler != decisions[number] and self._try(candidate):
                     decisions = candidate
