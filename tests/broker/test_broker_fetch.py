@@ -187,7 +187,7 @@ def test_a_long_poll_ends_in_time_with_what_there_is():
             answer = fetched(await client.call(request, 11))
             assert 0.05 <= time.monotonic() - began < 5
             assert values_in(answer.records) == [b"x"]
-            assert broker.partitions.get("a", 0).waiters == {}
+            assert not broker.partitions.get("a", 0).waiters
             assert len(broker.purgatory) == 1  # The groups' own.
 
     run(scenario())

@@ -18,6 +18,7 @@ from ottla.base.settings.listeners import advertised_addresses, inter_broker_lis
 from ottla.broker.admission import Admission
 from ottla.broker.cluster_secret import agree_on_secret
 from ottla.broker.configs import Configs
+from ottla.broker.controller_fence import ControllerFence
 from ottla.broker.dispatch import Served, api_ranges, load_handlers
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.flush import Flusher, Worker
@@ -31,11 +32,14 @@ from ottla.broker.peers import Credentials, PeerLimits, Peers
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.registration import agree_on_cluster_id, prepare, register
+from ottla.broker.replication.replica_selector import RackAwareSelector
+from ottla.broker.replication.replication import Replication
 from ottla.broker.tasks import Tasks
 from ottla.broker.topics import Topics
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.sqlite import SqliteStore
 from ottla.coordination.store import NodeExists, Session, Store
+from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 from ottla.metadata.loader import load_image
 from ottla.network.dialer import Dialer, LoopDialer
@@ -66,6 +70,7 @@ class Broker:
     configs: Configs
     groups: Groups
     producer_ids: ProducerIds
+    replication: Replication
     purgatory: Purgatory
     flusher: Flusher
     admission: Admission
@@ -94,15 +99,20 @@ class Broker:
         self.inter_broker_listener = inter_broker_listener(settings)
         self._handlers: dict[int, Served] = load_handlers()
         self.api_ranges = api_ranges(self._handlers)
+        self._rng = rng or new_random()
         self.fetch_sessions = FetchSessions(
             settings.integer("max.incremental.fetch.session.cache.slots"),
             _SESSION_EVICTION_MS,
-            rng or new_random(),
+            self._rng,
         )
         self._tasks = Tasks()
         self.spawn = self._tasks.spawn
         self.listeners = Listeners(self, self._handlers)
         self.maintenance = Maintenance(self)
+        self.decisions = Decisions()
+        self.fence = ControllerFence()
+        # Who points consumers to nearer replicas, where that is wanted.
+        self.replica_selector: RackAwareSelector | None = None
         self._session: Session | None = None
 
     @property
@@ -128,6 +138,7 @@ class Broker:
         except BaseException:
             await self.stop(clean=False)
             raise
+        self.replication.start()
         self.maintenance.start()
         for note in self.settings.notes:
             _log.info("%s", note)
@@ -139,6 +150,8 @@ class Broker:
         await self.listeners.stop()
         await self._tasks.cancel()
         await self.maintenance.stop()
+        if hasattr(self, "replication"):
+            self.replication.close()
         if hasattr(self, "peers"):
             self.peers.close()
         if hasattr(self, "groups"):
@@ -175,6 +188,7 @@ class Broker:
             cluster_id=self.cluster_id,
             node_id=self.broker_id,
             producer_expiration_ms=self.settings.integer("producer.id.expiration.ms"),
+            flushes_first=self.group_commit,
         )
 
     def _meet(self, secret: bytes) -> None:
@@ -211,17 +225,35 @@ class Broker:
         self.flusher = Flusher(
             self.loop, self.clock, inline=self.log_directories.in_memory, worker=self._worker
         )
+        settings = self.settings
+        self.replication = Replication(
+            settings,
+            self.store,
+            self.peers,
+            self.clock,
+            self.spawn,
+            self._rng,
+            self.decisions,
+            session_ms=settings.integer("broker.session.timeout.ms"),
+        )
         self.partitions = Partitions(
-            self.broker_id,
             self.log_directories,
             self.flusher,
             self.clock,
+            roles=self.replication.roles,
             group_commit=self.group_commit,
             config_of=lambda topic: log_config(topic, self.settings),
             on_deletion=self.maintenance.remove_later,
+            image=lambda: self.image,
         )
+        self.replication.connect(
+            self.partitions, self.log_directories, self.maintenance.remove_later
+        )
+        if settings.value("replica.selector.class") is not None:
+            self.replica_selector = RackAwareSelector(lambda: self.image)
         self.groups = Groups(self.settings, self.clock, self.purgatory, self.partitions, self)
-        hosted = Hosted(self.partitions, self.groups)
+        self.replication.roles.on_role = self.groups.on_role
+        hosted = Hosted(self.replication, self.partitions, self.groups, controlled=False)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
         self.topics = Topics(self, self.store, self.settings, hosted)
         self.configs = Configs(
@@ -266,10 +298,7 @@ class Broker:
     def _close_logs(self, *, clean: bool) -> None:
         self.flusher.close()
         high_watermarks = {
-            partition.topic_partition: partition.log_end_offset
-            if clean
-            else partition.high_watermark
-            for partition in self.partitions
+            partition.topic_partition: partition.high_watermark for partition in self.partitions
         }
         self.partitions.close()
         try:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.fetch_read import read_all
 from ottla.broker.fetch_reply import Reply
 from ottla.broker.fetch_sessions import PartitionKey, Wanted
+from ottla.broker.new_leaders import tell_consumer
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
 from ottla.wire.messages.fetch import FetchRequest
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 _READ_COMMITTED = 1
+# The first version in which a client knows that a follower may answer (KIP-392).
+FOLLOWERS_SINCE = 11
 
 
 class DelayedFetch:
@@ -76,10 +79,13 @@ class DelayedFetch:
             self._wanted,
             body.max_bytes,
             committed=body.isolation_level == _READ_COMMITTED,
+            from_followers=self._request.version >= FOLLOWERS_SINCE,
         )
         if at_last or found.urgent or found.size_bytes >= body.min_bytes:
             self._finish()
-            self._request.reply(self._reply.build(found))
+            response = self._reply.build(found)
+            tell_consumer(self._broker, self._request, response)
+            self._request.reply(response)
 
     def _finish(self) -> None:
         self._done = True

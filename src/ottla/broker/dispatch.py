@@ -65,6 +65,8 @@ HANDLER_MODULES = (
     "list_config_resources",
     "describe_topic_partitions",
     "broker_handshake",
+    "leader_and_isr",
+    "stop_replica",
 )
 
 

@@ -6,7 +6,7 @@ page cache to the socket when the connection takes them. Only what is below the 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -33,6 +33,10 @@ class Read:
     size_bytes: int
     # An error or a divergence is told at once, whatever the fetcher would wait for.
     urgent: bool
+    # For each answer the partition it came from, None where there was an error.
+    readable: list[Partition | None] = field(default_factory=list)
+    # At which offset each of `partitions` was asked for.
+    offsets: dict[Partition, int] = field(default_factory=dict)
 
 
 def read_all(
@@ -41,19 +45,28 @@ def read_all(
     max_bytes: int,
     *,
     committed: bool,
+    from_followers: bool,
 ) -> Read:
-    """Locate up to `max_bytes` of whole batches over all partitions, but at least one batch."""
+    """Locate up to `max_bytes` of whole batches over all partitions, but at least one batch.
+
+    `from_followers`: whether a follower may answer too (KIP-392).
+    """
     found = Read([], [], 0, urgent=False)
     for key, what in wanted:
+        readable: Partition | None = None
         try:
             partition = _resolve(partitions, key)
+            if not from_followers or partition.follower is None:
+                partition.check_led()
             answer, size = _read_one(
                 partition, key.partition, what, max_bytes - found.size_bytes, committed, found
             )
+            readable = partition
         except OttlaError as error:
             answer, size = failed(key.partition, error.code), 0
             found.urgent = True
         found.answers.append((key, answer))
+        found.readable.append(readable)
         found.size_bytes += size
     return found
 
@@ -92,8 +105,13 @@ def _read_one(
             found.urgent = True
             return answer, 0
     found.partitions.append(partition)
-    offset = what.fetch_offset
-    if not log.log_start_offset <= offset <= log.log_end_offset:
+    offset = found.offsets[partition] = what.fetch_offset
+    follower = partition.follower
+    if follower is not None:
+        code = follower.check_read(offset)
+        if code is not ErrorCode.NONE:
+            raise OttlaError(code, f"{partition.topic_partition} cannot be read at {offset} here")
+    elif not log.log_start_offset <= offset <= log.log_end_offset:
         raise OttlaError(
             ErrorCode.OFFSET_OUT_OF_RANGE,
             f"{partition.topic_partition} holds {log.log_start_offset} to {log.log_end_offset},"
@@ -107,7 +125,7 @@ def _read_one(
     located = log.read(offset, max(size, 0), max_offset=end, min_one_batch=nothing_yet)
     if located is None or located.size == 0:
         return answer, 0
-    answer.records = _as_part(located)
+    answer.records = as_part(located)
     if committed:
         answer.aborted_transactions = [
             AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
@@ -116,7 +134,8 @@ def _read_one(
     return answer, located.size
 
 
-def _as_part(located: Slice) -> FileRegion | bytes:
+def as_part(located: Slice) -> FileRegion | bytes:
+    """A slice of a log as a part of an answer; nothing is read where there is a file."""
     descriptor = located.file.fileno()
     if descriptor is None:
         return located.file.pread(located.size, located.position)

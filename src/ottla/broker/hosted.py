@@ -2,20 +2,39 @@
 
 from ottla.broker.groups import Groups
 from ottla.broker.partitions import Partitions
+from ottla.broker.replication.replication import Replication
 from ottla.metadata.image import ClusterImage
 
 
 class Hosted:
     """Partitions first, then the groups, which remember offsets of topics."""
 
-    def __init__(self, partitions: Partitions, groups: Groups) -> None:
+    def __init__(
+        self,
+        replication: Replication,
+        partitions: Partitions,
+        groups: Groups,
+        *,
+        controlled: bool,
+    ) -> None:
+        """`controlled`: roles are given by a controller's orders, and do not follow the image."""
+        self._controlled = controlled
+        self._replication = replication
         self._partitions = partitions
         self._groups = groups
         self._topics: frozenset[str] = frozenset()
 
     async def apply(self, image: ClusterImage) -> None:
         """Open, configure and delete until all is as `image` says."""
+        self._replication.on_image(image)
         await self._partitions.apply(image)
+        if not self._controlled:
+            await self._partitions.order(
+                (topic, index, partition)
+                for topic in image.topics.values()
+                for index, partition in enumerate(topic.partitions)
+                if self._replication.standing.broker_id in partition.replicas
+            )
         deleted = self._topics.difference(image.topics)
         self._topics = frozenset(image.topics)
         if deleted:

@@ -1,4 +1,8 @@
-"""One partition this broker leads: its log, its term, its high watermark, and who waits for it."""
+"""One partition on this broker: its log, its role, its high watermark, and who waits for it.
+
+Which role, and what follows from it, is decided by the cores in `replica` and carried out by
+`broker.replication.roles`; here is what requests need all day.
+"""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -8,10 +12,14 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.flush import Flusher
+from ottla.metadata.image import PartitionImage
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import TRANSACTIONAL_FLAG, BatchHeader, read_header
+from ottla.replica.follower import Follower
+from ottla.replica.leader import Leader
 from ottla.storage.config import LogConfig
 from ottla.storage.errors import StorageError
+from ottla.storage.filesystem import Buffer
 from ottla.storage.log import Appended, Log
 
 # After so much or so long a partition is flushed in a way that saves a recovery from reading it.
@@ -27,11 +35,39 @@ class Waiter(Protocol):
         ...
 
 
-class Partition:
-    """The leader's view of a partition.
+class Watcher(Protocol):
+    """A follower's fetch session, as far as one partition of it is concerned."""
 
-    Invariant: log_start_offset <= high_watermark <= log_end_offset. With group commit the high
-    watermark is the flushed end, else the log's end.
+    def on_appended(self) -> None:
+        """There are records it has not been sent."""
+        ...
+
+    def on_committed(self) -> None:
+        """The high watermark or the log's start has moved."""
+        ...
+
+    def on_role(self) -> None:
+        """What was said about its last fetch holds no more."""
+        ...
+
+
+class Roles(Protocol):
+    """Carries out what a partition's role asks for; `broker.replication.roles` is one."""
+
+    def on_own_end(self, partition: "Partition", own_end: int) -> None:
+        """The log holds everything below `own_end`: flushed, with group commit."""
+        ...
+
+    def on_failure(self, partition: "Partition") -> None:
+        """The log is out of use."""
+        ...
+
+
+class Partition:
+    """A replica of a partition, whatever its role.
+
+    Invariant: log_start_offset <= high_watermark <= log_end_offset; at most one of `leader` and
+    `follower` is there; `closed` is None exactly while this broker leads and may append.
     """
 
     def __init__(
@@ -39,33 +75,48 @@ class Partition:
         topic_partition: TopicPartition,
         topic_id: TopicId,
         log: Log,
-        leader_epoch: int,
         flusher: Flusher,
         clock: Clock,
+        roles: Roles,
         *,
+        high_watermark: int = 0,
         group_commit: bool,
         on_storage_error: Callable[["Partition", StorageError], None],
     ) -> None:
+        """`high_watermark` is what the last checkpoint said."""
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
-        self.leader_epoch = leader_epoch
-        self.high_watermark = log.recovery_point if group_commit else log.log_end_offset
+        # The state that the role follows from; the term and the version of it, -1 before any.
+        self.image: PartitionImage | None = None
+        self.leader_epoch = -1
+        self.version = -1
+        self.leader: Leader | None = None
+        self.follower: Follower | None = None
+        # Whether the ISR is too small for acks=all.
+        self.under_min_isr = False
         self._flusher = flusher
         self._clock = clock
-        self._group_commit = group_commit
+        self._roles = roles
+        self.group_commit = group_commit
+        self.high_watermark = max(min(high_watermark, self.own_end), log.log_start_offset)
         self._on_storage_error = on_storage_error
         # (offset, callback) of those who wait for the high watermark, in the order of offsets.
         self._acks: deque[tuple[int, Callable[[ErrorCode], None]]] = deque()
-        # In the order they came.
+        # In the order of their coming, which is the order they are woken in.
         self.waiters: dict[Waiter, None] = {}
+        self.watchers: dict[Watcher, None] = {}
+        # Who is told of the next flush only: a follower's fetcher.
+        self.on_next_flush: Callable[[Partition], None] | None = None
         # Where, how large and when the log was at its last checkpoint.
         self._checkpoint_offset = log.log_end_offset
         self._checkpoint_bytes = log.size_bytes
         self._checkpoint_ms = clock.now_ms()
-        # Why the log cannot be used, once its disk has failed.
+        # Why the log cannot be used, once its disk has failed or it was given up.
         self.failure: str | None = None
-        self._failure_code = ErrorCode.KAFKA_STORAGE_ERROR
+        # Why nothing may be appended here by clients.
+        self.closed: str | None = f"{topic_partition} is not led by this broker"
+        self._closed_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     @property
     def topic(self) -> str:
@@ -92,11 +143,21 @@ class Partition:
         """Below it no transaction is undecided."""
         return self.log.last_stable_offset(self.high_watermark)
 
+    @property
+    def own_end(self) -> int:
+        """The end that this replica counts as held: the flushed one with group commit."""
+        log = self.log
+        return (
+            min(log.recovery_point, log.log_end_offset)
+            if self.group_commit
+            else (log.log_end_offset)
+        )
+
     # Hot: once per batch.
     def append(self, buffer: memoryview | bytearray, header: BatchHeader, now_ms: int) -> Appended:
         """Append a validated batch, patched in place. Raises OttlaError."""
-        if self.failure is not None:
-            raise OttlaError(self._failure_code, self.failure)
+        if self.closed is not None:
+            raise OttlaError(self._closed_code, self.closed)
         if header.attributes & TRANSACTIONAL_FLAG:
             raise OttlaError(
                 ErrorCode.INVALID_TXN_STATE,
@@ -110,15 +171,38 @@ class Partition:
         except StorageError as error:
             self._on_storage_error(self, error)
             raise
-        if self._group_commit:
+        if self.group_commit:
             self._flusher.mark_dirty(self)
             if self.waiters:
                 self._flusher.hurry()
         else:
-            self._advance(log.log_end_offset)
+            self._roles.on_own_end(self, log.log_end_offset)
             if log.rolled or log.unflushed_records >= log.config.flush_messages:
                 self._flusher.mark_dirty(self)
+        if self.watchers:
+            self._tell_appended()
         return appended
+
+    def append_as_follower(self, records: Buffer, now_ms: int) -> None:
+        """Append what the leader sent. Raises OttlaError; what stood before the fault is kept."""
+        log = self.log
+        before = log.log_end_offset
+        try:
+            log.append_as_follower(records, now_ms)
+        except StorageError as error:
+            self._on_storage_error(self, error)
+            raise
+        finally:
+            if log.log_end_offset != before and self.failure is None:
+                self._flush_followed()
+
+    def _flush_followed(self) -> None:
+        log = self.log
+        if self.group_commit:
+            self._flusher.mark_dirty(self)
+            self._flusher.hurry()
+        elif log.rolled or log.unflushed_records >= log.config.flush_messages:
+            self._flusher.mark_dirty(self)
 
     def on_high_watermark(self, offset: int, callback: Callable[[ErrorCode], None]) -> None:
         """Call `callback` once the high watermark is at `offset` or above: with NONE, or an error.
@@ -127,6 +211,8 @@ class Partition:
         """
         if self.high_watermark >= offset:
             callback(ErrorCode.NONE)
+        elif self.closed is not None:
+            callback(self._closed_code)
         else:
             self._acks.append((offset, callback))
             self._flusher.hurry()
@@ -153,7 +239,39 @@ class Partition:
     def check_readable(self) -> None:
         """Raise OttlaError where the log cannot be used any more."""
         if self.failure is not None:
-            raise OttlaError(self._failure_code, self.failure)
+            raise OttlaError(self._closed_code, self.failure)
+
+    def check_led(self) -> None:
+        """Raise OttlaError where this broker does not lead the partition, or may not any more."""
+        if self.closed is not None:
+            raise OttlaError(self._closed_code, self.closed)
+
+    def check_in_sync(self) -> None:
+        """Raise OttlaError where too few replicas are in sync to commit anything (P25)."""
+        if self.under_min_isr:
+            image = self.image
+            count = 0 if image is None else len(image.isr)
+            raise OttlaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{self.topic_partition} has {count} replica{'' if count == 1 else 's'} in sync,"
+                f" and min.insync.replicas is {self.config.min_insync_replicas}",
+            )
+
+    def latest_offset(self) -> int:
+        """What a consumer may take for the end. Raises OttlaError.
+
+        After an election it is held back until this leader has committed all that its
+        predecessor may have shown (R-10).
+        """
+        self.check_led()
+        assert self.leader is not None
+        latest = self.leader.latest_offset()
+        if latest is None:
+            raise OttlaError(
+                ErrorCode.OFFSET_NOT_AVAILABLE,
+                f"{self.topic_partition} has a new leader, whose followers are not yet heard of",
+            )
+        return latest
 
     def epoch_of(self, offset: int) -> int:
         """The leader epoch in which the record at `offset` was appended; -1 where unknown."""
@@ -161,7 +279,7 @@ class Partition:
 
     def advance_log_start(self, offset: int) -> None:
         """Make everything below `offset` unreadable; retention deletes the files."""
-        self.check_readable()
+        self.check_led()
         self.log.advance_log_start(offset)
         self._wake()
 
@@ -170,9 +288,10 @@ class Partition:
     ) -> tuple[int, int]:
         """Append the broker's own records as one batch; return its first and last offset.
 
-        Pairs of key and value. Raises OttlaError.
+        Pairs of key and value. They are meant to be committed. Raises OttlaError.
         """
         assert records
+        self.check_in_sync()
         now_ms = self._clock.now_ms()
         builder = BatchBuilder()
         for key, value in records:
@@ -202,24 +321,55 @@ class Partition:
 
     def on_flushed(self) -> None:
         """A flush job of this log is done, and the log knows its new recovery point."""
-        if self._group_commit and self.failure is None:
-            self._advance(self.log.recovery_point)
+        if self.failure is not None:
+            return
+        if self.group_commit:
+            self._roles.on_own_end(self, self.own_end)
+        told = self.on_next_flush
+        if told is not None:
+            told(self)
 
     def on_flush_failed(self, error: StorageError) -> None:
         """The disk lost what it was given: the log can no longer be trusted."""
         self._on_storage_error(self, error)
 
-    def fail(self, reason: str, code: ErrorCode = ErrorCode.KAFKA_STORAGE_ERROR) -> None:
-        """Serve no more; tell everyone who waits."""
-        self.failure = reason
-        self._failure_code = code
-        self._flusher.forget(self)
+    def open_to_clients(self) -> None:
+        """This broker leads, and may append."""
+        assert self.leader is not None
+        assert self.failure is None
+        self.closed = None
+
+    def close_to_clients(
+        self, reason: str, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ) -> None:
+        """Let clients append and read no more, until it is opened again."""
+        if self.failure is None:
+            self.closed = reason
+            self._closed_code = code
+
+    def fail_acks(self, code: ErrorCode) -> None:
+        """Tell everyone who waits for the high watermark that it will not come, or not soon."""
         acks, self._acks = self._acks, deque()
         for _, callback in acks:
             callback(code)
-        self._wake()
 
-    def _advance(self, offset: int) -> None:
+    def fail(self, reason: str, code: ErrorCode = ErrorCode.KAFKA_STORAGE_ERROR) -> None:
+        """Serve no more; tell everyone who waits."""
+        self.close_to_clients(reason, code)
+        self.failure = self.failure or reason
+        self._flusher.forget(self)
+        self.fail_acks(code)
+        self._roles.on_failure(self)
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        """Have everyone who waits look again: the role or the log's fate has changed."""
+        self._wake()
+        for watcher in list(self.watchers):
+            watcher.on_role()
+
+    def advance(self, offset: int) -> None:
+        """Everything below `offset` is committed."""
         if offset <= self.high_watermark:
             return
         self.high_watermark = offset
@@ -228,6 +378,16 @@ class Partition:
             acks.popleft()[1](ErrorCode.NONE)
         if self.waiters:
             self._wake()
+        for watcher in self.watchers:
+            watcher.on_committed()
+
+    def lower_high_watermark(self, offset: int) -> None:
+        """The log was cut: what is known to be committed ends with it."""
+        self.high_watermark = min(self.high_watermark, offset)
+
+    def _tell_appended(self) -> None:
+        for watcher in self.watchers:
+            watcher.on_appended()
 
     def _wake(self) -> None:
         for waiter in list(self.waiters):

@@ -1,16 +1,17 @@
-"""The partitions this broker hosts: kept in step with the cluster image, found by name or by id."""
+"""The partitions this broker has a replica of: opened, given roles, found by name or by id."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from uuid import UUID
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.flush import Flusher
 from ottla.broker.partition import Partition
-from ottla.metadata.image import ClusterImage, TopicImage
+from ottla.broker.replication.roles import Roles
+from ottla.metadata.image import ClusterImage, PartitionImage, TopicImage
 from ottla.storage.config import LogConfig
 from ottla.storage.deletion import Deletion
 from ottla.storage.errors import StorageError
@@ -26,26 +27,28 @@ ConfigOf = Callable[[TopicImage], LogConfig]
 
 
 class Partitions:
-    """Every partition that this broker leads.
+    """Every partition that this broker has a replica of, whatever its role.
 
     Invariant: a partition is found by name if and only if it is found by its topic's id.
     """
 
     def __init__(
         self,
-        broker_id: int,
         directories: LogDirectories,
         flusher: Flusher,
         clock: Clock,
         *,
+        roles: Roles,
         group_commit: bool,
         config_of: ConfigOf,
         on_deletion: Callable[[Deletion], None],
+        image: Callable[[], ClusterImage],
     ) -> None:
-        self._broker_id = broker_id
         self._directories = directories
         self._flusher = flusher
         self._clock = clock
+        self._roles = roles
+        self._image = image
         self._group_commit = group_commit
         self._config_of = config_of
         self._on_deletion = on_deletion
@@ -53,6 +56,10 @@ class Partitions:
         self._by_id: dict[tuple[UUID, int], Partition] = {}
         # Partitions whose log could not be opened, and why.
         self._refused: dict[Key, StorageError] = {}
+        # What the topics set themselves, as it was carried into the logs.
+        self._configs: dict[str, Mapping[str, str]] = {}
+        # Topics of the image that was applied last.
+        self._topic_ids: frozenset[TopicId] = frozenset()
         self._applying = asyncio.Lock()
         self._silent_until_ms = 0
 
@@ -67,9 +74,7 @@ class Partitions:
         """The partition of that name. Raises OttlaError, as Kafka does where there is none."""
         partition = self._by_name.get((topic, index))
         if partition is None:
-            raise self._refused.get((topic, index)) or OttlaError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
-            )
+            raise self._refused.get((topic, index)) or self._missing(topic, index)
         return partition
 
     def get_by_id(self, topic_id: UUID, index: int) -> Partition:
@@ -77,39 +82,103 @@ class Partitions:
         partition = self._by_id.get((topic_id, index))
         if partition is not None:
             return partition
-        if (topic_id, 0) in self._by_id:
-            raise OttlaError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"topic {topic_id} has no partition {index}",
+        topic = self._image().topic_by_id(TopicId(topic_id))
+        if topic is None:
+            raise OttlaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
+        return self.get(topic.name, index)
+
+    def _missing(self, topic: str, index: int) -> OttlaError:
+        if self._image().partition(topic, index) is not None:
+            return OttlaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not on this broker"
             )
-        raise OttlaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
+        return OttlaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+        )
+
+    def find(self, topic: str, index: int) -> Partition | None:
+        """The partition of that name, None where it is not here."""
+        return self._by_name.get((topic, index))
 
     async def apply(self, image: ClusterImage) -> None:
-        """Open, configure and delete partitions until they are what `image` says.
+        """Delete and configure partitions as `image` says; to open them takes an order."""
+        async with self._applying:
+            self._delete_gone(image)
+            for name in {topic for topic, _ in self._by_name}:
+                topic = image.topics.get(name)
+                if topic is not None and topic.configs is not self._configs.get(name):
+                    self._configure(topic)
 
-        Returns when that is so: a topic may be answered as created after it. Opening touches
-        the disk, and so happens in a thread.
+    async def order(
+        self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
+    ) -> dict[Key, OttlaError]:
+        """Open what is not open and give roles; what failed, and why.
+
+        Returns when that is so: a topic may be answered as created after it. A state older than
+        the one acted on changes nothing.
         """
         async with self._applying:
-            wanted = {
-                (topic.name, index): topic
-                for topic in image.topics.values()
-                for index, partition in enumerate(topic.partitions)
-                if partition.leader == self._broker_id
-            }
-            self._delete_missing(wanted)
-            for key in [key for key in wanted if key in self._by_name]:
-                self._update(self._by_name[key], wanted[key])
-            missing = [key for key in wanted if key not in self._by_name]
-            if missing:
-                await self._open(missing, wanted)
+            return await self._take(states)
+
+    async def _take(
+        self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
+    ) -> dict[Key, OttlaError]:
+        """Open what is not open, then let each take its role. Opening touches the disk."""
+        states = list(states)
+        await self._open_missing((topic, index) for topic, index, _ in states)
+        failed: dict[Key, OttlaError] = {}
+        for topic, index, state in states:
+            key = (topic.name, index)
+            partition = self._by_name.get(key)
+            if partition is None:
+                failed[key] = self._refused[key]
+            elif partition.topic_id != topic.id:
+                failed[key] = OttlaError(
+                    ErrorCode.INCONSISTENT_TOPIC_ID,
+                    f"{topic.name}-{index} is here for topic {partition.topic_id}",
+                )
+            elif partition.failure is not None:
+                failed[key] = StorageError(partition.failure)
+            else:
+                self._roles.become(partition, state)
+        return failed
+
+    async def stop(self, topic: str, index: int, leader_epoch: int, *, delete: bool) -> None:
+        """Give a replica up, and with `delete` its log. Raises OttlaError.
+
+        An epoch below the one known comes from an order that was overtaken: -1 and -2 ask for no
+        such check (KIP-570).
+        """
+        async with self._applying:
+            self._stop(topic, index, leader_epoch, delete=delete)
+
+    def _stop(self, topic: str, index: int, leader_epoch: int, *, delete: bool) -> None:
+        key = (topic, index)
+        partition = self._by_name.get(key)
+        if partition is None:
+            known = TopicPartition(topic, index)
+            if delete and self._directories.home(known) is not None:
+                self._refused.pop(key, None)
+                self._on_deletion(self._directories.delete(known))
+            return
+        if 0 <= leader_epoch < partition.leader_epoch:
+            raise OttlaError(
+                ErrorCode.FENCED_LEADER_EPOCH,
+                f"{partition.topic_partition} is in leader epoch {partition.leader_epoch}",
+            )
+        if delete:
+            self._delete(key, partition)
+        else:
+            self._roles.give_up(partition, f"{partition.topic_partition} was stopped")
+            partition.wake_all()
+            self._roles.on_role(partition)
 
     def update_configs(self, image: ClusterImage) -> None:
         """Carry changed settings into the logs at once."""
-        for partition in self._by_name.values():
-            topic = image.topics.get(partition.topic)
+        for name in {topic for topic, _ in self._by_name}:
+            topic = image.topics.get(name)
             if topic is not None:
-                self._update(partition, topic)
+                self._configure(topic)
 
     def on_storage_error(self, partition: Partition, error: StorageError) -> None:
         """A log could not be written or read: take offline what the error concerns."""
@@ -137,21 +206,37 @@ class Partitions:
         self._by_name.clear()
         self._by_id.clear()
 
-    def _delete_missing(self, wanted: dict[Key, TopicImage]) -> None:
-        for key, partition in list(self._by_name.items()):
-            topic = wanted.get(key)
-            if topic is not None and topic.id == partition.topic_id:
-                continue
-            del self._by_name[key]
-            del self._by_id[partition.topic_id, partition.index]
-            partition.fail(
-                f"{partition.topic_partition} was deleted", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            )
-            self._on_deletion(self._directories.delete(partition.topic_partition))
+    def _delete_gone(self, image: ClusterImage) -> None:
+        """Delete what belongs to a topic that was there in the last image, and is not in this.
 
-    async def _open(self, missing: list[Key], topics: dict[Key, TopicImage]) -> None:
+        A topic that no image had yet is not gone: orders may come before news.
+        """
+        gone = self._topic_ids.difference(image.topics_by_id)
+        self._topic_ids = frozenset(image.topics_by_id)
+        if gone:
+            for key, partition in list(self._by_name.items()):
+                if partition.topic_id in gone:
+                    self._delete(key, partition)
+
+    def _delete(self, key: Key, partition: Partition) -> None:
+        del self._by_name[key]
+        del self._by_id[partition.topic_id, partition.index]
+        self._configs.pop(key[0], None)
+        partition.fail(
+            f"{partition.topic_partition} was deleted", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
+        self._on_deletion(self._directories.delete(partition.topic_partition))
+
+    async def _open_missing(self, replicas: Iterable[tuple[TopicImage, int]]) -> None:
+        topics = {
+            (topic.name, index): topic
+            for topic, index in replicas
+            if (topic.name, index) not in self._by_name
+        }
+        if not topics:
+            return
         configs = {topic.name: self._config_of(topic) for topic in topics.values()}
-        wanted = [Wanted(TopicPartition(*k), topics[k].id, configs[k[0]]) for k in missing]
+        wanted = [Wanted(TopicPartition(*k), t.id, configs[k[0]]) for k, t in topics.items()]
 
         def open_logs() -> dict[TopicPartition, Log | StorageError]:
             found = self._directories.open_all(wanted, now_ms=self._clock.now_ms())
@@ -169,22 +254,24 @@ class Partitions:
             found = open_logs()
         else:
             found = await asyncio.get_running_loop().run_in_executor(None, open_logs)
-        for key in missing:
+        for key, topic in topics.items():
             log = found[TopicPartition(*key)]
             if isinstance(log, Log):
-                self._add(key, topics[key], log)
+                self._add(key, topic, log)
             else:
                 _log.error("partition %s-%d stays offline: %s", *key, log.message)
                 self._refused[key] = log
 
     def _add(self, key: Key, topic: TopicImage, log: Log) -> None:
+        topic_partition = TopicPartition(*key)
         partition = Partition(
-            TopicPartition(*key),
+            topic_partition,
             topic.id,
             log,
-            topic.partitions[key[1]].leader_epoch,
             self._flusher,
             self._clock,
+            self._roles,
+            high_watermark=self._directories.high_watermark(topic_partition),
             group_commit=self._group_commit,
             on_storage_error=self.on_storage_error,
         )
@@ -192,8 +279,11 @@ class Partitions:
         self._by_name[key] = partition
         self._by_id[topic.id, key[1]] = partition
 
-    def _update(self, partition: Partition, topic: TopicImage) -> None:
-        partition.leader_epoch = topic.partitions[partition.index].leader_epoch
+    def _configure(self, topic: TopicImage) -> None:
         config = self._config_of(topic)
-        if config != partition.config:
-            partition.log.update_config(config)
+        self._configs[topic.name] = topic.configs
+        for index in range(len(topic.partitions)):
+            partition = self._by_name.get((topic.name, index))
+            if partition is not None and config != partition.config:
+                partition.log.update_config(config)
+                self._roles.on_config(partition)

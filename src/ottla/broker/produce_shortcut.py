@@ -63,10 +63,9 @@ class ProduceShortcuts:
         if head != known.head:
             return None
         partition = known.partition
-        config = partition.log.config
-        too_few = known.acks == _ACKS_ALL and config.min_insync_replicas > 1
-        if too_few or partition.failure is not None:
+        if partition.closed is not None or (partition.under_min_isr and known.acks == _ACKS_ALL):
             return None
+        config = partition.log.config
         now_ms = self._now_ms()
         header = known.usual(frame, prefix_end, now_ms)
         batch: memoryview | bytearray

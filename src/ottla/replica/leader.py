@@ -19,7 +19,7 @@ from ottla.replica.effects import (
 )
 from ottla.replica.isr import IsrChange, Rejection
 from ottla.replica.reasons import isr_reason, named
-from ottla.replica.remote import Remote
+from ottla.replica.remote import UNKNOWN_END, Remote
 from ottla.replica.term import NOTHING, Effects, Term
 
 
@@ -89,6 +89,12 @@ class Leader(Term):
         elif self._may_join(remote):
             return self._expand(remote) + SERVE
         return SERVE
+
+    def on_still_followed(self, broker_id: BrokerId, at_ms: int) -> None:
+        """A follower that asks for nothing new here followed us at `at_ms`, in this term."""
+        remote = self.remotes.get(broker_id)
+        if remote is not None and remote.end != UNKNOWN_END:
+            remote.followed_ms = max(remote.followed_ms, at_ms)
 
     # ------------------------------------------------------------ what happens to the ISR
 

@@ -59,6 +59,7 @@ class MemoryPartition:
     def __init__(self) -> None:
         self.topic_partition = TopicPartition("__consumer_offsets", 0)
         self.index = 0
+        self.leader_epoch = 0
         self.config = SimpleNamespace(max_message_bytes=10_000)
         self.log = MemoryLog()
         self.high_watermark = 0

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from uuid import UUID
 
 from ottla.base.chance import new_uuid
@@ -64,8 +65,22 @@ class Groups:
     def take_up(self) -> None:
         """Have a shard for every partition of `__consumer_offsets` that is led here."""
         for partition in self._partitions:
-            if partition.topic == CONSUMER_OFFSETS:
-                self._shard_of(partition)
+            self.on_role(partition)
+
+    def on_role(self, partition: Partition) -> None:
+        """A partition changed hands: its groups are loaded here, or given up."""
+        if partition.topic != CONSUMER_OFFSETS or self._closed:
+            return
+        shard = self._shards.get(partition.index)
+        if shard is not None and (
+            partition.leader is None
+            or shard.partition is not partition
+            or shard.leader_epoch != partition.leader_epoch
+        ):
+            shard.close(ErrorCode.NOT_COORDINATOR)
+            del self._shards[partition.index]
+        if partition.leader is not None:
+            self._shard_of(partition)
 
     def on_topics_deleted(self, deleted: frozenset[str]) -> None:
         """Forget the offsets committed in these topics."""
@@ -118,7 +133,9 @@ class Groups:
         index = self.partition_index(group_id)
         try:
             if index is not None:
-                return self._shard_of(self._partitions.get(CONSUMER_OFFSETS, index))
+                partition = self._partitions.get(CONSUMER_OFFSETS, index)
+                partition.check_led()
+                return self._shard_of(partition)
         except OttlaError:
             pass  # It is not led here.
         raise OttlaError(
@@ -145,10 +162,17 @@ class Groups:
         if partition.log_end_offset == partition.log_start_offset:
             shard.load_nothing()
         else:
-            task = asyncio.get_running_loop().create_task(shard.load_or_log())
-            self._loads.add(task)
-            task.add_done_callback(self._loads.discard)
+            # What it is loaded from must be committed first: another leader might not have it.
+            end = partition.log_end_offset
+            partition.on_high_watermark(end, partial(self._load, shard))
         return shard
+
+    def _load(self, shard: Shard, code: ErrorCode) -> None:
+        if code is not ErrorCode.NONE or self._shards.get(shard.partition.index) is not shard:
+            return
+        task = asyncio.get_running_loop().create_task(shard.load_or_log())
+        self._loads.add(task)
+        task.add_done_callback(self._loads.discard)
 
     def _expire(self) -> None:
         if self._closed:

@@ -30,6 +30,7 @@ Upkeep = Callable[[Coordinator, Moment], Decision]
 _APPEND_FAILURES = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
@@ -59,6 +60,8 @@ class Shard:
         load_bytes: int,
     ) -> None:
         self.partition = partition
+        # The term it is loaded for: in another one it is loaded anew.
+        self.leader_epoch = partition.leader_epoch
         # None while it is loaded.
         self.coordinator: Coordinator | None = None
         self._settings = settings

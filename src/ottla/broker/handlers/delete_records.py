@@ -76,12 +76,13 @@ def _move_start(partition: Partition, offset: int) -> None:
             ErrorCode.POLICY_VIOLATION,
             f"{partition.topic} is compacted only: set cleanup.policy=compact,delete first",
         )
+    committed = partition.latest_offset()
     if offset == _HIGH_WATERMARK:
-        offset = partition.high_watermark
-    if not 0 <= offset <= partition.high_watermark:
+        offset = committed
+    if not 0 <= offset <= committed:
         raise OttlaError(
             ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"{partition.topic_partition} ends at {partition.high_watermark}, before {offset}",
+            f"{partition.topic_partition} ends at {committed}, before {offset}",
         )
     if offset > partition.log_start_offset:
         partition.advance_log_start(offset)

@@ -38,7 +38,9 @@ def handle(
 
 def _partition(broker: "Broker", topic: str, index: int) -> PartitionResponse:
     try:
-        log = broker.partitions.get(topic, index).log
+        partition = broker.partitions.get(topic, index)
+        partition.check_led()
+        log = partition.log
     except OttlaError as error:
         return _failed(index, error.code, error.message)
     return PartitionResponse(

@@ -2,14 +2,15 @@
 
 Waits for `min_bytes` or `max_wait_ms`, whichever comes first (P10). The first batch is sent
 whole, even beyond max bytes (KIP-74). Sessions: KIP-227; topic ids from v13 (KIP-516); epochs
-KIP-320, KIP-595. As a replica fetches only a broker that has proven to be that one.
+KIP-320, KIP-595; followers for consumers nearby: KIP-392; new leaders in the answer: KIP-951. As
+a replica fetches only a broker that has proven to be that one; see `replication.replica_sessions`.
 """
 
 from typing import TYPE_CHECKING
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.admission import require_broker
-from ottla.broker.delayed_fetch import DelayedFetch
+from ottla.broker.delayed_fetch import FOLLOWERS_SINCE, DelayedFetch
 from ottla.broker.fetch_read import failed, read_all
 from ottla.broker.fetch_reply import FullReply, IncrementalReply, Reply, by_topic
 from ottla.broker.fetch_sessions import (
@@ -21,6 +22,8 @@ from ottla.broker.fetch_sessions import (
     merge,
 )
 from ottla.broker.handler import Handler
+from ottla.broker.new_leaders import tell_consumer
+from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
 from ottla.broker.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 _READ_COMMITTED = 1
 _TOPIC_IDS_SINCE = 13
+_REPLICA_STATE_SINCE = 15
 
 
 def handle(broker: "Broker", request: RequestContext, body: FetchRequest) -> FetchResponse | None:
@@ -37,18 +41,46 @@ def handle(broker: "Broker", request: RequestContext, body: FetchRequest) -> Fet
     replica_id = body.replica_state.replica_id if request.version >= 15 else body.replica_id
     if replica_id >= 0:
         require_broker(request, "Fetch", replica_id)
+        return _serve_follower(broker, request, body)
     body.max_bytes = min(body.max_bytes, broker.settings.integer("fetch.max.bytes"))
     wanted, reply = _open(broker, request.version, body)
     committed = body.isolation_level == _READ_COMMITTED
-    found = read_all(broker.partitions, wanted, body.max_bytes, committed=committed)
+    found = read_all(
+        broker.partitions,
+        wanted,
+        body.max_bytes,
+        committed=committed,
+        from_followers=request.version >= FOLLOWERS_SINCE,
+    )
+    if broker.replica_selector is not None and body.rack_id:
+        broker.replica_selector.point(found, body.rack_id)
     if (
         found.urgent
         or found.size_bytes >= body.min_bytes
         or body.max_wait_ms <= 0
         or not found.answers
     ):
-        return reply.build(found)
+        response = reply.build(found)
+        tell_consumer(broker, request, response)
+        return response
     DelayedFetch(broker, request, body, wanted, reply, found.partitions).start()
+    return None
+
+
+def _serve_follower(
+    broker: "Broker", request: RequestContext, body: FetchRequest
+) -> FetchResponse | None:
+    """Tell a follower what is new, or wait for something; what waited before is answered."""
+    if request.version < _REPLICA_STATE_SINCE:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION, f"followers fetch with version {_REPLICA_STATE_SINCE}"
+        )
+    session = broker.replication.sessions.take(body, broker.clock.monotonic_ms())
+    if session.waiting is not None:
+        session.waiting.answer()
+    if session.is_ready or body.session_epoch == INITIAL_EPOCH or body.max_wait_ms <= 0:
+        return session.respond(body.max_bytes)
+    DelayedReplicaFetch(broker, request, session, body.max_bytes).start(body.max_wait_ms)
     return None
 
 

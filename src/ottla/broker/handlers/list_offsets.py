@@ -2,7 +2,8 @@
 
 -1 latest (the last stable offset for read_committed), -2 earliest, -3 the record with the highest
 timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405), -5 and -6 ask for tiered
-storage, which there is none of: -1 without an error.
+storage, which there is none of: -1 without an error. After an election "latest" waits until the
+new leader knows what its predecessor may have shown (OFFSET_NOT_AVAILABLE, KIP-207).
 """
 
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ _SINCE = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _EPOCHS_SINCE = 4
+_NOT_AVAILABLE_SINCE = 5
 _READ_COMMITTED = 1
 _NO_TIMESTAMP = -1
 
@@ -90,10 +92,14 @@ def _look_up(
 ) -> ListOffsetsPartitionResponse:
     try:
         partition = broker.partitions.get(topic, wanted.partition_index)
+        partition.check_led()
         partition.check_leader_epoch(wanted.current_leader_epoch)
         timestamp, offset, epoch = _find(partition, wanted.timestamp, version, committed)
     except OttlaError as error:
-        return _failed(wanted, error.code)
+        code = error.code
+        if code is ErrorCode.OFFSET_NOT_AVAILABLE and version < _NOT_AVAILABLE_SINCE:
+            code = ErrorCode.LEADER_NOT_AVAILABLE
+        return _failed(wanted, code)
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index,
         timestamp=timestamp,
@@ -113,6 +119,7 @@ def _find(
     log = partition.log
     end = partition.last_stable_offset if committed else partition.high_watermark
     if timestamp == LATEST:
+        partition.latest_offset()
         return _NO_TIMESTAMP, end, partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return _NO_TIMESTAMP, log.log_start_offset, partition.epoch_of(log.log_start_offset)

@@ -1,4 +1,7 @@
-"""OffsetForLeaderEpoch (23), versions 2-4: where a term of leadership ended (KIP-101, KIP-320)."""
+"""OffsetForLeaderEpoch (23), versions 2-4: where a term of leadership ended (KIP-101, KIP-320).
+
+Followers are told of the log's end, consumers of what is committed.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -23,13 +26,17 @@ def handle(
     broker: "Broker", request: RequestContext, body: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     """Look the end of each epoch up."""
-    if body.replica_id >= 0:
+    is_follower = body.replica_id >= 0
+    if is_follower:
         require_broker(request, "OffsetForLeaderEpoch", body.replica_id)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[_look_up(broker, topic.topic, wanted) for wanted in topic.partitions],
+                partitions=[
+                    _look_up(broker, topic.topic, wanted, is_follower=is_follower)
+                    for wanted in topic.partitions
+                ],
             )
             for topic in body.topics
         ]
@@ -54,17 +61,19 @@ def on_error(
     )
 
 
-def _look_up(broker: "Broker", topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
+def _look_up(
+    broker: "Broker", topic: str, wanted: OffsetForLeaderPartition, *, is_follower: bool
+) -> EpochEndOffset:
     try:
         partition = broker.partitions.get(topic, wanted.partition)
+        partition.check_led()
         partition.check_leader_epoch(wanted.current_leader_epoch)
+        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+        if wanted.leader_epoch == partition.leader_epoch and not is_follower:
+            # Consumers must not learn of records that are not committed.
+            epoch, end_offset = partition.leader_epoch, partition.latest_offset()
     except OttlaError as error:
         return EpochEndOffset(partition=wanted.partition, error_code=error.code)
-    if wanted.leader_epoch == partition.leader_epoch:
-        # Consumers must not learn of records that are not committed.
-        epoch, end_offset = partition.leader_epoch, partition.high_watermark
-    else:
-        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
     return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
 
 

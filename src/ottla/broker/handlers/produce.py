@@ -2,7 +2,8 @@
 
 KAFKA-18659: clients conclude from "produce 0" that compression works. acks 0 gets no answer, and
 an error closes the connection; acks 1 is answered after the append; acks -1 once the high
-watermark has passed the batch, which under group commit means that it is on the disk.
+watermark has passed the batch, which under group commit means that it is on the disks of all
+replicas in sync. Who leads now is told with NOT_LEADER_OR_FOLLOWER (KIP-951).
 """
 
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import NO_ANSWER, Handler, NoAnswer
+from ottla.broker.new_leaders import tell_producer
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
 from ottla.network.service import CloseConnection
@@ -58,6 +60,7 @@ def handle(
         _close_on_error(response)
         return NO_ANSWER
     if not waiting:
+        tell_producer(broker, request, response)
         return response
     DelayedProduce(broker, request, response, waiting, body.timeout_ms).start()
     return None
@@ -99,13 +102,10 @@ def _append(
             partition = broker.partitions.get_by_id(topic.topic_id, index)
         else:
             partition = broker.partitions.get(topic.name, index)
+        partition.check_led()
+        if acks == _ACKS_ALL:
+            partition.check_in_sync()
         config = partition.log.config
-        if acks == _ACKS_ALL and config.min_insync_replicas > 1:
-            raise OttlaError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{partition.topic_partition} has 1 replica in sync, and min.insync.replicas is"
-                f" {config.min_insync_replicas}",
-            )
         records = wanted.records
         if not isinstance(records, memoryview):
             raise OttlaError(ErrorCode.INVALID_RECORD, "the request holds no record batch")
@@ -200,10 +200,14 @@ class DelayedProduce:
         self._count -= 1
         if self._count == 0:
             self._broker.purgatory.cancel(self._deadline)
-            self._request.reply(self._response)
+            self._answer()
 
     def _on_timeout(self) -> None:
         self._count = 0
+        self._answer()
+
+    def _answer(self) -> None:
+        tell_producer(self._broker, self._request, self._response)
         self._request.reply(self._response)
 
 

@@ -1,0 +1,51 @@
+"""Refuses controllers that are no more, and messages meant for an earlier life of this broker."""
+
+import logging
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+_log = logging.getLogger(__name__)
+
+
+class ControllerFence:
+    """What this broker knows of the highest controller epoch, and of its own registration.
+
+    Every message of a controller passes here before it is acted on (S13, S14).
+    """
+
+    def __init__(self) -> None:
+        self.controller_epoch = 0
+        # Invariant: no message for a lower epoch is acted on. 0 before the first registration.
+        self.broker_epoch = 0
+
+    def check(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
+        """Raises OttlaError(STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH).
+
+        A higher broker epoch than our own is that of a registration whose answer is on its way.
+        """
+        if controller_epoch < self.controller_epoch:
+            _log.warning(
+                "refused broker %d, which was the controller in epoch %d; it is epoch %d now",
+                controller_id,
+                controller_epoch,
+                self.controller_epoch,
+            )
+            raise OttlaError(
+                ErrorCode.STALE_CONTROLLER_EPOCH,
+                f"controller epoch {controller_epoch} is over: it is {self.controller_epoch} now",
+            )
+        self.controller_epoch = controller_epoch
+        if 0 <= broker_epoch < self.broker_epoch:
+            raise OttlaError(
+                ErrorCode.STALE_BROKER_EPOCH,
+                f"this is for broker epoch {broker_epoch}, and this broker has registered again "
+                f"as {self.broker_epoch}",
+            )
+
+    def registered(self, broker_epoch: int) -> None:
+        """This broker has a new registration."""
+        self.broker_epoch = max(self.broker_epoch, broker_epoch)
+
+    def unregistered(self) -> None:
+        """The registration is gone: what is sent to it is not for us any more."""
+        self.broker_epoch += 1

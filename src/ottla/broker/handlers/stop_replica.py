@@ -1,0 +1,59 @@
+"""StopReplica (5), versions 3-4: the controller takes partitions from this broker.
+
+Between brokers only. With `delete_partition` the log goes, too. Fenced like LeaderAndIsr, and by
+leader epoch per partition (KIP-570). What is not here is stopped already.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaPartitionState,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext | None, body: StopReplicaRequest
+) -> StopReplicaResponse:
+    """Stop them one by one; each may fail by itself."""
+    broker.fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
+    return StopReplicaResponse(
+        partition_errors=[
+            StopReplicaPartitionError(
+                topic_name=topic.topic_name,
+                partition_index=state.partition_index,
+                error_code=await _stop(broker, topic.topic_name, state),
+            )
+            for topic in body.topic_states
+            for state in topic.partition_states
+        ]
+    )
+
+
+async def _stop(broker: "Broker", topic: str, state: StopReplicaPartitionState) -> ErrorCode:
+    try:
+        await broker.partitions.stop(
+            topic, state.partition_index, state.leader_epoch, delete=state.delete_partition
+        )
+    except OttlaError as error:
+        return error.code
+    return ErrorCode.NONE
+
+
+def on_error(
+    _body: StopReplicaRequest, code: ErrorCode, _message: str | None, _version: int
+) -> StopReplicaResponse:
+    """The error of the whole request."""
+    return StopReplicaResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.STOP_REPLICA, 3, 4, handle)

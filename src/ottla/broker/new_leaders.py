@@ -1,0 +1,95 @@
+"""Tells a client that came to the wrong broker where to go, in the answer itself (KIP-951)."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import BrokerId, TopicId
+from ottla.broker.advertised import BrokerAddress, broker_address
+from ottla.broker.request import RequestContext
+from ottla.wire.messages import fetch, produce
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_PRODUCE_SINCE = 10
+_PRODUCE_IDS_SINCE = 13
+_FETCH_SINCE = 16
+_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+class _Leader(NamedTuple):
+    id: BrokerId
+    epoch: int
+
+
+def tell_producer(
+    broker: "Broker", request: RequestContext, response: produce.ProduceResponse
+) -> None:
+    """Add the leaders of partitions that are not led here, and how to reach them."""
+    if request.version < _PRODUCE_SINCE:
+        return
+    leaders: dict[BrokerId, None] = {}
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code not in _MOVED:
+                continue
+            name = topic.name
+            if request.version >= _PRODUCE_IDS_SINCE:
+                name = _name_of(broker, topic.topic_id)
+            leader = _leader_of(broker, name, answer.index)
+            if leader is not None:
+                answer.current_leader = produce.LeaderIdAndEpoch(
+                    leader_id=leader.id, leader_epoch=leader.epoch
+                )
+                leaders[leader.id] = None
+    response.node_endpoints = [
+        produce.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
+        for each in _addresses(broker, request, leaders)
+    ]
+
+
+def tell_consumer(broker: "Broker", request: RequestContext, response: fetch.FetchResponse) -> None:
+    """As `tell_producer`; from the first version that can say so on, topics have ids."""
+    if request.version < _FETCH_SINCE:
+        return
+    leaders: dict[BrokerId, None] = {}
+    for topic in response.responses:
+        for answer in topic.partitions:
+            if answer.error_code not in _MOVED:
+                continue
+            leader = _leader_of(broker, _name_of(broker, topic.topic_id), answer.partition_index)
+            if leader is not None:
+                answer.current_leader = fetch.LeaderIdAndEpoch(
+                    leader_id=leader.id, leader_epoch=leader.epoch
+                )
+                leaders[leader.id] = None
+    response.node_endpoints = [
+        fetch.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
+        for each in _addresses(broker, request, leaders)
+    ]
+
+
+def _name_of(broker: "Broker", topic_id: UUID) -> str:
+    topic = broker.image.topic_by_id(TopicId(topic_id))
+    return "" if topic is None else topic.name
+
+
+def _leader_of(broker: "Broker", topic: str, index: int) -> _Leader | None:
+    """Another broker that leads, as the newest source here says: the replica, or the image."""
+    state = broker.image.partition(topic, index)
+    partition = broker.partitions.find(topic, index)
+    known = None if partition is None else partition.image
+    if known is not None and (state is None or known.leader_epoch >= state.leader_epoch):
+        state = known
+    if state is None or state.leader < 0 or state.leader == broker.broker_id:
+        return None
+    return _Leader(state.leader, state.leader_epoch)
+
+
+def _addresses(
+    broker: "Broker", request: RequestContext, leaders: Iterable[BrokerId]
+) -> list[BrokerAddress]:
+    found = [broker_address(broker, leader, request) for leader in leaders]
+    return [address for address in found if address is not None]

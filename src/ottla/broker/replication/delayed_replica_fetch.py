@@ -1,0 +1,58 @@
+"""A follower's fetch that waits for records. A later one of its session ends the wait."""
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.purgatory import Deadline
+from ottla.broker.replication.replica_sessions import ReplicaSession
+from ottla.broker.request import RequestContext
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+class DelayedReplicaFetch:
+    """Registered with its session until it is answered."""
+
+    __slots__ = ("_broker", "_deadline", "_look_scheduled", "_max_bytes", "_request", "_session")
+
+    def __init__(
+        self, broker: "Broker", request: RequestContext, session: ReplicaSession, max_bytes: int
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._session = session
+        self._max_bytes = max_bytes
+        self._look_scheduled = False
+        self._deadline: Deadline | None = None
+
+    def start(self, max_wait_ms: int) -> None:
+        """Wait."""
+        self._session.waiting = self
+        self._request.on_abandoned(self._on_abandoned)
+        self._deadline = self._broker.purgatory.schedule(max_wait_ms, self.answer)
+
+    def wake(self) -> None:
+        """There is something: look once, after all appends of this turn."""
+        if not self._look_scheduled:
+            self._look_scheduled = True
+            self._broker.loop.call_soon(self._look)
+
+    def answer(self) -> None:
+        """Answer with what there is: time is up, or the follower has something else to say."""
+        self._finish()
+        self._request.reply(self._session.respond(self._max_bytes))
+
+    def _look(self) -> None:
+        self._look_scheduled = False
+        if self._session.waiting is self and self._session.is_ready:
+            self.answer()
+
+    def _on_abandoned(self) -> None:
+        self._finish()
+        self._broker.replication.sessions.close(self._session)
+
+    def _finish(self) -> None:
+        if self._deadline is not None:
+            self._broker.purgatory.cancel(self._deadline)
+        if self._session.waiting is self:
+            self._session.waiting = None

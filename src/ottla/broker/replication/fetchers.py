@@ -1,0 +1,56 @@
+"""All fetchers of a broker: which one pulls which partition."""
+
+from ottla.base.clock import Clock
+from ottla.base.ids import BrokerId
+from ottla.broker.partition import Partition
+from ottla.broker.replication.fetcher import Fetcher, FetchLimits, Peers, Spawn
+from ottla.broker.replication.following import Following
+
+
+class Fetchers:
+    """`num.replica.fetchers` for each broker that leads what this one follows."""
+
+    def __init__(
+        self,
+        peers: Peers,
+        following: Following,
+        limits: FetchLimits,
+        clock: Clock,
+        spawn: Spawn,
+        *,
+        per_source: int,
+    ) -> None:
+        self._peers = peers
+        self._following = following
+        self._limits = limits
+        self._clock = clock
+        self._spawn = spawn
+        self._per_source = per_source
+        self._fetchers: dict[tuple[BrokerId, int], Fetcher] = {}
+        self._homes: dict[Partition, Fetcher] = {}
+
+    def add(self, partition: Partition) -> None:
+        """Pull for a partition whose `follower` was just made."""
+        assert partition.follower is not None
+        number = (partition.topic_id.int + partition.index) % self._per_source
+        place = (partition.follower.leader, number)
+        fetcher = self._fetchers.get(place)
+        if fetcher is None:
+            fetcher = self._fetchers[place] = Fetcher(
+                place[0], self._peers, self._following, self._limits, self._clock, self._spawn
+            )
+        self._homes[partition] = fetcher
+        fetcher.add(partition)
+
+    def remove(self, partition: Partition) -> None:
+        """Pull for it no more."""
+        fetcher = self._homes.pop(partition, None)
+        if fetcher is not None:
+            fetcher.remove(partition)
+
+    def close(self) -> None:
+        """Pull nothing more."""
+        for fetcher in self._fetchers.values():
+            fetcher.close()
+        self._fetchers.clear()
+        self._homes.clear()

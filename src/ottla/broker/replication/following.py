@@ -1,0 +1,164 @@
+"""What a leader's answer does to a follower's partition."""
+
+import logging
+from collections.abc import Callable
+from typing import assert_never
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.partition import Partition
+from ottla.broker.replication.roles import FIRST_RETRY_MS, Roles
+from ottla.metadata.decisions import Decision
+from ottla.replica.effects import (
+    AdvanceHighWatermark,
+    AdvanceLogStart,
+    Append,
+    FollowerEffect,
+    RestartAt,
+    TruncateTo,
+)
+from ottla.replica.standing import Standing
+from ottla.storage.deletion import Deletion
+from ottla.storage.errors import StorageError
+from ottla.storage.log_directories import LogDirectories
+from ottla.wire.messages.fetch import PartitionData
+
+_log = logging.getLogger(__name__)
+
+# Told about once per partition and term: they pass by themselves while news travel.
+_PASSING = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+
+class Following:
+    """Carries out what `replica.Follower` decides."""
+
+    def __init__(
+        self,
+        directories: LogDirectories,
+        roles: Roles,
+        clock: Clock,
+        *,
+        on_deletion: Callable[[Deletion], None],
+        on_storage_error: Callable[[Partition, StorageError], None],
+        retry_ms_max: int,
+    ) -> None:
+        self._directories = directories
+        self._roles = roles
+        self._clock = clock
+        self._on_deletion = on_deletion
+        self._on_storage_error = on_storage_error
+        self._retry_ms_max = retry_ms_max
+
+    @property
+    def standing(self) -> Standing:
+        """As whom this broker fetches."""
+        return self._roles.standing
+
+    # Hot: once per partition of an answer.
+    def take(self, partition: Partition, data: PartitionData) -> None:
+        """Take an answer in; one that was not asked for, or not any more, does nothing."""
+        follower = partition.follower
+        assert follower is not None
+        now_ms = self._clock.monotonic_ms()
+        effects: tuple[FollowerEffect, ...]
+        if data.error_code:
+            code = ErrorCode(data.error_code)
+            # The core knows the answer by its nonce; an error speaks of another term by nature.
+            effects = follower.on_error(
+                data.nonce, follower.leader_epoch, code, data.log_start_offset, now_ms=now_ms
+            )
+            if code not in _PASSING:
+                _log.warning("%s: the leader answers %s", partition.topic_partition, code.name)
+            follower.retry_ms = min(follower.retry_ms * 2, self._retry_ms_max)
+        elif data.diverging_epoch.end_offset >= 0:
+            diverging = data.diverging_epoch
+            effects = follower.on_diverging(
+                data.nonce,
+                data.current_leader.leader_epoch,
+                diverging.epoch,
+                diverging.end_offset,
+                now_ms=now_ms,
+            )
+        else:
+            follower.retry_ms = FIRST_RETRY_MS
+            effects = follower.on_records(
+                data.nonce,
+                data.current_leader.leader_epoch,
+                data.high_watermark,
+                data.log_start_offset,
+                empty=not data.records,
+            )
+        if effects:
+            try:
+                self._carry_out(partition, effects, data)
+            except StorageError as error:
+                self._on_storage_error(partition, error)
+                self._back_off(partition)
+
+    def _carry_out(
+        self, partition: Partition, effects: tuple[FollowerEffect, ...], data: PartitionData
+    ) -> None:
+        for effect in effects:
+            match effect:
+                case Append():
+                    self._append(partition, data)
+                case AdvanceHighWatermark():
+                    partition.advance(effect.high_watermark)
+                case AdvanceLogStart():
+                    partition.log.advance_log_start(effect.offset)
+                case TruncateTo():
+                    self._truncate(partition, effect.end_offset)
+                case RestartAt():
+                    self._restart(partition, effect.offset)
+                case Decision():
+                    self._roles.record(effect)
+                case _:
+                    assert_never(effect)
+
+    def _append(self, partition: Partition, data: PartitionData) -> None:
+        follower = partition.follower
+        assert follower is not None
+        records = data.records
+        assert isinstance(records, (bytes, bytearray, memoryview)), "a received message holds bytes"
+        try:
+            partition.append_as_follower(records, self._clock.now_ms())
+        except OttlaError as error:
+            # The next fetch asks for the same once more, as far as it is not there.
+            if not isinstance(error, StorageError):
+                _log.error("%s: %s", partition.topic_partition, error.message)
+            self._back_off(partition)
+        if partition.follower is follower:
+            self._carry_out(partition, follower.on_appended(), data)
+
+    def _truncate(self, partition: Partition, end_offset: int) -> None:
+        follower = partition.follower
+        assert follower is not None
+        deletions = self._directories.truncate(
+            partition.topic_partition, end_offset, self._clock.now_ms()
+        )
+        partition.lower_high_watermark(min(follower.high_watermark, partition.log_end_offset))
+        for deletion in deletions:
+            self._on_deletion(deletion)
+
+    def _restart(self, partition: Partition, offset: int) -> None:
+        deletions = self._directories.restart(
+            partition.topic_partition, offset, self._clock.now_ms()
+        )
+        partition.high_watermark = offset
+        # The new beginning is to be durable before anything counts as held.
+        partition.flush_soon()
+        for deletion in deletions:
+            self._on_deletion(deletion)
+
+    def _back_off(self, partition: Partition) -> None:
+        """Something here went wrong: fetch again later, and the next time later still."""
+        follower = partition.follower
+        if follower is not None:
+            follower.retry_at_ms = self._clock.monotonic_ms() + follower.retry_ms
+            follower.retry_ms = min(follower.retry_ms * 2, self._retry_ms_max)

@@ -1,0 +1,235 @@
+"""Takes a leader's changes of the ISR to the store: one `multi` with checks for many partitions.
+
+What the store must hold for a change to be made is said by `replica.isr.IsrChange`. A change whose
+fate is not known is settled by reading the state (S15). Changes made are announced together under
+`/isr_change_notification`, from where the controller tells everyone (P17).
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ottla.base.clock import Clock
+from ottla.base.errors import OttlaError
+from ottla.broker.partition import Partition
+from ottla.broker.registration import check_controller, check_registration
+from ottla.coordination.store import (
+    BadVersion,
+    Check,
+    Create,
+    NoNode,
+    Operation,
+    Set,
+    Store,
+    StoreError,
+    StoreUnavailable,
+)
+from ottla.metadata import paths
+from ottla.metadata.image import PartitionImage
+from ottla.metadata.nodes import decode_partition, decode_topic, encode_partition
+from ottla.replica.effects import LeaderEffect
+from ottla.replica.isr import IsrChange, Rejection
+from ottla.replica.leader import Leader
+
+_log = logging.getLogger(__name__)
+
+_PREFIX = f"{paths.ISR_CHANGES}/isr_change_"
+# Changes in one `multi`, at most.
+_BATCH_MAX = 64
+_RETRY_S = 0.1
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+
+class Outcomes(Protocol):
+    """Who is told what became of a change."""
+
+    def become(self, partition: Partition, image: PartitionImage) -> object: ...
+
+    def on_isr_rejected(self, partition: Partition, nonce: int, rejection: Rejection) -> None: ...
+
+    def carry_out(self, partition: Partition, effects: tuple[LeaderEffect, ...]) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A change that one leader, in one term, wants made; None: it wants the state read."""
+
+    partition: Partition
+    leader: Leader
+    change: IsrChange | None
+
+
+class IsrWriter:
+    """The queue between the leaders and the store."""
+
+    def __init__(self, store: Store, outcomes: Outcomes, clock: Clock, spawn: Spawn) -> None:
+        self._store = store
+        self._outcomes = outcomes
+        self._clock = clock
+        self._spawn = spawn
+        self._wishes: list[_Wish] = []
+        self._working = False
+        # The controller epoch this broker acts under; None before it is read.
+        self._controller_epoch: int | None = None
+
+    def propose(self, partition: Partition, change: IsrChange) -> None:
+        """Make the change, and tell the leader that wants it what became of it."""
+        self._add(partition, change)
+
+    def read(self, partition: Partition) -> None:
+        """Read the state until the store answers, and tell the leader."""
+        self._add(partition, None)
+
+    def _add(self, partition: Partition, change: IsrChange | None) -> None:
+        assert partition.leader is not None
+        self._wishes.append(_Wish(partition, partition.leader, change))
+        if not self._working:
+            self._working = True
+            self._spawn(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._wishes:
+                wishes, self._wishes = self._wishes[:_BATCH_MAX], self._wishes[_BATCH_MAX:]
+                wishes = [wish for wish in wishes if wish.partition.leader is wish.leader]
+                for wish in wishes:
+                    if wish.change is None:
+                        await self._read(wish)
+                changes = [wish for wish in wishes if wish.change is not None]
+                if changes:
+                    await self._write(changes)
+        finally:
+            self._working = False
+
+    # -- writing
+
+    async def _write(self, wishes: Sequence[_Wish]) -> None:
+        made: list[_Wish] = []
+        if len(wishes) > 1 and await self._write_together(wishes):
+            made += wishes
+        else:
+            made += [wish for wish in wishes if await self._write_one(wish)]
+        if made:
+            await self._announce(made)
+
+    async def _write_together(self, wishes: Sequence[_Wish]) -> bool:
+        """Whether all were made at once. If not, nothing is known of any."""
+        try:
+            operations = [await self._operations(wish) for wish in wishes]
+            results = await self._store.multi([one for each in operations for one in each])
+        except StoreError:
+            return False
+        position = 0
+        for wish, each in zip(wishes, operations, strict=True):
+            position += len(each)
+            self._on_made(wish, results[position - 1])
+        return True
+
+    async def _write_one(self, wish: _Wish) -> bool:
+        """Whether the change was made; whatever became of it is told."""
+        change = wish.change
+        assert change is not None
+        state_path = paths.partition_state(wish.partition.topic, wish.partition.index)
+        try:
+            results = await self._store.multi(await self._operations(wish))
+        except (BadVersion, NoNode) as error:
+            if error.path == paths.CONTROLLER_EPOCH:
+                self._controller_epoch = None
+                self._on_rejected(wish, Rejection.CONTROLLER_MOVED)
+            elif error.path in (state_path, paths.topic_mark(wish.partition.topic_id)):
+                self._on_rejected(wish, Rejection.OUTDATED)
+            else:
+                self._on_rejected(wish, Rejection.INELIGIBLE)
+            return False
+        except StoreError as error:
+            if not isinstance(error, StoreUnavailable):
+                _log.warning("an ISR change was not made: %s", error.message)
+            if wish.partition.leader is wish.leader:
+                self._outcomes.carry_out(wish.partition, wish.leader.on_isr_unknown(change.nonce))
+            return False
+        self._on_made(wish, results[-1])
+        return True
+
+    async def _operations(self, wish: _Wish) -> list[Operation]:
+        """The change as checks and, last, the write."""
+        change, partition = wish.change, wish.partition
+        assert change is not None
+        epoch = self._controller_epoch
+        if epoch is None:
+            node = await self._store.get(paths.CONTROLLER_EPOCH)
+            epoch = self._controller_epoch = 0 if node is None else node.version
+        operations: list[Operation] = [
+            check_controller(epoch),
+            Check(paths.topic_mark(partition.topic_id)),
+        ]
+        for broker_id, broker_epoch in change.joining:
+            operations.append(Check(paths.broker(broker_id)))
+            operations.append(check_registration(broker_id, broker_epoch))
+        path = paths.partition_state(partition.topic, partition.index)
+        operations.append(Set(path, encode_partition(change.after, epoch), change.after.version))
+        return operations
+
+    def _on_made(self, wish: _Wish, version: object) -> None:
+        assert isinstance(version, int)
+        assert wish.change is not None
+        if wish.partition.leader is wish.leader:
+            self._outcomes.become(wish.partition, wish.change.committed(version))
+
+    def _on_rejected(self, wish: _Wish, rejection: Rejection) -> None:
+        assert wish.change is not None
+        if wish.partition.leader is wish.leader:
+            self._outcomes.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
+
+    async def _announce(self, made: Sequence[_Wish]) -> None:
+        """Have the controller tell everyone. If this fails it learns of it by its next look."""
+        changed = [
+            {"topic": wish.partition.topic, "partition": wish.partition.index} for wish in made
+        ]
+        data = json.dumps({"version": 1, "partitions": changed}, separators=(",", ":")).encode()
+        try:
+            await self._store.multi([Create(_PREFIX, data, sequential=True)])
+        except StoreError as error:
+            _log.warning("could not announce a change of the ISR: %s", error.message)
+
+    # -- reading
+
+    async def _read(self, wish: _Wish) -> None:
+        partition = wish.partition
+        while partition.leader is wish.leader:
+            try:
+                image = await self._state(partition)
+            except OttlaError as error:
+                _log.warning("cannot read the state of %s: %s", partition.topic_partition, error)
+                await asyncio.sleep(_RETRY_S)
+                continue
+            if partition.leader is not wish.leader:
+                return
+            known = wish.leader.negotiation.committed
+            if image is not None and (image.leader_epoch, image.version) > (
+                known.leader_epoch,
+                known.version,
+            ):
+                self._outcomes.become(partition, image)
+            else:
+                effects = wish.leader.on_state_read(image, now_ms=self._clock.monotonic_ms())
+                self._outcomes.carry_out(partition, effects)
+            return
+
+    async def _state(self, partition: Partition) -> PartitionImage | None:
+        """The partition as the store has it; None where its topic is gone."""
+        topic_path = paths.topic(partition.topic)
+        topic_node = await self._store.get(topic_path)
+        if topic_node is None:
+            return None
+        topic = decode_topic(topic_path, topic_node.data)
+        if topic.id != partition.topic_id or partition.index >= len(topic.replicas):
+            return None
+        path = paths.partition_state(partition.topic, partition.index)
+        node = await self._store.get(path)
+        if node is None:
+            return None
+        return decode_partition(path, node.data, topic.replicas[partition.index], node.version)

@@ -1,0 +1,48 @@
+"""Points a consumer to a replica in its own rack, where `replica.selector.class` asks for it.
+
+KIP-392. Kafka's class for it is known by its name; it sends the consumer to the in-sync replica of
+its rack that holds most, and to the leader where there is none.
+"""
+
+from collections.abc import Callable
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import BrokerId
+from ottla.broker.fetch_read import Read
+from ottla.broker.partition import Partition
+from ottla.metadata.image import ClusterImage
+
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+class RackAwareSelector:
+    """Chooses by rack."""
+
+    def __init__(self, image: Callable[[], ClusterImage]) -> None:
+        self._image = image
+
+    def point(self, found: Read, rack: str) -> None:
+        """Replace answers of leaders by the name of a nearer replica that has the records."""
+        for partition, (_, answer) in zip(found.readable, found.answers, strict=True):
+            if partition is None or answer.error_code != ErrorCode.NONE:
+                continue
+            nearer = self._nearer(partition, rack, found.offsets[partition])
+            if nearer is not None:
+                answer.preferred_read_replica = nearer
+                answer.records = b""
+                found.urgent = True
+
+    def _nearer(self, partition: Partition, rack: str, offset: int) -> BrokerId | None:
+        """A replica in `rack` that can serve `offset`; None where the leader is as near."""
+        leader = partition.leader
+        if leader is None:
+            return None
+        brokers = self._image().brokers
+        own = brokers.get(leader.broker_id)
+        if own is not None and own.rack == rack:
+            return None
+        for broker_id in leader.readable_replicas(offset):
+            broker = brokers.get(broker_id)
+            if broker_id != leader.broker_id and broker is not None and broker.rack == rack:
+                return broker_id
+        return None

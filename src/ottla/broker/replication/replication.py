@@ -1,0 +1,163 @@
+"""Replication of one broker, put together: roles, fetchers, sessions, ISR changes, timers."""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ottla.base.clock import Clock
+from ottla.base.ids import BrokerId
+from ottla.base.settings import BrokerSettings
+from ottla.broker.partition import Partition
+from ottla.broker.replication.fetcher import FetchLimits, Peers, Spawn
+from ottla.broker.replication.fetchers import Fetchers
+from ottla.broker.replication.following import Following
+from ottla.broker.replication.isr_writer import IsrWriter
+from ottla.broker.replication.replica_sessions import ReplicaSessions
+from ottla.broker.replication.roles import Roles
+from ottla.coordination.store import Store
+from ottla.metadata.decisions import Decisions
+from ottla.metadata.image import ClusterImage
+from ottla.replica.standing import FOR_EVER, Standing
+from ottla.storage.deletion import Deletion
+from ottla.storage.log_directories import LogDirectories
+
+if TYPE_CHECKING:
+    from ottla.broker.partitions import Partitions
+
+# How soon a leader whose session is in doubt is held back, and let go on again.
+_CERTAINTY_S = 0.1
+
+
+class Replication:
+    """`standing` is replaced with each registration."""
+
+    sessions: ReplicaSessions
+    _following: Following
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        store: Store,
+        peers: Peers,
+        clock: Clock,
+        spawn: Spawn,
+        rng: random.Random,
+        decisions: Decisions,
+        *,
+        session_ms: int,
+    ) -> None:
+        self._settings = settings
+        self._peers = peers
+        self._clock = clock
+        self._spawn = spawn
+        self._rng = rng
+        self._lag_ms_max = settings.integer("replica.lag.time.max.ms")
+        standing = Standing(BrokerId(settings.broker_id), 0, session_ms)
+        self.roles = Roles(standing, clock, decisions, lag_ms_max=self._lag_ms_max)
+        self.roles.isr_writer = IsrWriter(store, self.roles, clock, spawn)
+        self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
+        self._was_confirmed = True
+
+    @property
+    def standing(self) -> Standing:
+        """As whom this broker leads and follows."""
+        return self.roles.standing
+
+    def connect(
+        self,
+        partitions: "Partitions",
+        directories: LogDirectories,
+        on_deletion: Callable[[Deletion], None],
+    ) -> None:
+        """Learn of the parts that are made after this one."""
+        settings = self._settings
+        self._partitions = partitions
+        following = Following(
+            directories,
+            self.roles,
+            self._clock,
+            on_deletion=on_deletion,
+            on_storage_error=partitions.on_storage_error,
+            retry_ms_max=settings.integer("replica.fetch.backoff.ms"),
+        )
+        self.roles.fetchers = self._fetchers = Fetchers(
+            self._peers,
+            following,
+            _fetch_limits(settings),
+            self._clock,
+            self._spawn,
+            per_source=settings.integer("num.replica.fetchers"),
+        )
+        self.sessions = ReplicaSessions(
+            partitions,
+            self.roles,
+            self._rng,
+            news_are_urgent=settings.value("replica.selector.class") is not None,
+        )
+
+    def start(self) -> None:
+        """Begin to look after followers that fall behind (P17)."""
+        self._every(max(self._lag_ms_max, 2) / 2000, self._check_lag)
+        self._every(_CERTAINTY_S, self._check_certainty)
+
+    def close(self) -> None:
+        """Lead and follow no more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        if hasattr(self, "_fetchers"):
+            self._fetchers.close()
+
+    def on_registered(self, standing: Standing) -> None:
+        """The broker is registered (anew); roles of an earlier registration are given up."""
+        self.on_unregistered()
+        self.roles.standing = standing
+
+    def on_unregistered(self) -> None:
+        """The session has ended: nobody counts on this broker any more. Await orders (S16)."""
+        for partition in self._partitions:
+            self.roles.resign(partition, "the broker's session has ended")
+            partition.leader_epoch = -1
+            partition.version = -1
+
+    def on_image(self, image: ClusterImage) -> None:
+        """Brokers came or went."""
+        self.standing.live = {broker.id: broker.epoch for broker in image.brokers.values()}
+
+    def _check_lag(self) -> None:
+        for partition in self._led():
+            self.roles.on_deadline(partition)
+
+    def _check_certainty(self) -> None:
+        if self.standing.confirmed_until_ms == FOR_EVER:
+            return
+        confirmed = self.roles.is_confirmed(self._clock.monotonic_ms())
+        if confirmed and self._was_confirmed:
+            return
+        self._was_confirmed = confirmed
+        for partition in self._led():
+            self.roles.settle(partition)
+
+    def _led(self) -> Iterable[Partition]:
+        return [partition for partition in self._partitions if partition.leader is not None]
+
+    def _every(self, interval_s: float, chore: Callable[[], None]) -> None:
+        def repeat() -> None:
+            self._timers[chore] = loop.call_later(interval_s, repeat)
+            chore()
+
+        loop = asyncio.get_running_loop()
+        self._timers[chore] = loop.call_later(interval_s, repeat)
+
+
+def _fetch_limits(settings: BrokerSettings) -> FetchLimits:
+    max_wait_ms = settings.integer("replica.fetch.wait.max.ms")
+    return FetchLimits(
+        max_wait_ms=max_wait_ms,
+        min_bytes=settings.integer("replica.fetch.min.bytes"),
+        partition_max_bytes=settings.integer("replica.fetch.max.bytes"),
+        response_max_bytes=settings.integer("replica.fetch.response.max.bytes"),
+        backoff_ms=settings.integer("replica.fetch.backoff.ms"),
+        timeout_ms=settings.integer("replica.socket.timeout.ms") + max_wait_ms,
+    )
