@@ -16,7 +16,7 @@ from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
 from ottla.broker.dispatch import HANDLER_MODULES
 from ottla.broker.handler import Handler
-from ottla.wire.api import API, BROKER_APIS
+from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -67,12 +67,13 @@ def apis_served() -> str:
         if handler.api_key in BROKER_APIS:
             continue
         kafka = API[handler.api_key]
+        is_ours = handler.api_key >= FIRST_PRIVATE_KEY
         rows.append(
             (
                 str(int(handler.api_key)),
                 kafka.name,
                 _span(handler.min_version, handler.max_version),
-                _span(kafka.min_version, kafka.max_version),
+                "none: Ottla's own" if is_ours else _span(kafka.min_version, kafka.max_version),
                 _purpose(name),
             )
         )

@@ -82,6 +82,7 @@ class ApiKey(IntEnum):
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
     BROKER_HANDSHAKE = 1000
+    DESCRIBE_DECISIONS = 1001
 
 
 class Api:
@@ -200,6 +201,7 @@ _TABLE: Final = (
     Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, 0),
     Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, 0),
     Api(ApiKey.BROKER_HANDSHAKE, 0, 0, 0),
+    Api(ApiKey.DESCRIBE_DECISIONS, 0, 0, 0),
 )
 API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.

@@ -1,7 +1,8 @@
 """ApiVersions (18), versions 0-4: what this broker serves, and nothing it does not.
 
 A version from the future is answered by the dispatcher, in version 0 with error 35, as KIP-511
-asks. No features are advertised: clients switch on what they see.
+asks. No features are advertised: clients switch on what they see. APIs of Ottla's own are told
+to clients that call themselves Ottla; others would only wonder.
 """
 
 import re
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
+_OWN_CLIENTS = "ottla"
 _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -29,7 +31,10 @@ def handle(
                 raise OttlaError(
                     ErrorCode.INVALID_REQUEST, f"{name!r} is no valid name or version of software"
                 )
-    return ApiVersionsResponse(api_keys=broker.api_ranges)
+    ranges = broker.api_ranges
+    if not body.client_software_name.lower().startswith(_OWN_CLIENTS):
+        ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]
+    return ApiVersionsResponse(api_keys=ranges)
 
 
 def on_error(

@@ -1,4 +1,4 @@
-"""Administration of a cluster: topics, settings, groups, the cluster itself."""
+"""Administration of a cluster: topics and partitions, settings, groups, the cluster itself."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,8 +7,12 @@ from typing import Self
 
 from ottla.client.admin.cluster import ClusterCalls
 from ottla.client.admin.configs import ConfigCalls
+from ottla.client.admin.decisions import DecisionCalls
+from ottla.client.admin.elections import ElectionCalls
 from ottla.client.admin.groups import GroupCalls
-from ottla.client.admin.topics import TopicCalls
+from ottla.client.admin.partitions import PartitionCalls
+from ottla.client.admin.reassigning import ReassigningCalls
+from ottla.client.admin.reassignments import ReassignmentCalls
 from ottla.client.cluster import Cluster, ClusterOptions
 
 __all__ = ["Admin", "AdminOptions"]
@@ -31,7 +35,16 @@ class AdminOptions:
         )
 
 
-class Admin(TopicCalls, ConfigCalls, GroupCalls, ClusterCalls):
+class Admin(
+    PartitionCalls,
+    ConfigCalls,
+    GroupCalls,
+    ClusterCalls,
+    ElectionCalls,
+    ReassigningCalls,
+    ReassignmentCalls,
+    DecisionCalls,
+):
     """Use it as `async with Admin("host:9092") as admin`.
 
     Calls raise BrokerRefused (what and why), ConnectionFailed, RequestTimedOut; those that may

@@ -1,0 +1,92 @@
+"""Why partitions are as they are: the decision records of Ottla's brokers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.calls import Calls
+from ottla.client.errors import (
+    BrokerRefused,
+    ConnectionFailed,
+    RequestTimedOut,
+    UnsupportedByBroker,
+    check,
+)
+from ottla.wire.messages.describe_decisions import (
+    DescribeDecisionsRequest,
+    DescribeDecisionsResponse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """What `broker_id` decided at `at_ms`: cause, what it saw, and the setting that decided."""
+
+    at_ms: int
+    broker_id: int
+    kind: str
+    leader_epoch: int
+    cause: str
+    evidence: str
+    setting: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Records of all brokers in the order of their clocks; `silent` says which did not answer."""
+
+    records: tuple[DecisionRecord, ...]
+    silent: dict[int, OttlaError]
+
+
+class DecisionCalls(Calls):
+    """Calls about decisions."""
+
+    async def decisions(
+        self, partition: TopicPartition, kinds: Iterable[str] | None = None
+    ) -> Story:
+        """What the live brokers remember of `partition` (`kinds` None: all of it).
+
+        Raises UnknownTopic where there is no such partition, UnsupportedByBroker where the
+        cluster is no Ottla.
+        """
+        await self.cluster.topic(partition.topic)
+        request = DescribeDecisionsRequest(
+            topic=partition.topic,
+            partition=partition.partition,
+            kinds=None if kinds is None else list(kinds),
+        )
+        records: list[DecisionRecord] = []
+        silent: dict[int, OttlaError] = {}
+        for broker_id in await self.retried(self.brokers):
+            try:
+                answer = await self.cluster.ask(broker_id, request, DescribeDecisionsResponse)
+                check(answer.error_code, f"tell of {partition}", answer.error_message)
+            except (ConnectionFailed, RequestTimedOut) as error:
+                silent[broker_id] = error
+                continue
+            except UnsupportedByBroker:
+                raise UnsupportedByBroker(
+                    f"broker {broker_id} keeps no decision records: it is no Ottla, or an older one"
+                ) from None
+            except BrokerRefused as error:
+                # It may have heard less of the topic than others.
+                if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    raise
+                silent[broker_id] = error
+                continue
+            records += [
+                DecisionRecord(
+                    told.at_ms,
+                    told.broker_id,
+                    told.kind,
+                    told.leader_epoch,
+                    told.cause,
+                    told.evidence,
+                    told.setting,
+                )
+                for told in answer.decisions
+            ]
+        records.sort(key=lambda record: (record.at_ms, record.leader_epoch))
+        return Story(tuple(records), silent)
