@@ -1,48 +1,60 @@
 """The composition root: makes the parts of one broker, starts them in order, and stops them.
 
-Order of start: folders and their lock, the store, the image, the logs, groups, and listeners
-last, so that the first client finds everything there. It runs on whatever loop calls `start`,
-touches neither signals nor the loop's policy, and so can live inside any process.
+Order of start: the store, folders and their lock, the image as the store has it, listeners, the
+registration; then the controller says what to host, and `start` returns when that is done. It
+runs on whatever loop calls `start`, touches neither signals nor the loop's policy, and so can
+live inside any process.
 """
 
 import asyncio
 import logging
 import random
+from collections.abc import Callable
+from dataclasses import replace
 
 from ottla.base.chance import new_random, random_bytes
 from ottla.base.clock import Clock, SystemClock
-from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.listeners import advertised_addresses, inter_broker_listener
+from ottla.base.settings.listeners import inter_broker_listener
 from ottla.broker.admission import Admission
 from ottla.broker.cluster_secret import agree_on_secret
+from ottla.broker.config_changes import ConfigChanges
 from ottla.broker.configs import Configs
+from ottla.broker.control import Control
+from ottla.broker.controller import Controller
 from ottla.broker.controller_fence import ControllerFence
 from ottla.broker.dispatch import Served, api_ranges, load_handlers
+from ottla.broker.endpoints import own_image
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.flush import Flusher, Worker
 from ottla.broker.groups import Groups
+from ottla.broker.handing_over import hand_over
+from ottla.broker.handshake import Credentials
 from ottla.broker.hosted import Hosted
 from ottla.broker.listeners import Listeners
-from ottla.broker.log_config import log_config
+from ottla.broker.log_config import election_rules, log_config
 from ottla.broker.maintenance import Maintenance
+from ottla.broker.membership import Membership
+from ottla.broker.metadata_updates import MetadataUpdates
 from ottla.broker.partitions import Partitions
-from ottla.broker.peers import Credentials, PeerLimits, Peers
+from ottla.broker.peers import PeerLimits, Peers
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
-from ottla.broker.registration import agree_on_cluster_id, prepare, register
+from ottla.broker.registration import agree_on_cluster_id, prepare
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
 from ottla.broker.tasks import Tasks
 from ottla.broker.topics import Topics
+from ottla.coordination.connect import connect
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.sqlite import SqliteStore
-from ottla.coordination.store import NodeExists, Session, Store
+from ottla.coordination.store import Session, Store
 from ottla.metadata.decisions import Decisions
-from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
+from ottla.metadata.image import ClusterImage
 from ottla.metadata.loader import load_image
 from ottla.network.dialer import Dialer, LoopDialer
+from ottla.replica.standing import Standing
 from ottla.storage.errors import StorageError, storage_error
 from ottla.storage.filesystem import FileSystem, OsFileSystem
 from ottla.storage.log_directories import LogDirectories
@@ -75,6 +87,10 @@ class Broker:
     flusher: Flusher
     admission: Admission
     peers: Peers
+    updates: MetadataUpdates
+    controller: Controller
+    membership: Membership
+    config_changes: ConfigChanges
     loop: asyncio.AbstractEventLoop
 
     def __init__(
@@ -111,9 +127,10 @@ class Broker:
         self.maintenance = Maintenance(self)
         self.decisions = Decisions()
         self.fence = ControllerFence()
+        # Called when the registration is lost: what this broker leads, it leads no more (S16).
+        self.registration_lost: list[Callable[[], None]] = []
         # Who points consumers to nearer replicas, where that is wanted.
         self.replica_selector: RackAwareSelector | None = None
-        self._session: Session | None = None
 
     @property
     def port(self) -> int:
@@ -132,9 +149,9 @@ class Broker:
             await self._open_store()
             self._assemble()
             await self._load()
-            self.groups.start()
             await self.listeners.start()
             await self._register()
+            self.groups.start()
         except BaseException:
             await self.stop(clean=False)
             raise
@@ -146,10 +163,15 @@ class Broker:
     async def stop(self, *, clean: bool = True) -> None:
         """Stop serving, flush and close. Not clean: without the flush, as after a crash."""
         if clean:
+            await self._hand_over()
             await self._answer_who_waits()
         await self.listeners.stop()
         await self._tasks.cancel()
         await self.maintenance.stop()
+        if hasattr(self, "controller"):
+            self.controller.stop()
+            self.config_changes.stop()
+            self.topics.close()
         if hasattr(self, "replication"):
             self.replication.close()
         if hasattr(self, "peers"):
@@ -160,8 +182,8 @@ class Broker:
             self._close_logs(clean=clean)
             self.purgatory.close()
         if hasattr(self, "store"):
-            if self._session is not None:
-                await self._session.close()
+            if hasattr(self, "membership"):
+                await self.membership.leave()
             if self._given_store is None:
                 await self.store.close()
 
@@ -195,11 +217,16 @@ class Broker:
         """Make what this broker knows other brokers by."""
         settings = self.settings
         idle_ms = settings.integer("connections.max.idle.ms")
-        self.admission = Admission(
-            self.broker_id, self.cluster_id, secret, lambda: self.image, random_bytes
+        own = Credentials(
+            self.broker_id,
+            self.cluster_id,
+            secret,
+            random_bytes,
+            lambda: self.fence.broker_epoch,
         )
+        self.admission = Admission(own, lambda: self.image)
         self.peers = Peers(
-            Credentials(self.broker_id, self.cluster_id, secret, random_bytes),
+            own,
             lambda: self.image,
             self.inter_broker_listener,
             self._dialer,
@@ -210,7 +237,14 @@ class Broker:
         )
 
     async def _default_store(self) -> Store:
-        """A file in the first log directory; in memory where that is, too."""
+        """Where the settings say; else a file in the first log directory, or memory like that."""
+        address = self.settings.text("coordination.connect")
+        if address:
+            return await connect(
+                address,
+                user=self.settings.text("coordination.user"),
+                password=self.settings.text("coordination.password"),
+            )
         if self.filesystem.in_memory:
             return MemoryStore()
         folder = self.settings.log_dirs[0]
@@ -253,47 +287,82 @@ class Broker:
             self.replica_selector = RackAwareSelector(lambda: self.image)
         self.groups = Groups(self.settings, self.clock, self.purgatory, self.partitions, self)
         self.replication.roles.on_role = self.groups.on_role
-        hosted = Hosted(self.replication, self.partitions, self.groups, controlled=False)
+        hosted = Hosted(self.replication, self.partitions, self.groups, controlled=True)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
-        self.topics = Topics(self, self.store, self.settings, hosted)
+        self.updates = MetadataUpdates(self, self.store, self.fence, hosted, self.peers.on_image)
+        self.topics = Topics(self, self.store, self.settings, self.updates)
+        self._assemble_controller()
         self.configs = Configs(
-            self, self.store, self.settings, hosted, self.topics.changing, self.broker_id
+            self,
+            self.store,
+            self.settings,
+            hosted,
+            self.updates.changing,
+            self.broker_id,
+            self.clock,
+            self.controller.on_rules_changed,
+        )
+        self.config_changes = ConfigChanges(self.store, self.clock, self.configs.on_changed)
+
+    def _assemble_controller(self) -> None:
+        self.controller = Controller(
+            self.store,
+            self.broker_id,
+            self.settings,
+            self.clock,
+            self.decisions,
+            lambda topic: election_rules(topic, self.image, self.settings),
+            Control(self).deliver,
+        )
+        self.peers.on_lost = lambda _broker_id: self.controller.look_at_brokers()
+        self.membership = Membership(
+            self.store,
+            self.fence,
+            self.clock,
+            self.settings.integer("broker.session.timeout.ms"),
+            self.filesystem.page_cache_id(self.settings.log_dirs[0]),
+            on_lost=self._on_registration_lost,
+            on_joined=self._on_joined,
         )
 
+    async def _on_joined(self, session: Session) -> None:
+        """A registration has begun: roles come with it, from a controller, perhaps this one."""
+        session_ms = self.settings.integer("broker.session.timeout.ms")
+        standing = Standing(self.broker_id, self.fence.broker_epoch, session_ms)
+        self.replication.on_registered(standing)
+        await self.controller.start(session)
+
+    def _on_registration_lost(self) -> None:
+        self.replication.on_unregistered()
+        self.controller.resign()
+        for callback in self.registration_lost:
+            callback()
+
     async def _load(self) -> None:
+        await self.config_changes.start()
         loaded = await load_image(self.store, self.cluster_id)
-        # What the store remembers of brokers is replaced by who is alive; here that is this one.
-        self.image = loaded.image.with_broker(self._broker_image()).with_controller(self.broker_id)
+        # Until the controller tells more: what is in the store, led by whoever it was.
+        self.image = loaded.image
         self.configs.load()
-        await self.topics.load(self.image, loaded.deleting)
+        self.config_changes.follow()
         for deletion in self.log_directories.leftovers():
             self.maintenance.remove_later(deletion)
 
     async def _register(self) -> None:
-        """Announce the broker, with the ports it has now."""
-        image = self._broker_image()
-        self._session = await self.store.open_session(
-            self.settings.integer("broker.session.timeout.ms")
-        )
-        try:
-            await register(self.store, self._session, image, self.clock.now_ms())
-        except NodeExists:
-            raise OttlaError(
-                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-                f"a broker with node.id {self.broker_id} already runs in this cluster: stop it,"
-                " or give this one another node.id",
-            ) from None
-        self.image = self.image.with_broker(image)
+        """Announce the broker, with the ports it has now, and wait to hear what it hosts."""
+        image = own_image(self.broker_id, self.settings, self.listeners.ports)
+        clean = self.log_directories.kept_all
+        epoch = await self.membership.join(image, clean=clean)
+        self.image = self.image.with_broker(replace(image, epoch=epoch))
+        if not await self.updates.wait_for(lambda _image: self.updates.heard, _PATIENCE_S):
+            _log.warning("no controller has told this broker yet what it hosts; it serves anyway")
 
-    def _broker_image(self) -> BrokerImage:
-        advertised = advertised_addresses(self.settings)
-        endpoints = {
-            name: Endpoint(advertised[name].host, advertised[name].port)
-            for name in self.listeners.ports
-            if name in advertised
-        }
-        rack = self.settings.value("broker.rack")
-        return BrokerImage(self.broker_id, endpoints, None if rack is None else str(rack))
+    async def _hand_over(self) -> None:
+        """Have the controller move away what this broker leads, before it stops (P30)."""
+        if not hasattr(self, "controller") or len(getattr(self.image, "brokers", ())) < 2:
+            return
+        if self.settings.flag("controlled.shutdown.enable"):
+            await hand_over(self)
 
     def _close_logs(self, *, clean: bool) -> None:
         self.flusher.close()

@@ -2,9 +2,10 @@
 
 import logging
 from asyncio import Lock
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 
+from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, BrokerSettings
@@ -23,12 +24,13 @@ from ottla.base.settings.resolve import (
     topic_value,
 )
 from ottla.base.settings.setting import ConfigType, Setting, shortened
+from ottla.broker.config_changes import change_notice
 from ottla.broker.loggers import alter_loggers, loggers
 from ottla.broker.topics import ImageHolder, PartitionHost, unknown_topic
 from ottla.coordination.store import Create, NoNode, Set, Store
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
-from ottla.metadata.nodes import encode_configs
+from ottla.metadata.nodes import decode_configs, encode_configs
 from ottla.metadata.topic_names import check_topic_name
 
 _log = logging.getLogger(__name__)
@@ -56,6 +58,8 @@ class Configs:
         host: PartitionHost,
         changing: Lock,
         broker_id: BrokerId,
+        clock: Clock,
+        on_rules_changed: Callable[[], None],
     ) -> None:
         self._holder = holder
         self._store = store
@@ -63,6 +67,9 @@ class Configs:
         self._host = host
         self._changing = changing
         self._broker_id = broker_id
+        self._clock = clock
+        # Told when settings that decide elections may be others now.
+        self._on_rules_changed = on_rules_changed
 
     def load(self) -> None:
         """Put what the store holds for this broker into effect; the image is read by now."""
@@ -150,21 +157,43 @@ class Configs:
                 check_broker_configs(after, changed, per_broker=bool(name))
         if validate_only or dict(after) == dict(held):
             return
-        await self._write(_path(kind, name), encode_configs(after))
+        await self._write(kind, name, encode_configs(after))
         self._put_in_effect(kind, name, dict(after))
         _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, dict(after))
 
-    async def _write(self, path: str, data: bytes) -> None:
+    async def _write(self, kind: int, name: str, data: bytes) -> None:
+        path = _path(kind, name)
+        notice = change_notice(path, self._clock.now_ms())
         try:
-            await self._store.multi([Set(path, data)])
+            await self._store.multi([Set(path, data), notice])
         except NoNode:
-            await self._store.multi([Create(path, data)])
+            await self._store.multi([Create(path, data), notice])
+
+    async def on_changed(self, entity: str) -> None:
+        """Some broker changed the settings of an entity (`topics/flights`): take them over."""
+        path = f"/config/{entity}"
+        parent, _, name = path.rpartition("/")
+        async with self._changing:
+            node = await self._store.get(path)
+            if node is None:
+                return
+            configs = decode_configs(path, node.data)
+            if parent == paths.CONFIG_TOPICS:
+                if name in self._holder.image.topics:
+                    self._put_in_effect(ResourceType.TOPIC, name, configs)
+            elif parent == paths.CONFIG_GROUPS:
+                self._put_in_effect(ResourceType.GROUP, paths.group_of(name), configs)
+            elif parent == paths.CONFIG_BROKERS:
+                broker = "" if name == ALL_BROKERS else name
+                self._put_in_effect(ResourceType.BROKER, broker, configs)
 
     def _put_in_effect(self, kind: int, name: str, configs: dict[str, str]) -> None:
         image = self._holder.image
         match kind:
             case ResourceType.TOPIC:
                 topic = image.topics[name]
+                if topic.configs == configs:
+                    return
                 image = image.with_topic(
                     TopicImage(name, topic.id, topic.partitions, configs, topic.version)
                 )
@@ -176,6 +205,7 @@ class Configs:
         if kind == ResourceType.BROKER:
             self._take_broker_configs(image)
         self._host.update_configs(image)
+        self._on_rules_changed()
 
     def _take_broker_configs(self, image: ClusterImage) -> None:
         configs = image.broker_configs

@@ -12,13 +12,13 @@ from struct import error as StructError  # noqa: N812  # It is an exception clas
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.admission import require_broker
+from ottla.broker.admission import proven_broker, refuse_client
 from ottla.broker.handler import NO_ANSWER, Handler, OnError
 from ottla.broker.produce_shortcut import ProduceShortcuts
 from ottla.broker.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
-from ottla.wire.api import API, BROKER_APIS, ApiKey
+from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.frames import Part, decode_request_header, encode_response
@@ -57,6 +57,11 @@ HANDLER_MODULES = (
     "alter_configs",
     "describe_log_dirs",
     "create_partitions",
+    "update_metadata",
+    "controlled_shutdown",
+    "elect_leaders",
+    "alter_partition_reassignments",
+    "list_partition_reassignments",
     "delete_groups",
     "incremental_alter_configs",
     "offset_delete",
@@ -65,6 +70,7 @@ HANDLER_MODULES = (
     "list_config_resources",
     "describe_topic_partitions",
     "broker_handshake",
+    "describe_decisions",
     "leader_and_isr",
     "stop_replica",
 )
@@ -107,7 +113,7 @@ def load_handlers() -> dict[int, Served]:
 
 
 def api_ranges(table: dict[int, Served]) -> list[ApiVersion]:
-    """What ApiVersions tells clients, by key."""
+    """What ApiVersions tells clients, by key; from FIRST_PRIVATE_KEY on, Ottla's own clients."""
     return [
         ApiVersion(
             api_key=key,
@@ -155,7 +161,11 @@ class Conversation:
             api_key, version, correlation_id = _PREFIX.unpack_from(frame)
             served = self._table.get(api_key)
             if served is None or not served.min_version <= version <= served.max_version:
+                if self._comes_from_client(api_key):
+                    return self._refuse_client(frame)
                 return self._refuse(api_key, version, correlation_id)
+            if served.brokers_only and self._comes_from_client(api_key):
+                return self._refuse_client(frame)
             header, position = decode_request_header(frame)
             body = decode(served.request_type, version, frame, position)
         except (WireError, VersionError, StructError) as error:
@@ -163,8 +173,6 @@ class Conversation:
         request = RequestContext(
             header, self._connection, self._listener, self._monotonic_ms(), len(frame)
         )
-        if served.brokers_only and request.peer_broker is None:
-            return self._refuse_client(request)
         if served.is_coroutine:
             request.settle()
             self._broker.spawn(self._run(served, request, body))
@@ -194,20 +202,31 @@ class Conversation:
             )
         request.reply(response)
 
-    def _refuse_client(self, request: RequestContext) -> list[Part]:
-        """Answer a client's request that only brokers may send; all such APIs answer alike."""
-        api = API[ApiKey(request.header.api_key)]
-        try:
-            require_broker(request, api.name)
-        except OttlaError as error:
-            return request.encode(api.response(error_code=error.code))
-        raise AssertionError("a proven broker is not refused")
+    def _comes_from_client(self, api_key: int) -> bool:
+        """Whether a client sends what only brokers may send."""
+        return api_key in _PROVEN_ONLY and proven_broker(self._connection) is None
+
+    def _refuse_client(self, frame: memoryview) -> list[Part]:
+        """Answer what only brokers may send, unread; in all of these APIs the error stands alike.
+
+        Raises VersionError where the API has no such version.
+        """
+        header, _ = decode_request_header(frame)
+        api = API[ApiKey(header.api_key)]
+        request = RequestContext(
+            header, self._connection, self._listener, self._monotonic_ms(), len(frame)
+        )
+        error = refuse_client(request, api.name)
+        return request.encode(api.response(error_code=error.code))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
         """Answer ApiVersions of the future as Kafka does; anything else unknown ends the talk."""
         if api_key == ApiKey.API_VERSIONS:
             response = ApiVersionsResponse(
-                error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=self._broker.api_ranges
+                error_code=ErrorCode.UNSUPPORTED_VERSION,
+                api_keys=[
+                    entry for entry in self._broker.api_ranges if entry.api_key < FIRST_PRIVATE_KEY
+                ],
             )
             return encode_response(response, api_key, 0, correlation_id)
         try:

@@ -1,7 +1,8 @@
 """From a topic's settings, with the broker's behind them, to what its logs need to know."""
 
 from ottla.base.settings import BrokerSettings, topic_value
-from ottla.metadata.image import TopicImage
+from ottla.controller.change import Rules
+from ottla.metadata.image import ClusterImage, TopicImage
 from ottla.storage.config import LogConfig
 
 
@@ -43,3 +44,16 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
         unclean_leader_election_enable=bool(integer("unclean.leader.election.enable")),
         preallocate=bool(integer("preallocate")),
     )
+
+
+def election_rules(topic: TopicImage, image: ClusterImage, settings: BrokerSettings) -> Rules:
+    """The settings of a topic that decide elections, as they are now.
+
+    Those of the image are newer than those `topic` was read with.
+    """
+    shown = image.topics_by_id.get(topic.id)
+    configs = topic.configs if shown is None else shown.configs
+    min_isr = topic_value("min.insync.replicas", configs, settings).value
+    assert isinstance(min_isr, int)
+    unclean = topic_value("unclean.leader.election.enable", configs, settings).value
+    return Rules(min_isr, unclean=bool(unclean))

@@ -1,14 +1,15 @@
-"""Creates, grows and deletes topics: through the store first, then on this broker's disks.
+"""Creates, grows and deletes topics: writes what is wanted to the store, and waits for the image.
 
-What is in the store holds. A topic is written there with all its partitions in one `multi`, so
-that a crash leaves the whole topic or nothing of it; folders follow, and are completed at the
-next start. A deletion is marked first, so that a crash in its middle finishes it later.
+Any broker may write a topic. It is written with all its partitions in one `multi`, so that a
+crash leaves the whole topic or nothing of it; the controller sees it there and tells the brokers,
+whose answer to the client waits until their own image has it. A deletion is a mark that the
+controller acts on, and finishes however often it dies in between.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from ottla.base.chance import random_bytes
@@ -18,24 +19,28 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.check import check_topic_configs
 from ottla.base.settings.setting import shortened
 from ottla.broker.internal_topics import CONSUMER_OFFSETS, automatic_topic
-from ottla.broker.topic_operations import creation, growth, removal
+from ottla.broker.topic_operations import creation, growth
 from ottla.coordination.store import (
+    BadVersion,
+    Check,
     Create,
     NodeExists,
+    NoNode,
     Operation,
-    Result,
     Store,
-    StoreUnavailable,
 )
 from ottla.metadata import paths
 from ottla.metadata.image import ClusterImage, TopicImage
-from ottla.metadata.loader import load_image
+from ottla.metadata.loader import load_topics
 from ottla.metadata.topic_id import topic_id_of
 from ottla.metadata.topic_plan import NewTopic, TopicDefaults, plan_growth, plan_topic
 
 __all__ = ["CONSUMER_OFFSETS", "ImageHolder", "Outcome", "PartitionHost", "Topics", "unknown_topic"]
 
 _log = logging.getLogger(__name__)
+
+# How long a request waits for the controller where it does not say.
+PATIENCE_MS = 30_000
 
 
 class PartitionHost(Protocol):
@@ -65,35 +70,33 @@ class Outcome:
     error: OttlaError | None = None
 
 
+class ImageWait(Protocol):
+    """Tells when the image has changed as wished."""
+
+    async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
+        """Return True as soon as the image is as wished, False if it is not in time."""
+        ...
+
+
 class Topics:
-    """All changes of topics on this broker, one at a time."""
+    """All changes of topics that clients ask of this broker."""
 
     def __init__(
         self,
         holder: ImageHolder,
         store: Store,
         settings: BrokerSettings,
-        host: PartitionHost,
+        updates: ImageWait,
         *,
         random_bytes: Callable[[int], bytes] = random_bytes,
     ) -> None:
         self._holder = holder
         self._store = store
         self._settings = settings
-        self._host = host
+        self._updates = updates
         self._random_bytes = random_bytes
-        # Held by whoever changes the image, from reading it to replacing it.
-        self.changing = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
-        # Whether the store may hold a change that the image lacks.
-        self._in_doubt = False
-
-    async def load(self, image: ClusterImage, deleting: Sequence[TopicImage]) -> None:
-        """Take the image read at start: finish deletions, open what this broker leads."""
-        async with self.changing:
-            self._holder.image = image
-            await self._host.apply(image)
-            await self._finish_deletions(deleting)
+        # In the order they were begun.
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
     def close(self) -> None:
         """Give up automatic creations that still run: the broker stops."""
@@ -101,23 +104,39 @@ class Topics:
             task.cancel()
 
     async def create(
-        self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
+        self,
+        new_topics: Sequence[NewTopic],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int = PATIENCE_MS,
     ) -> list[Outcome]:
         """Create topics independently of each other; outcomes are in the order asked."""
-        async with self.changing:
-            image = await self._current()
-            outcomes: list[Outcome] = []
-            for new in new_topics:
-                try:
-                    topic = self._plan(new, image)
-                    if not validate_only:
-                        await self._write(topic)
-                        image = image.with_topic(topic)
-                    outcomes.append(Outcome(new.name, topic))
-                except OttlaError as error:
-                    outcomes.append(Outcome(new.name, error=error))
-            await self._carry_out(image)
+        image = self._holder.image
+        outcomes: list[Outcome] = []
+        for new in new_topics:
+            try:
+                topic = self._plan(new, image)
+                if not validate_only:
+                    await self._write(topic)
+                    image = image.with_topic(topic)
+                outcomes.append(Outcome(new.name, topic))
+            except OttlaError as error:
+                outcomes.append(Outcome(new.name, error=error))
+        if validate_only:
             return outcomes
+        created = [outcome.topic for outcome in outcomes if outcome.topic is not None]
+        shown = await self._updates.wait_for(
+            lambda now: all(topic.id in now.topics_by_id for topic in created), timeout_ms / 1000
+        )
+        if shown:
+            return outcomes
+        now = self._holder.image
+        return [
+            outcome
+            if outcome.topic is None or outcome.topic.id in now.topics_by_id
+            else Outcome(outcome.name, error=_not_in_time("created", outcome.name))
+            for outcome in outcomes
+        ]
 
     async def auto_create(self, name: str) -> TopicImage:
         """The topic, created as the settings say where it does not exist. Raises OttlaError."""
@@ -129,6 +148,8 @@ class Topics:
             return outcome.topic
         assert outcome.error is not None
         if outcome.error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
+            # Another was faster, here or elsewhere.
+            await self._updates.wait_for(lambda now: name in now.topics, PATIENCE_MS / 1000)
             topic = self._holder.image.topic(name)
             if topic is not None:
                 return topic
@@ -139,8 +160,8 @@ class Topics:
     ) -> None:
         """Create the topics in the background, then call `done` with those that failed, and why."""
         task = asyncio.get_running_loop().create_task(self._auto_create_all(names, done))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
     async def grow(
         self,
@@ -149,37 +170,75 @@ class Topics:
         assignments: Sequence[Sequence[int]] | None = None,
         *,
         validate_only: bool = False,
+        timeout_ms: int = PATIENCE_MS,
     ) -> TopicImage:
         """Add partitions until there are `count`. Raises OttlaError."""
-        async with self.changing:
-            image = await self._current()
-            before = image.topic(name)
+        while True:
+            image = self._holder.image
+            if image.topic(name) is None:
+                raise unknown_topic(name)
+            before = (await load_topics(self._store, [name])).get(name)
             if before is None:
                 raise unknown_topic(name)
             topic = plan_growth(before, count, assignments, image, self._random_start())
             if validate_only:
                 return topic
-            version = (await self._commit(growth(before, topic)))[0]
-            assert isinstance(version, int)
-            topic = TopicImage(name, topic.id, topic.partitions, topic.configs, version)
-            await self._carry_out(image.with_topic(topic))
-            return topic
+            try:
+                await self._store.multi(growth(before, topic))
+            except (BadVersion, NodeExists, NoNode):
+                # Somebody else changed the topic meanwhile.
+                continue
+            break
 
-    async def delete(self, topics: Sequence[TopicImage]) -> list[Outcome]:
-        """Delete topics independently of each other; outcomes are in the order asked."""
-        async with self.changing:
-            image = await self._current()
-            outcomes = [await self._mark(topic) for topic in topics]
-            going = [outcome.topic for outcome in outcomes if outcome.topic is not None]
-            for topic in going:
-                image = image.without_topic(topic.name)
-            # Clients lose sight of the topics before their partitions go.
-            self._holder.image = image
-            if going:
-                await self._host.apply(image)
-            for topic in going:
-                await self._commit(removal(topic))
-            return outcomes
+        def is_grown(now: ClusterImage) -> bool:
+            known = now.topics_by_id.get(topic.id)
+            return known is None or len(known.partitions) >= count
+
+        if not await self._updates.wait_for(is_grown, timeout_ms / 1000):
+            raise _not_in_time("grown", name)
+        return topic
+
+    async def delete(
+        self, topics: Sequence[TopicImage], *, timeout_ms: int = PATIENCE_MS
+    ) -> list[Outcome]:
+        """Delete topics independently of each other; outcomes are in the order asked.
+
+        Waits until nothing is left of them, but not for brokers that are dead: their replicas go
+        when they are back.
+        """
+        outcomes = [await self._mark(topic) for topic in topics]
+        going = [outcome.topic for outcome in outcomes if outcome.topic is not None]
+        ids = {topic.id for topic in going}
+        await self._updates.wait_for(
+            lambda now: ids.isdisjoint(now.topics_by_id), timeout_ms / 1000
+        )
+        for topic in going:
+            await self._wait_until_gone(topic, timeout_ms)
+        now = self._holder.image
+        return [
+            Outcome(outcome.name, error=_not_in_time("deleted", outcome.name))
+            if outcome.topic is not None and outcome.topic.id in now.topics_by_id
+            else outcome
+            for outcome in outcomes
+        ]
+
+    async def _wait_until_gone(self, topic: TopicImage, timeout_ms: int) -> None:
+        """So that a topic of the same name can be made at once."""
+        alive = self._holder.image.brokers
+        if any(broker not in alive for p in topic.partitions for broker in p.replicas):
+            return
+        gone = asyncio.Event()
+        path = paths.topic_deletion(topic.name)
+        watch = self._store.watch_data(path, gone.set)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while await self._store.get(path) is not None:
+                    await gone.wait()
+                    gone.clear()
+        except TimeoutError:
+            return
+        finally:
+            watch.cancel()
 
     def automatic(self, name: str) -> NewTopic:
         """What an automatically created topic looks like; internal ones have settings of theirs."""
@@ -211,7 +270,7 @@ class Topics:
 
     async def _write(self, topic: TopicImage) -> None:
         try:
-            await self._commit(creation(topic))
+            await self._store.multi(creation(topic))
         except NodeExists as error:
             raise OttlaError(
                 ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists."
@@ -227,46 +286,20 @@ class Topics:
         current = self._holder.image.topic_by_id(topic.id)
         if current is None:
             return Outcome(topic.name, error=unknown_topic(topic.name))
+        mark: list[Operation] = [
+            Check(paths.topic_mark(topic.id)),
+            Create(paths.topic_deletion(topic.name)),
+        ]
         try:
-            await self._commit([Create(paths.topic_deletion(topic.name))])
+            await self._store.multi(mark)
+        except NodeExists:
+            return Outcome(topic.name, current)
+        except NoNode:
+            return Outcome(topic.name, error=unknown_topic(topic.name))
         except OttlaError as error:
             return Outcome(topic.name, error=error)
         _log.info("deleting topic %s, id %s", topic.name, topic.id)
         return Outcome(topic.name, current)
-
-    async def _commit(self, operations: Sequence[Operation]) -> list[Result]:
-        try:
-            return await self._store.multi(operations)
-        except StoreUnavailable:
-            self._in_doubt = True
-            raise
-
-    async def _current(self) -> ClusterImage:
-        """The image; topics are read again where the fate of an earlier change is unknown."""
-        image = self._holder.image
-        if self._in_doubt:
-            loaded = await load_image(self._store, image.cluster_id)
-            image = replace(
-                image, topics=loaded.image.topics, topics_by_id=loaded.image.topics_by_id
-            )
-            await self._carry_out(image)
-            await self._finish_deletions(loaded.deleting)
-            self._in_doubt = False
-        return image
-
-    async def _finish_deletions(self, deleting: Sequence[TopicImage]) -> None:
-        for topic in deleting:
-            _log.info("finishing the deletion of topic %s", topic.name)
-            await self._commit(removal(topic))
-
-    async def _carry_out(self, image: ClusterImage) -> None:
-        """Bring the partitions in step, then show the image to clients."""
-        if image is self._holder.image:
-            return
-        try:
-            await self._host.apply(image)
-        finally:
-            self._holder.image = image
 
     def _random_start(self) -> int:
         return int.from_bytes(self._random_bytes(2), "big")
@@ -278,4 +311,12 @@ def unknown_topic(name: str) -> OttlaError:
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         f"Topic '{shortened(name)}' does not exist; list the topics to see its "
         "right name, or create it.",
+    )
+
+
+def _not_in_time(done: str, name: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.REQUEST_TIMED_OUT,
+        f"Topic '{shortened(name)}' is not {done} in time; it will be as soon as the controller "
+        "gets to it: look again later.",
     )

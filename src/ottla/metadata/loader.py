@@ -1,6 +1,6 @@
 """Reads a ClusterImage out of the store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -8,6 +8,9 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.nodes import TopicNode
+
+# Fewer topics than this are read one by one, more by one look at all.
+_FEW = 16
 
 
 class _Node(Protocol):
@@ -59,6 +62,28 @@ async def load_image(source: Source, cluster_id: str) -> Loaded:
         },
     )
     return Loaded(image, tuple(topic for topic in topics if topic.name in going))
+
+
+async def load_topics(source: Source, names: Sequence[str]) -> dict[str, TopicImage]:
+    """Those of `names` that exist, also if they are marked for deletion. Raises OttlaError."""
+    if len(names) > _FEW:
+        tree = await source.subtree(paths.TOPICS)
+        config_tree = await source.subtree(paths.CONFIG_TOPICS)
+        configs = _configs(config_tree, paths.CONFIG_TOPICS)
+        return {
+            name: topic_of(tree, name, configs.get(name, {}))
+            for name in names
+            if paths.topic(name) in tree
+        }
+    found: dict[str, TopicImage] = {}
+    for name in names:
+        path = paths.topic_config(name)
+        tree = await source.subtree(paths.topic(name))
+        node = (await source.subtree(path)).get(path)
+        if paths.topic(name) in tree:
+            held = {} if node is None else nodes.decode_configs(path, node.data)
+            found[name] = topic_of(tree, name, held)
+    return found
 
 
 def _brokers(tree: Mapping[str, _Node]) -> list[BrokerImage]:

@@ -49,7 +49,7 @@ def plan_topic(
         raise OttlaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
     check_no_collision(new.name, image.topics)
     replicas = _manual(new, image) if new.assignments else _automatic(new, image, defaults, start)
-    partitions = tuple(_new_partition(assigned) for assigned in replicas)
+    partitions = tuple(_new_partition(assigned, image) for assigned in replicas)
     return TopicImage(new.name, topic_id, partitions, dict(new.configs))
 
 
@@ -80,7 +80,7 @@ def plan_growth(
         added = place(brokers, topic.replication_factor, range(before, count), start, start)
     else:
         added = _checked_growth(topic, count - before, assignments, brokers)
-    partitions = tuple(_new_partition(assigned) for assigned in added)
+    partitions = tuple(_new_partition(assigned, image) for assigned in added)
     return replace(topic, partitions=topic.partitions + partitions)
 
 
@@ -162,8 +162,14 @@ def _automatic(
     return place(sorted(image.brokers), factor, range(count), start, start)
 
 
-def _new_partition(replicas: tuple[BrokerId, ...]) -> PartitionImage:
-    return PartitionImage(leader=replicas[0], leader_epoch=0, replicas=replicas, isr=replicas)
+def _new_partition(replicas: tuple[BrokerId, ...], image: ClusterImage) -> PartitionImage:
+    return PartitionImage(
+        leader=replicas[0],
+        leader_epoch=0,
+        replicas=replicas,
+        isr=replicas,
+        leader_broker_epoch=image.brokers[replicas[0]].epoch,
+    )
 
 
 def _request(what: str) -> OttlaError:

@@ -1,6 +1,15 @@
 """Broker settings: the broker in its cluster, replication, transactions, quotas."""
 
-from ottla.base.settings.notation import BOOLEAN, CLUSTER_WIDE, INT, LONG, READ_ONLY, SHORT, STRING
+from ottla.base.settings.notation import (
+    BOOLEAN,
+    CLUSTER_WIDE,
+    INT,
+    LONG,
+    PASSWORD,
+    READ_ONLY,
+    SHORT,
+    STRING,
+)
 from ottla.base.settings.setting import Setting
 from ottla.base.settings.validators import at_least
 
@@ -13,6 +22,16 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("broker.id", INT, -1, None, READ_ONLY, "Older name of node.id; -1 means unset."),
     Setting("broker.rack", STRING, None, None, READ_ONLY,
             "Rack or zone of this broker, for placing replicas and reading nearby."),
+    Setting("coordination.connect", STRING, "", None, READ_ONLY,
+            "Where brokers agree: sqlite:///path for those of one machine, "
+            "zookeeper://host:port,host:port/path for many; empty for a broker that is alone.",
+            differs="Kafka has no such setting: its brokers agree among themselves."),
+    Setting("coordination.user", STRING, "", None, READ_ONLY,
+            "User of the ZooKeeper that coordination.connect names.",
+            differs="Kafka has no such setting."),
+    Setting("coordination.password", PASSWORD, "", None, READ_ONLY,
+            "Password of coordination.user.",
+            differs="Kafka has no such setting."),
     Setting("broker.session.timeout.ms", INT, 9000, None, READ_ONLY,
             "A broker not heard of for this long has failed, in milliseconds."),
     Setting("broker.heartbeat.interval.ms", INT, 2000, None, READ_ONLY,
@@ -26,6 +45,9 @@ CLUSTER: tuple[Setting, ...] = (
             "records."),
     Setting("auto.leader.rebalance.enable", BOOLEAN, True, None, READ_ONLY,
             "Whether leadership returns to preferred leaders by itself."),
+    Setting("leader.imbalance.per.broker.percentage", INT, 10, at_least(0), READ_ONLY,
+            "Share of a broker's partitions that others may lead before leadership returns.",
+            differs="Kafka 4 has dropped it and moves whatever can be moved."),
     Setting("leader.imbalance.check.interval.seconds", LONG, 300, at_least(1), READ_ONLY,
             "Time between two looks for leaders to move, in seconds."),
     Setting("num.replica.fetchers", INT, 1, at_least(1), CLUSTER_WIDE,

@@ -15,7 +15,6 @@ FORMER_SETTINGS: dict[str, str] = {
     "host.name": "Use listeners.",
     "inter.broker.protocol.version": "Brokers agree on versions by themselves.",
     "kafka.metrics.config.dir": "Kafka's metrics reporters are Java classes.",
-    "leader.imbalance.per.broker.percentage": "Leaders return whenever one is not preferred.",
     "log.message.downconversion.enable": _FORMAT,
     "log.message.format.version": _FORMAT,
     "log.message.timestamp.difference.max.ms": (

@@ -18,11 +18,9 @@ UNREAD_PREFIXES = (
 )
 UNREAD_NAMES = frozenset(
     {
-        "auto.leader.rebalance.enable",
         "background.threads",
         "broker.heartbeat.interval.ms",
         "connection.failed.authentication.delay.ms",
-        "controlled.shutdown.enable",
         "delete.records.purgatory.purge.interval.requests",
         "early.start.listeners",
         "fetch.purgatory.purge.interval.requests",
@@ -31,7 +29,6 @@ UNREAD_NAMES = frozenset(
         "group.coordinator.cached.buffer.max.bytes",
         "group.coordinator.rebalance.protocols",
         "group.coordinator.threads",
-        "leader.imbalance.check.interval.seconds",
         "log.dir.failure.timeout.ms",
         "log.initial.task.delay.ms",
         "max.connection.creation.rate",

@@ -12,7 +12,7 @@ from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.controller.context import Context, RulesOf
 from ottla.broker.controller.jobs import Jobs
 from ottla.broker.controller.messages import Letterhead
-from ottla.broker.controller.reading import read_brokers, read_topics
+from ottla.broker.controller.reading import read_brokers
 from ottla.broker.controller.sender import Deliver, Reports, Sender
 from ottla.broker.controller.writing import Deposed, Planned, write_changes
 from ottla.broker.registration import check_controller
@@ -23,6 +23,7 @@ from ottla.coordination.store import BadVersion, Delete, NoNode, Operation, Stor
 from ottla.metadata import paths
 from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.metadata.image import NO_LEADER, BrokerImage, PartitionImage
+from ottla.metadata.loader import load_topics
 
 _log = logging.getLogger(__name__)
 
@@ -55,8 +56,9 @@ class Office(Reports):
         self._decisions = decisions
         self._deliver = deliver
         self._letterhead = Letterhead(broker_id, controller_epoch)
-        # Others act on what brokers report: deletions on these.
+        # Deletions go on when replicas are gone, and when brokers come.
         self.on_deleted: Callable[[BrokerImage, list[TopicPartition]], None] = lambda _b, _n: None
+        self.on_come: Callable[[], None] = lambda: None
 
     async def load(self) -> None:
         """Read all there is, put it in order, and tell all brokers. Also repairs after doubt."""
@@ -64,7 +66,7 @@ class Office(Reports):
         brokers, unclean = await read_brokers(self.store)
         names = await self.store.children(paths.TOPICS)
         context.deleting = dict.fromkeys(await self.store.children(paths.DELETE_TOPICS))
-        context.topics = await read_topics(self.store, names)
+        context.topics = await load_topics(self.store, names)
         context.brokers = brokers
         self._forget_old_lives()
         await self.decide(context.names(), self._settling(unclean, "a controller took office"))
@@ -76,6 +78,7 @@ class Office(Reports):
         self._follow_brokers()
         for sender in self.senders.values():
             sender.everything()
+        self.on_come()
 
     def tell_everybody(self) -> None:
         """Begin to send; each broker is first told everything."""
@@ -112,6 +115,8 @@ class Office(Reports):
         self._follow_brokers()
         for sender in self.senders.values():
             sender.brokers()
+        if come:
+            self.on_come()
 
     def _settling(self, lossy: Iterable[BrokerId], cause: str) -> Decide:
         context, doubtful, live = self.context, list(lossy), self.context.live
@@ -195,7 +200,7 @@ class Office(Reports):
 
     async def reread(self, topics: list[str]) -> None:
         """Know topics as the store has them now; new partitions are told to everybody."""
-        found = await read_topics(self.store, topics)
+        found = await load_topics(self.store, topics)
         context = self.context
         for name in topics:
             before = len(context.topics[name].partitions) if name in context.topics else 0

@@ -7,7 +7,6 @@ from ottla.base.ids import BrokerId, TopicPartition
 from ottla.coordination.store import Store
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
-from ottla.metadata.loader import topic_of
 
 # Fewer than this are read one by one; more by one look at all.
 _FEW = 16
@@ -35,25 +34,6 @@ async def read_brokers(store: Store) -> tuple[dict[BrokerId, BrokerImage], dict[
         if path != paths.UNCLEAN_STOPS
     }
     return brokers, unclean
-
-
-async def read_topics(store: Store, names: Sequence[str]) -> dict[str, TopicImage]:
-    """Those of `names` that exist."""
-    found: dict[str, TopicImage] = {}
-    if len(names) > _FEW:
-        tree = await store.subtree(paths.TOPICS)
-        configs = await store.subtree(paths.CONFIG_TOPICS)
-    for name in names:
-        if len(names) <= _FEW:
-            tree = await store.subtree(paths.topic(name))
-            config = await store.get(paths.topic_config(name))
-            configs = {} if config is None else {paths.topic_config(name): config}
-        if paths.topic(name) not in tree:
-            continue
-        own = configs.get(paths.topic_config(name))
-        held = {} if own is None else nodes.decode_configs(paths.topic_config(name), own.data)
-        found[name] = topic_of(tree, name, held)
-    return found
 
 
 async def read_states(

@@ -5,7 +5,7 @@ import logging
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.controller.office import Office
-from ottla.broker.controller.reading import read_states, read_topics
+from ottla.broker.controller.reading import read_states
 from ottla.broker.controller.writing import Deposed
 from ottla.broker.registration import check_controller
 from ottla.broker.topic_operations import removal
@@ -14,6 +14,7 @@ from ottla.controller.election import settle
 from ottla.coordination.store import Create, Delete, NodeExists, NoNode, StoreError
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, TopicImage
+from ottla.metadata.loader import load_topics
 from ottla.metadata.notices import decode_partitions
 
 _log = logging.getLogger(__name__)
@@ -32,13 +33,14 @@ class TopicsInOffice:
         # Confirmed by their brokers, by topic.
         self._deleted: dict[str, set[tuple[int, BrokerId]]] = {}
         office.on_deleted = self._on_deleted
+        office.on_come = lambda: office.jobs.once("deletions", self.on_deletions)
 
     async def on_topics(self) -> None:
         """Topics may have been created: their states are known, and told to everybody."""
         office = self._office
         names = await office.store.children(paths.TOPICS)
         new = [name for name in names if name not in office.context.topics]
-        found = await read_topics(office.store, new)
+        found = await load_topics(office.store, new)
         if not found:
             return
         context, live = office.context, office.context.live
@@ -139,7 +141,7 @@ class TopicsInOffice:
     async def _finish(self, topic: TopicImage) -> None:
         """No replica is left: take it out of the store. It may have grown, so it is read anew."""
         office, context = self._office, self._office.context
-        found = (await read_topics(office.store, [topic.name])).get(topic.name)
+        found = (await load_topics(office.store, [topic.name])).get(topic.name)
         if found is not None and len(found.partitions) > len(topic.partitions):
             context.topics[topic.name] = found
             office.jobs.once("deletions", self.on_deletions)

@@ -1,0 +1,36 @@
+"""The addresses under which a broker registers."""
+
+import socket
+from collections.abc import Mapping
+
+from ottla.base.ids import BrokerId
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import advertised_addresses, listen_addresses
+from ottla.metadata.image import BrokerImage, Endpoint
+
+_ANYWHERE = frozenset({"", "0.0.0.0", "::"})
+
+
+def own_image(
+    broker_id: BrokerId, settings: BrokerSettings, ports: Mapping[str, int]
+) -> BrokerImage:
+    """What the others are to know of this broker; `ports` are those it listens on, by listener.
+
+    A listener that neither advertises nor listens on one host has, in a cluster of one machine,
+    no host: clients are told the one they reached. In a cluster of many machines it is this
+    machine's name.
+    """
+    advertised = advertised_addresses(settings)
+    listening = {address.name: address.host for address in listen_addresses(settings)}
+    endpoints: dict[str, Endpoint] = {}
+    for name, port in ports.items():
+        own = advertised.get(name)
+        if own is not None:
+            endpoints[name] = Endpoint(own.host, own.port or port)
+        elif listening[name] not in _ANYWHERE:
+            endpoints[name] = Endpoint(listening[name], port)
+        else:
+            alone = not settings.text("coordination.connect").startswith("zookeeper:")
+            endpoints[name] = Endpoint("" if alone else socket.getfqdn(), port)
+    rack = settings.value("broker.rack")
+    return BrokerImage(broker_id, endpoints, None if rack is None else str(rack))

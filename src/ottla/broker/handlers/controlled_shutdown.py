@@ -1,0 +1,45 @@
+"""ControlledShutdown (7), versions 2-3: a broker that stops asks the controller to take its place.
+
+Between brokers only. What could not be moved is told; the broker may ask again or stop anyway.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import BrokerId
+from ottla.broker.admission import require_broker
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", request: RequestContext, body: ControlledShutdownRequest
+) -> ControlledShutdownResponse:
+    """Move leadership away from the sender, in the store and then on the brokers."""
+    require_broker(request, "ControlledShutdown", body.broker_id)
+    remaining = await broker.controller.shut_down(BrokerId(body.broker_id), body.broker_epoch)
+    return ControlledShutdownResponse(
+        remaining_partitions=[
+            RemainingPartition(topic_name=name.topic, partition_index=name.partition)
+            for name in remaining
+        ]
+    )
+
+
+def on_error(
+    _body: ControlledShutdownRequest, code: ErrorCode, _message: str | None, _version: int
+) -> ControlledShutdownResponse:
+    """The error."""
+    return ControlledShutdownResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.CONTROLLED_SHUTDOWN, 2, 3, handle)

@@ -1,0 +1,78 @@
+"""ElectLeaders (43), versions 0-2: preferred leaders, or unclean ones where nobody can lead.
+
+The controller's own: others answer NOT_CONTROLLER. Of all partitions (null) only those are told
+that needed an election (KIP-183, KIP-460).
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.controller.requests import ElectionType, Outcomes
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: ElectLeadersRequest
+) -> ElectLeadersResponse:
+    """Hold the elections; each partition stands for itself."""
+    outcomes = await broker.controller.elect(_kind(body.election_type), _names(body))
+    return ElectLeadersResponse(replica_election_results=_results(outcomes))
+
+
+def _kind(election_type: int) -> ElectionType:
+    try:
+        return ElectionType(election_type)
+    except ValueError:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"unknown election type {election_type}: 0 is preferred, 1 is unclean",
+        ) from None
+
+
+def _names(body: ElectLeadersRequest) -> list[TopicPartition] | None:
+    if body.topic_partitions is None:
+        return None
+    return [
+        TopicPartition(topic.topic, index)
+        for topic in body.topic_partitions
+        for index in topic.partitions
+    ]
+
+
+def _results(outcomes: Outcomes) -> list[ReplicaElectionResult]:
+    topics: dict[str, ReplicaElectionResult] = {}
+    for name, error in outcomes.items():
+        topic = topics.get(name.topic)
+        if topic is None:
+            topic = topics[name.topic] = ReplicaElectionResult(topic=name.topic)
+        result = PartitionResult(partition_id=name.partition)
+        if error is not None:
+            result.error_code, result.error_message = error.code, error.message
+        topic.partition_result.append(result)
+    return list(topics.values())
+
+
+def on_error(
+    body: ElectLeadersRequest, code: ErrorCode, message: str | None, _version: int
+) -> ElectLeadersResponse:
+    """The error for the whole, and on every partition named: version 0 has no other place."""
+    error = OttlaError(code, message or "")
+    return ElectLeadersResponse(
+        error_code=code,
+        replica_election_results=_results(dict.fromkeys(_names(body) or (), error)),
+    )
+
+
+HANDLER = Handler(ApiKey.ELECT_LEADERS, 0, 2, handle)

@@ -1,0 +1,56 @@
+"""ListPartitionReassignments (46), version 0: the moves under way (KIP-455).
+
+The controller's own: others answer NOT_CONTROLLER. What does not move is left out.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, body: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    """Answer from what the controller knows."""
+    moves = broker.controller.moves()
+    asked = None
+    if body.topics is not None:
+        asked = {(t.name, index) for t in body.topics for index in t.partition_indexes}
+    topics: dict[str, OngoingTopicReassignment] = {}
+    for name, partition in moves.items():
+        if asked is not None and name not in asked:
+            continue
+        topic = topics.get(name.topic)
+        if topic is None:
+            topic = topics[name.topic] = OngoingTopicReassignment(name=name.topic)
+        topic.partitions.append(
+            OngoingPartitionReassignment(
+                partition_index=name.partition,
+                replicas=list(partition.replicas),
+                adding_replicas=list(partition.adding),
+                removing_replicas=list(partition.removing),
+            )
+        )
+    return ListPartitionReassignmentsResponse(topics=list(topics.values()))
+
+
+def on_error(
+    _body: ListPartitionReassignmentsRequest, code: ErrorCode, message: str | None, _version: int
+) -> ListPartitionReassignmentsResponse:
+    """The error for the whole."""
+    return ListPartitionReassignmentsResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, handle)

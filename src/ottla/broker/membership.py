@@ -1,0 +1,157 @@
+"""This broker's place in the cluster: its session, its registration, and how it comes back.
+
+A registration is lost with the session, or when the controller takes it away because the broker
+could not be reached. Either way the broker first drops all leadership, then registers anew with a
+new broker epoch, and hears from the controller what it leads (S16).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.controller_fence import ControllerFence
+from ottla.broker.registration import register
+from ottla.coordination.store import (
+    NodeExists,
+    Session,
+    SessionExpired,
+    Store,
+    StoreError,
+    Watch,
+)
+from ottla.metadata import paths
+from ottla.metadata.image import BrokerImage
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_S = 0.1
+
+
+class Membership:
+    """Keeps this broker registered from `join` to `leave`.
+
+    `on_lost` drops leadership at once; `on_joined` is told of each session after registering.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        fence: ControllerFence,
+        clock: Clock,
+        lease_ms: int,
+        boot_id: str,
+        *,
+        on_lost: Callable[[], None],
+        on_joined: Callable[[Session], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._fence = fence
+        self._clock = clock
+        self._lease_ms = lease_ms
+        self._boot_id = boot_id
+        self._on_lost = on_lost
+        self._on_joined = on_joined
+        self._broker: BrokerImage | None = None
+        self._watch: Watch | None = None
+        self._doubt = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+        self._left = False
+        self.session: Session | None = None
+
+    async def join(self, broker: BrokerImage, *, clean: bool) -> int:
+        """Register, and stay so; return the broker epoch.
+
+        `clean`: no record was lost since the broker was here last. Raises OttlaError
+        (DUPLICATE_BROKER_REGISTRATION), StoreError.
+        """
+        self._broker = broker
+        self._watch = self._store.watch_data(paths.broker(broker.id), self._doubt.set)
+        session = await self._open_session()
+        try:
+            epoch = await self._register(session, clean=clean)
+        except NodeExists:
+            raise OttlaError(
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                f"a broker with node.id {broker.id} already runs in this cluster: stop it,"
+                " or give this one another node.id",
+            ) from None
+        self._keeper = asyncio.get_running_loop().create_task(self._keep())
+        await self._on_joined(session)
+        return epoch
+
+    async def leave(self) -> None:
+        """End the session: the broker is dead to all others at once."""
+        self._left = True
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._keeper is not None:
+            self._keeper.cancel()
+        if self.session is not None:
+            await self.session.close()
+
+    async def _open_session(self) -> Session:
+        session = await self._store.open_session(self._lease_ms)
+        session.on_expired(self._doubt.set)
+        self.session = session
+        return session
+
+    async def _register(self, session: Session, *, clean: bool) -> int:
+        assert self._broker is not None
+        epoch = await register(
+            self._store,
+            session,
+            self._broker,
+            self._clock.now_ms(),
+            clean=clean,
+            boot_id=self._boot_id,
+        )
+        self._fence.registered(epoch)
+        return epoch
+
+    async def _keep(self) -> None:
+        """Whenever the registration may be gone: look, and get it back."""
+        while True:
+            await self._doubt.wait()
+            self._doubt.clear()
+            try:
+                await self._look()
+            except StoreError as error:
+                _log.warning("registering this broker: %s", error.message)
+                await asyncio.sleep(_PAUSE_S)
+                self._doubt.set()
+            except Exception:  # noqa: BLE001  # The supervisor of the registration.
+                _log.exception("registering this broker failed unexpectedly")
+                await asyncio.sleep(_PAUSE_S)
+                self._doubt.set()
+
+    async def _look(self) -> None:
+        broker, session = self._broker, self.session
+        assert broker is not None
+        assert session is not None
+        if not session.expired:
+            node = await self._store.get(paths.broker(broker.id))
+            epoch = await self._store.get(paths.broker_epoch(broker.id))
+            known = None if node is None or epoch is None else epoch.version + 1
+            if known == self._fence.broker_epoch:
+                return
+        if self._left:
+            return
+        _log.warning("this broker's registration is gone; dropping leadership, registering anew")
+        self._fence.unregistered()
+        self._on_lost()
+        if session.expired:
+            session = await self._open_session()
+        try:
+            # The process lived on, and so did all that it had.
+            await self._register(session, clean=True)
+        except NodeExists:
+            # That of the old session goes when the store has noticed its end.
+            await asyncio.sleep(_PAUSE_S)
+            self._doubt.set()
+            return
+        except SessionExpired:
+            self._doubt.set()
+            return
+        await self._on_joined(session)

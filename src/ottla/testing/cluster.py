@@ -1,0 +1,148 @@
+"""Several brokers in one event loop, sharing a store: for tests of what brokers do together.
+
+    async with Cluster(3) as cluster:
+        await cluster.create_topic("flights", partitions=2, replicas=3)
+        await cluster.kill(1)
+        await cluster.until(lambda: cluster.leader("flights", 0) not in (None, 1))
+
+Everything is in memory. A broker that is killed loses its session and its connections, keeps its
+disk, and comes back with `restart`.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.broker import Broker
+from ottla.coordination.memory import MemoryStore, MemoryTree
+from ottla.metadata.image import NO_LEADER, PartitionImage
+from ottla.metadata.topic_plan import NewTopic
+from ottla.storage.memory_filesystem import MemoryFileSystem
+
+_SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+    "log.dirs": "/data",
+    "listeners": "PLAINTEXT://127.0.0.1:0",
+}
+_PATIENCE_S = 30.0
+_POLL_S = 0.002
+
+
+class Cluster:
+    """Brokers 1 to `count`. `settings` hold for all of them; `racks` are by broker id."""
+
+    def __init__(
+        self,
+        count: int,
+        settings: Mapping[str, str] | None = None,
+        *,
+        racks: Mapping[int, str] | None = None,
+    ) -> None:
+        self.tree = MemoryTree()
+        # Those that run, by id.
+        self.brokers: dict[int, Broker] = {}
+        self._ids = range(1, count + 1)
+        self._settings = {**_SETTINGS, **(settings or {})}
+        self._racks = dict(racks or {})
+        self._disks = {broker_id: MemoryFileSystem() for broker_id in self._ids}
+
+    async def __aenter__(self) -> Self:
+        try:
+            for broker_id in self._ids:
+                await self.restart(broker_id)
+            # Each has heard of all the others.
+            await self.until(
+                lambda: all(len(b.image.brokers) == len(self._ids) for b in self.brokers.values())
+            )
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Stop all brokers, without handing over: the cluster is not needed any more."""
+        for broker_id in list(self.brokers):
+            await self.kill(broker_id)
+
+    async def restart(self, broker_id: int) -> Broker:
+        """Start a broker that does not run, on the disk it had."""
+        assert broker_id not in self.brokers
+        settings = {**self._settings, "node.id": str(broker_id)}
+        if broker_id in self._racks:
+            settings["broker.rack"] = self._racks[broker_id]
+        broker = Broker(
+            BrokerSettings(settings),
+            filesystem=self._disks[broker_id],
+            store=MemoryStore(self.tree, name=str(broker_id)),
+        )
+        await broker.start()
+        self.brokers[broker_id] = broker
+        return broker
+
+    async def kill(self, broker_id: int) -> None:
+        """End a broker as kill -9 does: nothing is flushed, nobody is told."""
+        broker = self.brokers.pop(broker_id)
+        await broker.membership.leave()
+        await broker.stop(clean=False)
+        await broker.store.close()
+
+    async def shut_down(self, broker_id: int) -> None:
+        """Stop a broker in order, with all it hands over before."""
+        broker = self.brokers.pop(broker_id)
+        await broker.stop()
+        await broker.store.close()
+
+    async def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replicas: int = 1,
+        settings: Mapping[str, str] | None = None,
+        *,
+        assignments: Mapping[int, list[int]] | None = None,
+    ) -> None:
+        """Create a topic, and return when every broker knows it. Raises OttlaError."""
+        counts = (-1, -1) if assignments else (partitions, replicas)
+        new = NewTopic(name, *counts, assignments, dict(settings or {}))
+        (outcome,) = await self.any.topics.create([new])
+        if outcome.error is not None:
+            raise outcome.error
+        await self.until(lambda: all(name in b.image.topics for b in self.brokers.values()))
+
+    @property
+    def any(self) -> Broker:
+        """Some broker that runs."""
+        return self.brokers[min(self.brokers)]
+
+    @property
+    def controller(self) -> Broker | None:
+        """The broker in office; None while there is none."""
+        found = [broker for broker in self.brokers.values() if broker.controller.in_office]
+        return max(found, key=lambda b: b.controller.epoch or 0) if found else None
+
+    def state(self, topic: str, index: int = 0) -> PartitionImage | None:
+        """A partition as all running brokers see it; None while they differ."""
+        seen = [broker.image.partition(topic, index) for broker in self.brokers.values()]
+        return seen[0] if all(image == seen[0] for image in seen) else None
+
+    def leader(self, topic: str, index: int = 0) -> int | None:
+        """The leader on which all running brokers agree; None while there is none."""
+        state = self.state(topic, index)
+        return None if state is None or state.leader == NO_LEADER else state.leader
+
+    async def until(self, condition: Callable[[], bool], timeout_s: float = _PATIENCE_S) -> None:
+        """Return when `condition` holds. Raises TimeoutError: then something is broken."""
+        async with asyncio.timeout(timeout_s):
+            while not condition():  # noqa: ASYNC110  # Nothing tells of every change.
+                await asyncio.sleep(_POLL_S)

@@ -1,0 +1,203 @@
+"""Topics of several brokers: created anywhere, deleted for good, grown, set, moved."""
+
+import asyncio
+
+import pytest
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.base.settings.alter import Alteration, AlterOperation
+from ottla.broker.configs import ResourceType
+from ottla.broker.controller.requests import ElectionType
+from ottla.metadata import paths
+from ottla.metadata.topic_plan import NewTopic
+from ottla.testing.cluster import Cluster
+
+
+def run(scenario):
+    asyncio.run(scenario())
+
+
+def test_any_broker_creates_grows_and_deletes_topics():
+    """The one that is asked writes; the controller tells; the answer waits for its own image."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            other = next(b for b in cluster.brokers.values() if not b.controller.in_office)
+            (outcome,) = await other.topics.create([NewTopic("t", 2, 3)])
+            assert outcome.error is None
+            assert len(other.image.topics["t"].partitions) == 2
+            await other.topics.grow("t", 5)
+            await cluster.until(lambda: cluster.state("t", 4) is not None)
+            (outcome,) = await other.topics.delete([other.image.topics["t"]])
+            assert outcome.error is None
+            await cluster.until(
+                lambda: not any("t" in b.image.topics for b in cluster.brokers.values())
+            )
+            (outcome,) = await other.topics.create([NewTopic("t", 1, 1)])
+            assert outcome.error is None
+
+    run(scenario)
+
+
+def test_two_that_create_the_same_topic_make_one():
+    """One is told that it exists; automatic creation gives both the same."""
+
+    async def scenario():
+        async with Cluster(2) as cluster:
+            topics = [broker.topics for broker in cluster.brokers.values()]
+            outcomes = await asyncio.gather(*(t.create([NewTopic("t", 1, 1)]) for t in topics))
+            codes = sorted(o.error.code if o.error else 0 for (o,) in outcomes)
+            assert codes == [0, ErrorCode.TOPIC_ALREADY_EXISTS]
+            first, second = await asyncio.gather(*(t.auto_create("u") for t in topics))
+            assert first.id == second.id
+
+    run(scenario)
+
+
+def test_a_deletion_waits_for_a_dead_replica_and_ends_when_it_is_back():
+    """Clients lose sight of the topic at once; the store forgets it when all replicas are gone."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            await cluster.create_topic("t", assignments={0: [1, 2, 3]})
+            dead = next(i for i, b in cluster.brokers.items() if not b.controller.in_office)
+            await cluster.kill(dead)
+            await cluster.until(lambda: dead not in cluster.any.image.brokers)
+            topic = cluster.any.image.topics["t"]
+            (outcome,) = await cluster.any.topics.delete([topic])
+            assert outcome.error is None
+            assert paths.topic("t") in cluster.tree.entries
+            epoch = cluster.controller.controller.epoch
+            cluster.controller.membership.session.expire()
+            await cluster.until(
+                lambda: (
+                    cluster.controller is not None and cluster.controller.controller.epoch > epoch
+                )
+            )
+            await cluster.restart(dead)
+            await cluster.until(lambda: paths.topic("t") not in cluster.tree.entries)
+            assert paths.topic_mark(topic.id) not in cluster.tree.entries
+            assert paths.topic_deletion("t") not in cluster.tree.entries
+
+    run(scenario)
+
+
+def test_settings_of_a_topic_hold_on_all_brokers_at_once():
+    """Through /config/changes, wherever they were changed."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            await cluster.create_topic("t", 1, 3)
+            change = [Alteration("min.insync.replicas", AlterOperation.SET, "2")]
+            asked = cluster.brokers[3].configs
+            await asked.alter(ResourceType.TOPIC, "t", change, validate_only=False)
+            await cluster.until(
+                lambda: all(
+                    b.image.topics["t"].configs.get("min.insync.replicas") == "2"
+                    for b in cluster.brokers.values()
+                )
+            )
+
+    run(scenario)
+
+
+def test_allowing_unclean_elections_elects_at_once():
+    """A partition that is offline gets a leader when the setting lets it; it is counted."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            office = cluster.controller
+            others = [i for i in cluster.brokers if i != office.broker_id]
+            await cluster.create_topic("t", assignments={0: [*others, office.broker_id]})
+            await isolate(cluster, office, others)
+            change = [Alteration("unclean.leader.election.enable", AlterOperation.SET, "true")]
+            await office.configs.alter(ResourceType.TOPIC, "t", change, validate_only=False)
+            await cluster.until(lambda: cluster.leader("t") == office.broker_id)
+            assert cluster.state("t").isr == (office.broker_id,)
+            decisions = office.decisions.of(TopicPartition("t", 0))
+            assert decisions[-1].setting == "unclean.leader.election.enable"
+
+    async def isolate(cluster, office, others):
+        """The office's replica out of the ISR, the others dead."""
+        state = cluster.tree.entries[paths.partition_state("t", 0)]
+        ids = ",".join(map(str, others))
+        state.data = state.data.replace(
+            f'"isr":[{ids},{office.broker_id}]'.encode(), f'"isr":[{ids}]'.encode()
+        )
+        office.controller.on_rules_changed()
+        for broker_id in others:
+            await cluster.kill(broker_id)
+        await cluster.until(lambda: cluster.leader("t") is None and cluster.state("t").isr == ())
+
+    run(scenario)
+
+
+def test_a_preferred_leader_takes_its_place_by_command():
+    """KIP-183; where it leads already the election is not needed."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            await cluster.create_topic("t", assignments={0: [1, 2]})
+            name = TopicPartition("t", 0)
+            state = cluster.state("t")
+            office = cluster.controller.controller
+            outcomes = await office.elect(ElectionType.PREFERRED, [name])
+            assert outcomes[name].code is ErrorCode.ELECTION_NOT_NEEDED
+            await office.reassign({name: [2, 1]})
+            await cluster.until(lambda: cluster.state("t") not in (None, state))
+            assert cluster.leader("t") == 1
+            assert await office.elect(ElectionType.PREFERRED, None) == {name: None}
+            await cluster.until(lambda: cluster.leader("t") == 2)
+
+    run(scenario)
+
+
+def test_a_move_survives_the_death_of_the_controller():
+    """What moves stands in the topic; the next controller ends it when the new ones are in sync."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            office = cluster.controller
+            other, third = (i for i in cluster.brokers if i != office.broker_id)
+            await cluster.create_topic("t", assignments={0: [other]})
+            name = TopicPartition("t", 0)
+            # `third` cannot catch up while it is dead.
+            await cluster.kill(third)
+            await cluster.until(lambda: third not in office.image.brokers)
+            outcomes = await office.controller.reassign({name: [third]})
+            assert outcomes[name].code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+            await cluster.restart(third)
+            await cluster.until(lambda: third in office.image.brokers)
+            assert await office.controller.reassign({name: [third]}) == {name: None}
+            await cluster.kill(office.broker_id)
+            await cluster.until(lambda: cluster.controller is not None)
+            node = cluster.tree.entries[paths.topic("t")]
+            assert b'"adding_replicas":{"0":' in node.data or b'"0":[%d]' % third in node.data
+
+    run(scenario)
+
+
+def test_a_controller_of_the_past_is_refused():
+    """S14: its writes fail in the store, its messages at the brokers; it resigns."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            await cluster.create_topic("t", assignments={0: [1, 2, 3]})
+            zombie = cluster.controller
+            name = TopicPartition("t", 0)
+            # Another takes office behind its back: it has not heard of it yet.
+            zombie.controller._watch.cancel()
+            entry = cluster.tree.entries[paths.CONTROLLER_EPOCH]
+            entry.version += 1
+            with pytest.raises(OttlaError) as raised:
+                await zombie.controller.reassign({name: [3, 2, 1]})
+            assert raised.value.code is ErrorCode.NOT_CONTROLLER
+            assert not zombie.controller.in_office
+            stale = zombie.fence.controller_epoch
+            zombie.fence.check(2, stale + 1, -1)
+            with pytest.raises(OttlaError) as raised:
+                zombie.fence.check(1, stale, -1)
+            assert raised.value.code is ErrorCode.STALE_CONTROLLER_EPOCH
+
+    run(scenario)

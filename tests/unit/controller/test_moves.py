@@ -1,0 +1,163 @@
+"""Reassignment, controlled shutdown, rebalance and deletion: where each step leads."""
+
+import pytest
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.controller.change import How, Rules
+from ottla.controller.deletion import plan_deletion
+from ottla.controller.reassignment import begin, cancel, complete, is_moving
+from ottla.controller.rebalance import imbalance, to_return
+from ottla.controller.shutdown import move_away, still_led, without
+from ottla.controller.states import (
+    PartitionState,
+    ReplicaState,
+    partition_may,
+    partition_state,
+    replica_may,
+    replica_state,
+)
+from ottla.metadata.image import NO_LEADER, PartitionImage, TopicImage
+
+TWO = Rules(min_isr=2)
+LIVE = dict.fromkeys((1, 2, 3, 4, 5), 1)
+
+
+def partition(leader, replicas, isr, **rest):
+    return PartitionImage(leader, 5, replicas, isr, 7, leader_broker_epoch=1, **rest)
+
+
+def test_a_move_goes_through_adding_and_ends_with_the_new_replicas_in_sync():
+    """KIP-455, step by step: 1,2,3 to 3,4,5."""
+    begun = begin(partition(1, (1, 2, 3), (1, 2, 3)), [3, 4, 5], LIVE, TWO).after
+    assert (begun.replicas, begun.adding, begun.removing) == ((3, 4, 5, 1, 2), (4, 5), (1, 2))
+    assert (begun.leader, begun.leader_epoch, begun.isr) == (1, 6, (1, 2, 3))
+    assert complete(begun, LIVE, TWO) is None
+    caught_up = partition(1, (3, 4, 5, 1, 2), (1, 2, 3, 4, 5), adding=(4, 5), removing=(1, 2))
+    change = complete(caught_up, LIVE, TWO)
+    ended = change.after
+    assert (ended.replicas, ended.adding, ended.removing) == ((3, 4, 5), (), ())
+    assert (ended.leader, ended.leader_epoch, ended.isr) == (3, 6, (3, 4, 5))
+    assert change.how is How.REASSIGNMENT
+
+
+def test_a_new_order_is_a_move_that_is_over_at_once():
+    """Nobody is waited for; the leader stays until a preferred election."""
+    after = begin(partition(1, (1, 2, 3), (1, 2, 3)), [2, 1, 3], LIVE, TWO).after
+    assert (after.replicas, after.leader, is_moving(after)) == ((2, 1, 3), 1, False)
+
+
+def test_fewer_replicas_are_over_at_once():
+    """All that remain are in sync already; it is one new term, not two."""
+    after = begin(partition(1, (1, 2, 3), (1, 2, 3)), [2, 3], LIVE, TWO).after
+    assert (after.replicas, after.leader, after.isr) == ((2, 3), 2, (2, 3))
+    assert (after.leader_epoch, is_moving(after)) == (6, False)
+
+
+def test_a_move_is_turned_to_another_goal():
+    """From where it began: 4 was being added and is not wanted any more."""
+    moving = partition(1, (4, 2, 3, 1), (1, 2, 3, 4), adding=(4,), removing=(1,))
+    after = begin(moving, [5, 2, 3], LIVE, TWO).after
+    assert (after.replicas, after.adding, after.removing) == ((5, 2, 3, 1), (5,), (1,))
+    assert after.isr == (1, 2, 3)
+
+
+def test_a_cancelled_move_is_as_if_it_had_not_begun():
+    """Also where a new replica leads by then."""
+    moving = partition(4, (4, 2, 3, 1), (1, 2, 4), adding=(4,), removing=(1,))
+    after = cancel(moving, LIVE, TWO).after
+    assert (after.replicas, after.isr, after.leader) == ((2, 3, 1), (1, 2), 2)
+    assert not is_moving(after)
+    with pytest.raises(OttlaError) as raised:
+        cancel(after, LIVE, TWO)
+    assert raised.value.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+
+
+def test_a_move_is_not_cancelled_where_only_new_replicas_are_in_sync():
+    """That would lose what they have."""
+    moving = partition(4, (4, 1), (4,), adding=(4,), removing=(1,))
+    with pytest.raises(OttlaError) as raised:
+        cancel(moving, LIVE, TWO)
+    assert raised.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+@pytest.mark.parametrize("wanted", [[], [1, 1], [-1, 2], [1, 9]])
+def test_what_is_no_list_of_replicas_is_refused(wanted):
+    """Empty, twice, negative, unknown."""
+    with pytest.raises(OttlaError) as raised:
+        begin(partition(1, (1, 2), (1, 2)), wanted, LIVE, TWO)
+    assert raised.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_the_replication_factor_changes_only_where_that_is_meant():
+    """KIP-860."""
+    with pytest.raises(OttlaError) as raised:
+        begin(partition(1, (1, 2), (1, 2)), [1, 2, 3], LIVE, TWO, may_change_factor=False)
+    assert raised.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_a_stopping_broker_leaves_the_isr_and_hands_over_within_it():
+    """Nothing is lost: the next leader is in sync."""
+    live = without(LIVE, [1])
+    change = move_away(partition(1, (1, 2, 3), (1, 2, 3)), 1, live, TWO, cause="")
+    assert (change.after.leader, change.after.isr, change.how) == (2, (2, 3), How.SHUTDOWN)
+    follower = move_away(partition(2, (1, 2, 3), (1, 2, 3)), 1, live, TWO, cause="")
+    assert (follower.after.leader, follower.after.leader_epoch, follower.how) == (2, 5, None)
+    assert follower.after.isr == (2, 3)
+
+
+def test_a_stopping_broker_that_is_alone_in_sync_leads_on():
+    """It is told which; a topic without other replicas is not waited for."""
+    alone = partition(1, (1, 2, 3), (1,), elr=(2,))
+    assert move_away(alone, 1, without(LIVE, [1]), TWO, cause="") is None
+    assert still_led(alone, 1)
+    assert not still_led(partition(1, (1,), (1,)), 1)
+
+
+def test_leadership_returns_where_too_much_of_it_is_away():
+    """10 %: of ten partitions one may be led by another, not two (P26)."""
+    at_home = {TopicPartition("t", i): partition(1, (1, 2), (1, 2)) for i in range(9)}
+    away = {TopicPartition("t", 9): partition(2, (1, 2), (2, 1))}
+    assert to_return(at_home | away, LIVE, 10) == []
+    assert imbalance((at_home | away).values()) == {1: 0.1}
+    away[TopicPartition("t", 8)] = partition(2, (1, 2), (2, 1))
+    names = [TopicPartition("t", 9), TopicPartition("t", 8)]
+    assert sorted(to_return(at_home | away, LIVE, 10)) == sorted(names)
+
+
+def test_leadership_does_not_return_to_who_cannot_lead():
+    """Dead, out of sync, or about to move (S19)."""
+    for away, live in (
+        (partition(2, (1, 2), (2, 1)), {2: 1}),
+        (partition(2, (1, 2), (2,)), LIVE),
+        (partition(2, (1, 2), (2, 1), adding=(1,)), LIVE),
+    ):
+        assert to_return({TopicPartition("t", 0): away}, live, 10) == []
+
+
+def test_a_deletion_asks_the_living_and_waits_for_the_dead():
+    """It is over when every replica has said so, and not before."""
+    topic = TopicImage("t", "id", (partition(1, (1, 2), (1,)), partition(2, (2, 3), (2,))))
+    plan = plan_deletion(topic, {1, 2}, set())
+    assert dict(plan.asked) == {1: (0,), 2: (0, 1)}
+    assert plan.awaited == (3,)
+    plan = plan_deletion(topic, {1, 2}, {(0, 1), (0, 2), (1, 2)})
+    assert (dict(plan.asked), plan.awaited, plan.is_done) == ({}, (3,), False)
+    assert plan_deletion(topic, {1, 2}, {(0, 1), (0, 2), (1, 2), (1, 3)}).is_done
+
+
+def test_states_are_read_off_what_is_known():
+    """And only go where the tables let them."""
+    led = partition(1, (1, 2), (1, 2))
+    assert partition_state(None, {1}) is PartitionState.NON_EXISTENT
+    assert partition_state(led, {1}) is PartitionState.ONLINE
+    assert partition_state(led, {2}) is PartitionState.OFFLINE
+    assert partition_state(partition(NO_LEADER, (1,), ()), {1}) is PartitionState.OFFLINE
+    assert replica_state(2, led, {1}) is ReplicaState.OFFLINE
+    assert replica_state(3, led, {3}) is ReplicaState.NON_EXISTENT
+    assert replica_state(2, led, {1, 2}, deleting=True) is ReplicaState.DELETION_STARTED
+    assert replica_state(2, led, {1}, deleting=True) is ReplicaState.DELETION_INELIGIBLE
+    assert replica_state(2, led, {1}, deleting=True, deleted=True) is ReplicaState.DELETED
+    assert not partition_may(PartitionState.ONLINE, PartitionState.NON_EXISTENT)
+    assert not replica_may(ReplicaState.ONLINE, ReplicaState.DELETION_STARTED)
+    assert replica_may(ReplicaState.DELETION_INELIGIBLE, ReplicaState.DELETION_STARTED)
