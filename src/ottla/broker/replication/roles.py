@@ -81,15 +81,10 @@ class Roles:
 
     def become(self, partition: Partition, image: PartitionImage) -> Transition:
         """Take the role that `image` gives this broker, unless a newer one is known."""
-        broker_id = self.standing.broker_id
-        what = transition(broker_id, partition.leader_epoch, partition.version, image)
-        if what is Transition.LEAD and image.leader_broker_epoch not in (
-            0,
-            self.standing.broker_epoch,
-        ):
-            # Elected before it registered anew: a log that may have lost its end must not go on
-            # in the same term.
-            what = Transition.WAIT
+        own = self.standing
+        what = transition(
+            own.broker_id, own.broker_epoch, partition.leader_epoch, partition.version, image
+        )
         match what:
             case Transition.IGNORE:
                 return what
