@@ -16,7 +16,7 @@ from rig.process import DiedEarly, start
 
 CLUSTER_ID = "b3R0bGFfcmlnX2thZmthMQ"
 _TEMPLATE = RIG / "formatted"
-_HEAP = ("-Xms1g", "-Xmx1g")
+HEAP = ("-Xms1g", "-Xmx1g")
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 
@@ -51,9 +51,10 @@ def settings_of(folder: Path, port: int, controller_port: int) -> dict[str, str]
     }
 
 
-def format_storage(properties_file: Path, logs: Path) -> None:
+def format_storage(properties_file: Path, logs: Path, node_id: int = 1) -> None:
     """Give the node its identity: copied from a folder formatted once, for a JVM costs seconds."""
-    if not (_TEMPLATE / "meta.properties").exists():
+    template = _TEMPLATE if node_id == 1 else _TEMPLATE.with_name(f"{_TEMPLATE.name}-{node_id}")
+    if not (template / "meta.properties").exists():
         command: list[str | Path] = [
             java(),
             *_QUICK,
@@ -65,10 +66,10 @@ def format_storage(properties_file: Path, logs: Path) -> None:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise DiedEarly(f"Kafka's storage tool failed:\n{done.stdout}{done.stderr}")
-        shutil.rmtree(_TEMPLATE, ignore_errors=True)
-        shutil.copytree(logs, _TEMPLATE)
+        shutil.rmtree(template, ignore_errors=True)
+        shutil.copytree(logs, template)
     else:
-        shutil.copytree(_TEMPLATE, logs, dirs_exist_ok=True)
+        shutil.copytree(template, logs, dirs_exist_ok=True)
 
 
 @contextlib.contextmanager
@@ -93,7 +94,7 @@ def kafka(
         format_storage(file, home / "logs")
     flags = _QUICK if quick else ()
     process = start(
-        [java(), *_HEAP, *flags, "-cp", class_path(KAFKA), "kafka.Kafka", file],
+        [java(), *HEAP, *flags, "-cp", class_path(KAFKA), "kafka.Kafka", file],
         home / "kafka.log",
     )
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+from rig import accounts
 
 
 class DiedEarly(RuntimeError):
@@ -37,22 +37,15 @@ class Process:
 
     def cpu_seconds(self) -> float:
         """User and system time of all threads so far; children not counted."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+        return accounts.cpu_seconds(self.pid)
 
     def rss_bytes(self) -> int:
         """Memory resident now."""
-        return self._status_kib("VmRSS") * 1024
+        return accounts.rss_bytes(self.pid)
 
     def rss_peak_bytes(self) -> int:
         """Most memory ever resident."""
-        return self._status_kib("VmHWM") * 1024
-
-    def _status_kib(self, field: str) -> int:
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith(field + ":"):
-                return int(line.split()[1])
-        raise ProcessLookupError(f"{field} of process {self.pid} is not known")
+        return accounts.rss_peak_bytes(self.pid)
 
     def terminate(self, timeout_s: float = 30.0) -> int:
         """Ask it to end, insist when it does not, and give its exit code."""
