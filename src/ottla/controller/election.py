@@ -100,7 +100,10 @@ def recover(
     *,
     cause: str,
 ) -> Change | None:
-    """Elect the best of the last known eligible replicas: highest (last epoch, log end offset).
+    """Elect the best of the last known eligible replicas: highest (latest epoch, log end offset).
+
+    The latest epoch a log knows of, and not that of its last record: a log whose records are all
+    deleted is no older for that.
 
     All that were committed survive in at least one of them, so that each is waited for: None
     until `ends` has one for every member.

@@ -87,7 +87,11 @@ class TruncateTo:
 
 @dataclass(frozen=True, slots=True)
 class RestartAt:
-    """Drop all records and go on, empty, at `offset`: the leader's log begins there."""
+    """Drop all records and go on, empty, at `offset`: the leader's log begins there.
+
+    Then note in the log's leader epochs that the leader's term begins there: without records
+    it is all that tells how new this log is.
+    """
 
     offset: int
 

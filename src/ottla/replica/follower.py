@@ -173,7 +173,8 @@ class Follower:
         if error is not ErrorCode.OFFSET_OUT_OF_RANGE or log_start_offset < 0:
             return NOTHING
         self.retry_at_ms = now_ms
-        self.high_watermark = min(self.high_watermark, log_start_offset)
+        # Only what is committed is ever deleted.
+        self.high_watermark = log_start_offset
         cause = f"the log goes on, empty, at {log_start_offset}"
         evidence = (
             f"leader {self.leader} has nothing to compare with offset {fetch_offset} and epoch "

@@ -3,6 +3,7 @@
 from ottla.base.ids import BrokerId
 
 UNKNOWN_END = -1
+NEVER = -(1 << 62)
 
 
 class Remote:
@@ -33,7 +34,7 @@ class Remote:
         self.fetched_ms = now_ms
         # When it certainly followed us still: it sends a fetch after the one before was heard,
         # while this one may have waited for us to wake up.
-        self.followed_ms = -1
+        self.followed_ms = NEVER
         # When it held all that we had. Time begins with the term.
         self.caught_up_ms = now_ms
         # Whether the high watermark waits for it.

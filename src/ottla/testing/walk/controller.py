@@ -67,7 +67,7 @@ class Controller:
         """Compare the logs of all who were eligible last."""
         nodes = self.world.nodes
         ends = {
-            broker: (nodes[broker].log.last_epoch, nodes[broker].log.log_end_offset)
+            broker: (nodes[broker].log.epochs.latest, nodes[broker].log.log_end_offset)
             for broker in self.world.store.state.last_known_elr
             if nodes[broker].up and nodes[broker].standing.broker_epoch == self.live.get(broker)
         }

@@ -71,7 +71,10 @@ class WalkLog:
         self.synced_end = len(self.records)
 
     def recover(self) -> None:
-        """After a crash the epochs are what the records say."""
+        """After a crash the epochs are what the records say, or their file where there are none."""
+        latest = self.epochs.latest
         self.epochs = LeaderEpochs()
         for offset in range(self.log_start_offset, len(self.records)):
             self.epochs.assign(self.records[offset][0], offset)
+        if len(self.records) == self.log_start_offset > 0:
+            self.epochs.assign(latest, self.log_start_offset)
