@@ -105,6 +105,8 @@ class Maintenance:
                 await asyncio.sleep(min(interval_ms / 1000, 86_400))
                 try:
                     await chore()
+                except StorageError as error:
+                    _log.error("%s: %s", chore.__name__, error.message)
                 except Exception:  # noqa: BLE001  # The supervisor of chores: the next time may go well.
                     _log.exception("%s failed", chore.__name__)
 
