@@ -196,8 +196,9 @@ def _named(partition: TopicPartition) -> str:
 
 
 def _acknowledged(at: str, values: list[str], deliveries: list[Delivery]) -> list[Step]:
+    # Where a broker recognises an old batch without knowing its place, the offset is not told.
     offsets = [
-        delivery.base_offset + number
+        delivery.base_offset + number if delivery.base_offset >= 0 else None
         for delivery in deliveries
         for number in range(delivery.record_count)
     ]

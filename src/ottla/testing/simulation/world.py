@@ -38,6 +38,7 @@ class World:
         self.processes: list[Process] = []
         # Whether a process's death is seen at once (embedded store), or when its lease ends.
         self.sees_death = True
+        self._is_closed = False
         # How to take back what a test has cut.
         self.cuts: list[Callable[[], None]] = []
         # What happened, for people: seconds, where, what.
@@ -106,12 +107,13 @@ class World:
 
     def fail(self, what: str) -> None:
         """Something happened that must not."""
-        if what not in self.failures:
+        if not self._is_closed and what not in self.failures:
             self.failures.append(what)
             self.note("!", what)
 
     def close(self) -> None:
         """End what still stands, so that nothing of it is heard of later."""
+        self._is_closed = True
         for process in self.processes:
             process.is_alive = False
         with warnings.catch_warnings():
