@@ -219,12 +219,12 @@ class Walk:
     def _blackout(self) -> None:
         """All lose power; of those who held what is committed, one happens to keep it.
 
-        No leader's wish is under way: a store that grants one afterwards forgets who was
-        eligible for the sake of members that have lost what they had. That is beyond what an ISR
-        can promise without flushing.
+        The store sees them all end at once, and no wish of a leader or controller is under way:
+        one granted afterwards would forget who was eligible for the sake of members that have
+        lost what they had. That is beyond what an ISR can promise without flushing.
         """
         world = self.world
-        if WriteIsr in map(type, world.network):
+        if {WriteIsr, WriteState} & set(map(type, world.network)):
             return
         state = world.store.state
         held = [world.nodes[broker] for broker in state.isr + state.elr]
@@ -237,6 +237,8 @@ class Walk:
             first = log.log_end_offset if node is keeper else log.synced_end
             keep = self.rng.randint(first, log.log_end_offset)
             world.cut_power(node.id, keep, self.rng.randint(0, node.high_watermark))
+            world.expire(node.id)
+        world.controller.look()
 
     def _restart(self) -> None:
         node = self._any()
