@@ -10,7 +10,7 @@ from ottla.coordination.memory import MemoryStore
 from ottla.storage.memory_filesystem import MemoryFileSystem
 from ottla.wire.frames import decode_response, encode_request
 
-_SETTINGS = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/data", "node.id": "1"}
+SETTINGS = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/data", "node.id": "1"}
 
 
 class Caller:
@@ -39,7 +39,7 @@ def run(scenario, settings=None, *, store=None, filesystem=None, clean=True):
 
     async def main():
         broker = Broker(
-            BrokerSettings({**_SETTINGS, **(settings or {})}),
+            BrokerSettings({**SETTINGS, **(settings or {})}),
             clock=ManualClock(),
             filesystem=filesystem or MemoryFileSystem(),
             store=store or MemoryStore(),
