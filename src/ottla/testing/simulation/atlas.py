@@ -7,6 +7,8 @@ lose its memory until it has caught up again.
 
 from ottla.testing.simulation.machine import Machine
 from ottla.testing.simulation.profile import Profile
+from ottla.testing.simulation.replicas import state_of
+from ottla.testing.simulation.world import World
 
 
 class Atlas:
@@ -27,9 +29,19 @@ class Atlas:
         self._lossy[machine.broker_id] = None
         return True
 
-    def caught_up(self, broker_id: int) -> None:
-        """The broker is in every in-sync set again that it belongs to."""
-        self._lossy.pop(broker_id, None)
+    def look(self, world: World, topics: dict[str, int]) -> None:
+        """Forget those that are in every in-sync set again that they belong to."""
+        for broker_id in list(self._lossy):
+            states = (
+                state_of(world, topic, number)
+                for topic, count in topics.items()
+                for number in range(count)
+            )
+            if world.machines[broker_id].is_ready and all(
+                state is None or broker_id in state.isr or broker_id not in state.replicas
+                for state in states
+            ):
+                del self._lossy[broker_id]
 
     def damaged(self, machine: Machine) -> None:
         """Its disk has failed to flush: only a power cycle mends it."""

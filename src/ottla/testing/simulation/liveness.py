@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from ottla.client import Consumer, ConsumerOptions, TopicPartition
 from ottla.testing.history.operation import Step
+from ottla.testing.simulation.replicas import records, replicas_of, state_of
 from ottla.testing.simulation.workload import TOPIC, Workload, value_of
 from ottla.testing.simulation.world import World
 
@@ -69,6 +70,20 @@ class Liveness:
         return f"{left} of them" if left else None
 
     def _copies_are_equal(self) -> str | None:
+        """Every replica is in sync, and all logs are equal to the byte."""
+        world = self._world
+        for number in range(self._workload.profile.partitions):
+            state = state_of(world, TOPIC, number)
+            if state is None or set(state.isr) != set(state.replicas):
+                return f"{TOPIC}-{number} is in state {state}"
+            copies = dict(replicas_of(world, TOPIC, number))
+            ends = {broker_id: copy.log_end_offset for broker_id, copy in copies.items()}
+            if set(copies) != set(state.replicas) or len(set(ends.values())) > 1:
+                return f"{TOPIC}-{number} ends at {ends}"
+            begin = max(copy.log_start_offset for copy in copies.values())
+            contents = {b: records(copy, begin, copy.log_end_offset) for b, copy in copies.items()}
+            if len(set(contents.values())) > 1:
+                return f"{TOPIC}-{number}: the copies of {sorted(contents)} differ"
         return None
 
     async def _read_all(self) -> None:

@@ -22,7 +22,7 @@ from ottla.testing.simulation.liveness import PATIENCE_S, Liveness
 from ottla.testing.simulation.loop import Deadlock, VirtualLoop
 from ottla.testing.simulation.profile import Profile, draw
 from ottla.testing.simulation.workload import TOPIC, Workload
-from ottla.testing.simulation.world import FailureLog, World
+from ottla.testing.simulation.world import OFFSETS, OFFSETS_PARTITIONS, FailureLog, World
 
 _LOOK_EVERY_S = 0.1
 _START_S = 30.0
@@ -95,7 +95,8 @@ class Run:
         )
         self.atlas = Atlas(profile)
         self.faults = Faults(self.world, self.atlas, profile.partitions)
-        self.invariants = Invariants(self.world)
+        self.topics = {TOPIC: profile.partitions, OFFSETS: OFFSETS_PARTITIONS}
+        self.invariants = Invariants(self.world, self.topics)
         for broker_id in range(1, profile.brokers + 1):
             self.world.add_broker(broker_id, _settings(profile))
         self.workload = Workload(self.world.bootstrap, profile, self.recorder)
@@ -133,6 +134,8 @@ class Run:
         liveness = Liveness(self.world, self.workload, self._clients)
         await liveness.prove()
         for task in beside:
+            if task.done():
+                task.result()
             task.cancel()
 
     async def _trouble(self) -> None:
@@ -181,6 +184,7 @@ class Run:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             self.invariants.look()
+            self.atlas.look(self.world, self.topics)
 
     async def _collect_garbage(self) -> None:
         while True:

@@ -18,10 +18,12 @@ from ottla.testing.simulation.machine import Machine
 from ottla.testing.simulation.network import Network
 from ottla.testing.simulation.process import Process
 
+OFFSETS = "__consumer_offsets"
+OFFSETS_PARTITIONS = 2
 # What every simulated broker is told, so that little waiting is simulated.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
-    "offsets.topic.num.partitions": "2",
+    "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
 }
 
 
