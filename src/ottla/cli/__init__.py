@@ -17,12 +17,15 @@ from ottla.base.errors import ErrorCode, OttlaError
 # Noun: where its command is, and its line in the overview (read without importing it).
 _COMMANDS = {
     "start": ("ottla.cli.start:start", "Start a broker on this machine."),
-    "broker": ("ottla.cli.broker:broker", "Run a broker from a server.properties file."),
+    "broker": ("ottla.cli.broker:broker", "Run a broker from a file, or empty one."),
+    "cluster": ("ottla.cli.cluster:cluster", "Describe a cluster, its health, its balance."),
     "topic": ("ottla.cli.topic:topic", "Create, list, describe, alter and delete topics."),
+    "partition": ("ottla.cli.partition:partition", "Elect leaders, move partitions."),
     "produce": ("ottla.cli.produce:produce", "Send lines to a topic."),
     "consume": ("ottla.cli.consume:consume", "Show the records of a topic."),
     "group": ("ottla.cli.group:group", "List, describe and rewind consumer groups."),
     "config": ("ottla.cli.config:config", "Show, change and explain settings."),
+    "why": ("ottla.cli.why:why", "Tell why a partition is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),
 }

@@ -1,4 +1,4 @@
-"""`ottla broker`: a broker as Kafka's own scripts run one."""
+"""`ottla broker`: a broker as Kafka's own scripts run one, and what one has given away."""
 
 import logging
 from pathlib import Path
@@ -8,6 +8,7 @@ import click
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings, parse_properties
+from ottla.cli.drain import drain
 from ottla.cli.start import LOG_LAYOUT
 
 _log = logging.getLogger(__name__)
@@ -15,7 +16,10 @@ _log = logging.getLogger(__name__)
 
 @click.group()
 def broker() -> None:
-    """Run a broker from a server.properties file."""
+    """Run a broker from a server.properties file, or empty one that runs."""
+
+
+broker.add_command(drain)
 
 
 @broker.command()

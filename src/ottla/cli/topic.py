@@ -11,6 +11,7 @@ from ottla.cli.connect import naming_nearest, with_admin
 from ottla.cli.consequences import after_creation, after_growth
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.settings import change_settings, chosen
+from ottla.cli.standing import Condition, list_where
 from ottla.client import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
@@ -95,17 +96,44 @@ def list_(internal: bool, bootstrap: str, form: str) -> None:
 
 
 @topic.command()
-@click.argument("name")
+@click.argument("name", required=False)
+@click.option("--under-replicated", is_flag=True, help="Only partitions with a replica behind.")
+@click.option("--unavailable", is_flag=True, help="Only partitions without a leader.")
+@click.option("--under-min-isr", is_flag=True, help="Only partitions that refuse acks=all.")
 @options.bootstrap
 @options.output
-def describe(name: str, bootstrap: str, form: str) -> None:
+def describe(
+    name: str | None,
+    under_replicated: bool,
+    unavailable: bool,
+    under_min_isr: bool,
+    bootstrap: str,
+    form: str,
+) -> None:
     """Describe the topic NAME: its partitions, and the settings that differ from the defaults.
 
     \b
     ottla topic describe flights
     ottla topic describe flights -o json
-    """  # noqa: D301
+    ottla topic describe --under-replicated
 
+    With one of the conditions only the partitions that meet it, of NAME or of all topics.
+    """  # noqa: D301
+    asked = (
+        (under_replicated, lambda one: one.is_under_replicated),
+        (unavailable, lambda one: one.is_offline),
+        (under_min_isr, lambda one: one.is_under_min_isr),
+    )
+    conditions: list[Condition] = [condition for is_asked, condition in asked if is_asked]
+    if conditions:
+        list_where(conditions, name, bootstrap, form)
+        return
+    if name is None:
+        raise click.UsageError("name a topic, or a condition such as --under-replicated")
+    _describe(name, bootstrap, form)
+
+
+def _describe(name: str, bootstrap: str, form: str) -> None:
     async def work(
         admin: Admin,
     ) -> tuple[TopicView, list[dict[str, Any]], dict[str, ConfigEntry]]:

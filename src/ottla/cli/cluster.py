@@ -1,0 +1,197 @@
+"""`ottla cluster`: who is in it, how it is, and how evenly its load lies."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from ottla.base.ids import TopicPartition
+from ottla.cli import options
+from ottla.cli.balance import balance
+from ottla.cli.connect import with_admin
+from ottla.cli.health import Finding, counts, findings
+from ottla.cli.output import show, show_one, show_title
+from ottla.cli.places import few
+from ottla.client.admin import Admin
+from ottla.client.admin.cluster import ClusterDescription
+from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.reassignments import Reassignment
+
+_COLUMNS = ["broker", "address", "rack", "state", "leads", "follows", "not_in_sync"]
+
+
+@click.group()
+def cluster() -> None:
+    """Describe a cluster, tell what is wrong with it, even out its load."""
+
+
+cluster.add_command(balance)
+
+
+@cluster.command()
+@options.bootstrap
+@options.output
+def describe(bootstrap: str, form: str) -> None:
+    """Describe the cluster: its brokers, what they lead and follow, and what is not in sync.
+
+    \b
+    ottla cluster describe
+    ottla cluster describe -o json
+    """  # noqa: D301
+
+    async def work(admin: Admin) -> tuple[ClusterDescription, list[PartitionStanding]]:
+        return await admin.describe_cluster(), await admin.partition_standings()
+
+    found, standings = with_admin(bootstrap, work)
+    rows = _broker_rows(found, standings)
+    numbers = counts(standings)
+    if form == "json":
+        answer = {
+            "cluster_id": found.cluster_id,
+            "controller": _controller(found),
+            "partitions": len(standings),
+            **numbers,
+            "brokers": rows,
+        }
+        show_one("json", answer)
+        return
+    controller = _controller(found)
+    show_title(
+        f"cluster {found.cluster_id}  controller {'-' if controller is None else controller}"
+    )
+    show(form, rows, _COLUMNS)
+    click.echo(f"\n{_numbers(len(standings), numbers)}")
+
+
+@cluster.command()
+@options.bootstrap
+@options.output
+@click.pass_context
+def health(context: click.Context, bootstrap: str, form: str) -> None:
+    """Tell what is wrong with the cluster, why, and what helps; the exit code is 1 if anything is.
+
+    \b
+    ottla cluster health
+    ottla cluster health -o json
+
+    Under-replicated: a replica is not in sync. Offline: nobody leads. Under min ISR: acks=all is
+    refused. At min ISR: the next loss leads there.
+    """  # noqa: D301
+
+    async def work(
+        admin: Admin,
+    ) -> tuple[ClusterDescription, list[PartitionStanding], Mapping[TopicPartition, Reassignment]]:
+        found = await admin.describe_cluster()
+        standings = await admin.partition_standings()
+        has_controller = _controller(found) is not None
+        moving = await admin.reassignments() if has_controller else {}
+        return found, standings, moving
+
+    found, standings, moving = with_admin(bootstrap, work)
+    live = [broker.broker_id for broker in found.brokers]
+    controller = _controller(found)
+    wrong = findings(standings, live, moving, has_controller=controller is not None)
+    numbers = counts(standings)
+    if form == "json":
+        answer = {
+            "healthy": not wrong,
+            "controller": controller,
+            "brokers": live,
+            "partitions": len(standings),
+            **numbers,
+            "findings": [_finding_row(finding) for finding in wrong],
+        }
+        show_one("json", answer)
+    else:
+        _tell(wrong, _numbers(len(standings), numbers))
+    if wrong:
+        context.exit(1)
+
+
+@cluster.command()
+@options.bootstrap
+@options.output
+@click.pass_context
+def controller(context: click.Context, bootstrap: str, form: str) -> None:
+    """Tell which broker controls the cluster; the exit code is 1 if none does.
+
+    \b
+    ottla cluster controller
+    """  # noqa: D301
+    found = with_admin(bootstrap, lambda admin: admin.describe_cluster())
+    address = {broker.broker_id: str(broker.address) for broker in found.brokers}
+    broker_id = _controller(found)
+    if form == "json":
+        told = None if broker_id is None else address[broker_id]
+        show_one("json", {"controller": broker_id, "address": told})
+    elif broker_id is None:
+        click.echo("no broker is in office now", err=True)
+    else:
+        click.echo(f"broker {broker_id} at {address[broker_id]}")
+    if broker_id is None:
+        context.exit(1)
+
+
+def _controller(found: ClusterDescription) -> int | None:
+    """The controller, if it lives."""
+    live = {broker.broker_id for broker in found.brokers}
+    return found.controller_id if found.controller_id in live else None
+
+
+def _broker_rows(
+    found: ClusterDescription, standings: Iterable[PartitionStanding]
+) -> list[dict[str, Any]]:
+    """A row per broker; those that have replicas and are down, too."""
+    leads: Counter[int] = Counter()
+    follows: Counter[int] = Counter()
+    out: Counter[int] = Counter()
+    for one in standings:
+        leads[one.leader] += 1
+        follows.update(broker for broker in one.replicas if broker != one.leader)
+        out.update(broker for broker in one.replicas if broker not in one.isr)
+    live = {broker.broker_id: broker for broker in found.brokers}
+    rows: list[dict[str, Any]] = []
+    for broker_id in sorted({*live, *follows}):
+        broker = live.get(broker_id)
+        rows.append(
+            {
+                "broker": broker_id,
+                "address": None if broker is None else str(broker.address),
+                "rack": None if broker is None else broker.rack,
+                "state": "down" if broker is None else "alive",
+                "leads": leads[broker_id],
+                "follows": follows[broker_id],
+                "not_in_sync": out[broker_id],
+            }
+        )
+    return rows
+
+
+def _numbers(partitions: int, numbers: Mapping[str, int]) -> str:
+    told = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in numbers.items())
+    return f"{partitions:,} partitions: {told}".replace("min isr", "min ISR").replace(
+        "under replicated", "under-replicated"
+    )
+
+
+def _finding_row(finding: Finding) -> dict[str, Any]:
+    return {
+        "trouble": finding.trouble,
+        "cause": finding.cause,
+        "remedy": finding.remedy,
+        "partitions": [str(name) for name in finding.partitions],
+    }
+
+
+def _tell(wrong: list[Finding], numbers: str) -> None:
+    if not wrong:
+        click.secho("all is well", fg="green", bold=True)
+    for finding in wrong:
+        many = f" ({len(finding.partitions):,})" if finding.partitions else ""
+        click.secho(f"{finding.trouble}{many}", fg="red", bold=True)
+        click.echo(f"  why   {finding.cause}")
+        click.echo(f"  do    {finding.remedy}")
+        if finding.partitions:
+            click.echo(f"  where {few(finding.partitions)}")
+    click.echo(numbers)

@@ -1,0 +1,157 @@
+"""What is wrong with a cluster, why, and what helps, in sentences. Pure.
+
+Four numbers say how far partitions are from all being well: under-replicated (a replica is not
+in sync), offline (no leader), under min ISR (acks=all is refused), at min ISR (the next loss
+leads there). They nest; each partition is told about once, under the worst that holds.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.partitions import PartitionStanding
+
+
+class Trouble(StrEnum):
+    """What can be wrong; in the order in which it is told."""
+
+    UNDER_REPLICATED = "under-replicated"
+    OFFLINE = "offline"
+    UNDER_MIN_ISR = "under min ISR"
+    AT_MIN_ISR = "at min ISR"
+    NO_CONTROLLER = "no controller"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Partitions with one trouble, of one cause, and what helps. Sentences without full stop."""
+
+    trouble: Trouble
+    cause: str
+    remedy: str
+    partitions: tuple[TopicPartition, ...]
+
+
+def counts(standings: Iterable[PartitionStanding]) -> dict[str, int]:
+    """How many partitions are in each trouble; an offline one is under min ISR, too."""
+    every = list(standings)
+    return {
+        "under_replicated": sum(one.is_under_replicated for one in every),
+        "offline": sum(one.is_offline for one in every),
+        "under_min_isr": sum(one.is_under_min_isr for one in every),
+        "at_min_isr": sum(one.is_at_min_isr for one in every),
+    }
+
+
+def findings(
+    standings: Iterable[PartitionStanding],
+    live: Collection[int],
+    moving: Collection[TopicPartition] = (),
+    *,
+    has_controller: bool = True,
+) -> list[Finding]:
+    """All that is wrong; empty where all is well. `moving` are partitions on their way."""
+    grouped: dict[tuple[Trouble, str, str], list[TopicPartition]] = {}
+    for one in standings:
+        trouble = _worst(one)
+        if trouble is None:
+            continue
+        cause, remedy = _told(trouble, one, live, one.name in moving)
+        grouped.setdefault((trouble, cause, remedy), []).append(one.name)
+    order = list(Trouble)
+    found = [
+        Finding(trouble, cause, remedy, tuple(names))
+        for (trouble, cause, remedy), names in grouped.items()
+    ]
+    found.sort(key=lambda finding: (order.index(finding.trouble), -len(finding.partitions)))
+    if not has_controller:
+        found.append(
+            Finding(
+                Trouble.NO_CONTROLLER,
+                "no broker is in office, so nobody elects leaders or deletes topics",
+                "see whether the brokers reach their store (coordination.connect); their logs say",
+                (),
+            )
+        )
+    return found
+
+
+def _worst(one: PartitionStanding) -> Trouble | None:
+    if one.is_offline:
+        return Trouble.OFFLINE
+    if one.is_under_min_isr:
+        return Trouble.UNDER_MIN_ISR
+    if one.is_at_min_isr:
+        return Trouble.AT_MIN_ISR
+    return Trouble.UNDER_REPLICATED if one.is_under_replicated else None
+
+
+def _told(
+    trouble: Trouble, one: PartitionStanding, live: Collection[int], is_moving: bool
+) -> tuple[str, str]:
+    if trouble is Trouble.OFFLINE:
+        return _offline(one, live)
+    cause, remedy = _missing(one, live, is_moving)
+    needed = f"{len(one.isr)} in sync and min.insync.replicas needs {one.min_isr}"
+    if trouble is Trouble.UNDER_MIN_ISR:
+        return f"{cause}; {needed}, so that acks=all is refused", remedy
+    if trouble is Trouble.AT_MIN_ISR:
+        return f"{cause}; {needed}: one more that leaves, and acks=all is refused", remedy
+    return cause, remedy
+
+
+def _missing(one: PartitionStanding, live: Collection[int], is_moving: bool) -> tuple[str, str]:
+    """Why replicas are not in sync."""
+    out = [broker for broker in one.replicas if broker not in one.isr]
+    down = [broker for broker in out if broker not in live]
+    if down:
+        again = f"start {_list(down)} again"
+        if len(down) == 1:
+            return (
+                f"{_brokers(down)} down",
+                f"{again}, or do without it: `ottla broker drain {down[0]}`",
+            )
+        return f"{_brokers(down)} down", f"{again}, or do without one: `ottla broker drain ID`"
+    if is_moving:
+        return (
+            f"the partition moves, and {_brokers(out)} copying it",
+            "wait: `ottla partition status`",
+        )
+    return (
+        f"{_brokers(out)} alive and not in sync",
+        f"it catches up or is too slow: `ottla why isr {one.name}` tells which",
+    )
+
+
+def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:
+    safe = [*one.isr, *(broker for broker in one.elr if broker not in one.isr)]
+    unclean = f"`ottla partition elect --unclean {one.name}` elects another and may lose records"
+    others = any(broker in live for broker in one.replicas if broker not in safe)
+    last = f"; {unclean}" if others else ""
+    waiting = [broker for broker in safe if broker not in live]
+    if safe and len(waiting) == len(safe):
+        which = "it" if len(waiting) == 1 else "one of them"
+        return (
+            f"{_brokers(waiting)} down, and nobody else has all that was acknowledged",
+            f"start {which}{last}",
+        )
+    if not safe and one.last_known_elr:
+        missing = [broker for broker in one.last_known_elr if broker not in live]
+        return (
+            f"all who were in sync stopped uncleanly, {_list(one.last_known_elr)} last",
+            f"start {_list(missing)}: with all of them back the furthest is elected{last}"
+            if missing
+            else f"see `ottla why leader {one.name}`{last}",
+        )
+    return "nobody leads it", f"an election is due: `ottla why leader {one.name}` tells more{last}"
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    """`broker 3 is`, `brokers 1 and 3 are`."""
+    return f"broker {ids[0]} is" if len(ids) == 1 else f"brokers {_list(ids)} are"
+
+
+def _list(ids: Sequence[int]) -> str:
+    *first, last = map(str, ids)
+    return f"{', '.join(first)} and {last}" if first else last

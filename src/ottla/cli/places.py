@@ -1,0 +1,71 @@
+"""Partitions as people name them: `flights-0`, or `flights` for all of a topic."""
+
+from collections.abc import Iterable, Sequence
+
+import click
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.admin import Admin
+from ottla.client.errors import unknown_topic
+
+METAVAR = "TOPIC-P…"
+
+
+def place(text: str) -> TopicPartition:
+    """`flights-0`, the type of an argument. Raises click.BadParameter."""
+    topic, dash, number = text.rpartition("-")
+    if not dash or not topic or not number.isdecimal():
+        raise click.BadParameter(
+            f"{text!r} is no partition; write topic, dash and number, such as flights-0"
+        )
+    return TopicPartition(topic, int(number))
+
+
+async def named(admin: Admin, words: Sequence[str]) -> list[TopicPartition]:
+    """The partitions that `words` name, in that order, each once.
+
+    Raises UnknownTopic and UNKNOWN_TOPIC_OR_PARTITION, and INVALID_REQUEST where a word is both
+    a topic and a partition of another.
+    """
+    counts = {view.name: len(view.partitions) for view in await admin.list_topics(internal=True)}
+    found: list[TopicPartition] = []
+    for word in words:
+        found += _named(word, counts)
+    return list(dict.fromkeys(found))
+
+
+def _named(word: str, counts: dict[str, int]) -> Iterable[TopicPartition]:
+    topic, _, number = word.rpartition("-")
+    is_partition = number.isdecimal() and topic in counts
+    if word in counts:
+        if is_partition and int(number) < counts[topic]:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"{word} is a topic, and a partition of {topic}; name the partitions of the topic "
+                f"one by one, such as {word}-0",
+            )
+        return [TopicPartition(word, index) for index in range(counts[word])]
+    if not is_partition:
+        raise unknown_topic(topic if number.isdecimal() and topic else word, counts)
+    if int(number) >= counts[topic]:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"topic {topic!r} has partitions 0 to {counts[topic] - 1}, not {number}",
+        )
+    return [TopicPartition(topic, int(number))]
+
+
+def broker_list(text: str) -> tuple[int, ...]:
+    """`1,2,3`, the type of an option. Raises click.BadParameter."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise click.BadParameter(f"{text!r} is no list of broker ids; write 1,2,3")
+    return tuple(int(part) for part in parts)
+
+
+def few(names: Iterable[object], most: int = 5) -> str:
+    """The first of `names`, and how many more there are."""
+    every = [str(name) for name in names]
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
