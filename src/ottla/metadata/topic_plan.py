@@ -77,7 +77,9 @@ def plan_growth(
     check_partition_count(count - before)
     brokers = sorted(image.brokers)
     if assignments is None:
-        added = place(brokers, topic.replication_factor, range(before, count), start, start)
+        added = place(
+            brokers, topic.replication_factor, range(before, count), start, start, _racks(image)
+        )
     else:
         added = _checked_growth(topic, count - before, assignments, brokers)
     partitions = tuple(_new_partition(assigned, image) for assigned in added)
@@ -159,7 +161,11 @@ def _automatic(
     check_partition_count(count)
     by_default = new.replication_factor == BY_DEFAULT
     factor = defaults.replication_factor if by_default else new.replication_factor
-    return place(sorted(image.brokers), factor, range(count), start, start)
+    return place(sorted(image.brokers), factor, range(count), start, start, _racks(image))
+
+
+def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
+    return {broker.id: broker.rack for broker in image.brokers.values()}
 
 
 def _new_partition(replicas: tuple[BrokerId, ...], image: ClusterImage) -> PartitionImage:
