@@ -9,6 +9,7 @@ import pytest
 
 from ottla.testing.walk.__main__ import walk
 from ottla.testing.walk.mutants import MUTANTS
+from ottla.testing.walk.trace import trace as trace_of
 from ottla.testing.walk.walk import Walk
 from ottla.testing.walk.world import SHIPPED
 
@@ -98,3 +99,11 @@ def test_a_seed_tells_all() -> None:
             cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
         )
         assert told.stdout.strip() == trace(7)
+
+
+def test_a_trace_tells_how_it_came_to_a_violation() -> None:
+    """A failing seed is read as a list of events, and what each has changed."""
+    lines = trace_of(1, 1500, MUTANTS["commits_at_own_end"])
+    assert lines[-1].split()[1] == "VIOLATION"
+    assert any("produce" in line for line in lines)
+    assert any("arrives Fetch(" in line for line in lines)

@@ -7,4 +7,5 @@ must be found, which is what proves that the checks see anything. `scenarios` ar
 to lose records, step by step.
 
     python -m ottla.testing.walk --steps 1000000 --seed 1 [--mutant NAME|all]
+    python -m ottla.testing.walk --seed 9 --mutant no_elr --trace 60
 """

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 
 from ottla.testing.walk.mutants import MUTANTS
+from ottla.testing.walk.trace import trace
 from ottla.testing.walk.violation import Violation
 from ottla.testing.walk.walk import Walk
 from ottla.testing.walk.world import SHIPPED, Build
@@ -40,7 +41,12 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mutant", choices=[*MUTANTS, "all"])
+    parser.add_argument("--trace", type=int, metavar="LINES", help="tell the end of --seed's run")
     options = parser.parse_args()
+    if options.trace:
+        build = MUTANTS.get(options.mutant, SHIPPED)
+        print("\n".join(trace(options.seed, RUN_STEPS, build)[-options.trace :]))
+        return 0
     names = [options.mutant]
     if options.mutant == "all":
         names = list(MUTANTS)

@@ -1,0 +1,57 @@
+"""One run, told step by step: what arrived, what was lost, and what it changed."""
+
+from ottla.testing.walk.messages import Message
+from ottla.testing.walk.node import Node
+from ottla.testing.walk.violation import Violation
+from ottla.testing.walk.walk import Walk
+from ottla.testing.walk.world import SHIPPED, Build, World
+
+
+class TracedWorld(World):
+    """Writes down what the network does."""
+
+    lines: list[str]
+
+    def deliver(self, message: Message) -> None:
+        self.lines.append(f"    arrives {message}")
+        super().deliver(message)
+
+    def lose(self, message: Message) -> None:
+        self.lines.append(f"    lost    {message}")
+        super().lose(message)
+
+
+def trace(seed: int, steps: int, build: Build = SHIPPED) -> list[str]:
+    """A line for each event of a run, and what it changed below it; the violation last."""
+    run = Walk(seed, build)
+    world = run.world
+    world.__class__ = TracedWorld
+    assert isinstance(world, TracedWorld)
+    lines = world.lines = [str(run.profile)]
+    try:
+        for _ in range(steps):
+            before = _looks(run)
+            try:
+                name = run.step()
+                lines.append(f"{run.taken:>6} {name}")
+            finally:
+                lines += [f"       {now}" for now in _looks(run) if now not in before]
+        run.world.committed.check_all()
+    except Violation as violation:
+        lines.append(f"{run.taken:>6} VIOLATION {violation}")
+    return lines
+
+
+def _looks(run: Walk) -> list[str]:
+    """The store and each broker, in a line each."""
+    world = run.world
+    return [f"store {world.store.state}", *(_look(node) for node in world.nodes.values())]
+
+
+def _look(node: Node) -> str:
+    role = type(node.role).__name__ if node.up else "down"
+    epochs = "".join(str(epoch) if epoch >= 0 else "." for epoch, _ in node.log.records)
+    return (
+        f"broker {node.id} ({node.standing.broker_epoch}) {role} epoch {node.leader_epoch} "
+        f"start {node.log.log_start_offset} high watermark {node.high_watermark} log [{epochs}]"
+    )
