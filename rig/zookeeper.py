@@ -67,10 +67,12 @@ class Server:
         self.process.kill()
 
     def pause(self) -> None:
-        """Keep it from running, as a machine that hangs."""
+        """Keep it from running, as a machine that hangs; none of its threads runs any more."""
         assert self.process is not None
         self.process.child.send_signal(signal.SIGSTOP)
         self.paused = True
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        _wait(lambda: all(_stopped(task) for task in tasks.iterdir()), [self], 60)
 
     def resume(self) -> None:
         assert self.process is not None
@@ -168,6 +170,10 @@ def _configure(home: Path, size: int) -> list[Server]:
         }
         (server.folder / "zoo.cfg").write_text(properties(settings))
     return servers
+
+
+def _stopped(task: Path) -> bool:
+    return (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def _wait(done: Callable[[], bool], servers: list[Server], timeout_s: float) -> None:

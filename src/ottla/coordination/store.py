@@ -161,7 +161,8 @@ class Store(Protocol):
     have been made, and may even be made a little later. Reading tells that it was made; only
     another change on the same version settles that it will not be.
 
-    One client's calls are carried out in the order they were made.
+    One client's calls are carried out in the order they were made. A read sees every change that
+    was answered, to whomever, before it was asked.
     """
 
     async def get(self, path: str) -> Node | None:

@@ -6,8 +6,8 @@ are made for that user alone, otherwise for everyone.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import RolledBackError, RuntimeInconsistency
@@ -37,6 +37,9 @@ _FIRST_LEASE_MS = 10_000
 _PATIENCE_MS = 5_000
 _MARK_KIND = "zookeeper"
 _CLOCK = SystemClock()
+
+Request: TypeAlias = Callable[[KazooClient], Any]
+Read: TypeAlias = Callable[[Request, str], Awaitable[Any]]
 
 
 class ZookeeperStore:
@@ -76,28 +79,18 @@ class ZookeeperStore:
         return store
 
     async def get(self, path: str) -> Node | None:
-        place = self._locate(path)
-        try:
-            data, stat = await self._call(lambda client: client.get_async(place), path)
-        except NoNode:
-            return None
-        return Node(data, stat.version, stat.ephemeralOwner)
+        return await self._get(path, self._read_newest)
 
     async def children(self, path: str) -> list[str]:
-        place = self._locate(path)
-        try:
-            names = await self._call(lambda client: client.get_children_async(place), path)
-        except NoNode:
-            return []
-        # ZooKeeper's own nodes are none of ours.
-        return sorted(name for name in names if (place, name) != ("/", "zookeeper"))
+        return await self._children(path, self._read_newest)
 
     async def subtree(self, path: str) -> dict[str, Node]:
+        await self._sync()
         found: dict[str, Node] = {}
         level = [path]
         while level:
-            nodes = await asyncio.gather(*(self.get(place) for place in level))
-            names = await asyncio.gather(*(self.children(place) for place in level))
+            nodes = await asyncio.gather(*(self._get(place, self._call) for place in level))
+            names = await asyncio.gather(*(self._children(place, self._call) for place in level))
             found |= {p: node for p, node in zip(level, nodes, strict=True) if node is not None}
             level = [
                 f"{'' if parent == '/' else parent}/{name}"
@@ -219,12 +212,36 @@ class ZookeeperStore:
             with contextlib.suppress(StoreUnavailable):
                 await self._reconnect(self._connection.lease_ms)
 
-    async def _call(
-        self, request: Callable[[KazooClient], Any], path: str, *, session_id: int = 0
-    ) -> Any:
+    async def _call(self, request: Request, path: str, *, session_id: int = 0) -> Any:
         if self._closed:
             raise StoreUnavailable(f"the store at {self._hosts} was closed")
         return await self._connection.call(request, path, session_id=session_id)
+
+    async def _read_newest(self, request: Request, path: str) -> Any:
+        """Read what the leader has, for a server may lag: it answers in order, `sync` first."""
+
+        def ask(client: KazooClient) -> Any:
+            client.sync_async(self._locate("/"))
+            return request(client)
+
+        return await self._call(ask, path)
+
+    async def _get(self, path: str, read: Read) -> Node | None:
+        place = self._locate(path)
+        try:
+            data, stat = await read(lambda client: client.get_async(place), path)
+        except NoNode:
+            return None
+        return Node(data, stat.version, stat.ephemeralOwner)
+
+    async def _children(self, path: str, read: Read) -> list[str]:
+        place = self._locate(path)
+        try:
+            names = await read(lambda client: client.get_children_async(place), path)
+        except NoNode:
+            return []
+        # ZooKeeper's own nodes are none of ours.
+        return sorted(name for name in names if (place, name) != ("/", "zookeeper"))
 
     async def _sync(self) -> None:
         """Hear from the ensemble's leader, which confirms the session."""
