@@ -48,6 +48,17 @@ def test_forgetting_producers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "duplicate" in _names(1, 2, 3)
 
 
+def test_acknowledging_before_followers_have_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three brokers: who is told before the in-sync replicas have it loses it with the leader."""
+    monkeypatch.setattr(Partition, "on_high_watermark", _answer_at_once)
+    leaders = [Decision(at_ms, "kill_leader", 0, 0, 900) for at_ms in range(1_000, 10_000, 1_000)]
+    found: set[str] = set()
+    for seed in range(1, 6):
+        report = simulate_seed(seed, seconds=10, profile=draw(seed, 3), decisions=leaders)
+        found |= report.kinds()
+    assert found & {"lost-write", "inconsistent-offsets"}
+
+
 def test_failing_run_shrinks_to_one_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of six power cuts among broken connections one is enough, and that is what is left."""
     monkeypatch.setattr(Partition, "on_high_watermark", _answer_at_once)
