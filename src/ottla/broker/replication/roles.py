@@ -7,6 +7,7 @@ that one that failed is not taken for done when it is ordered again (R-9).
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Protocol, assert_never
 
 from ottla.base.clock import Clock
@@ -259,7 +260,8 @@ class Roles:
 
     def record(self, decision: Decision) -> None:
         """Remember a decision, and say it in the log."""
-        self.decisions.record(decision)
+        # The cores go by a clock that only counts; people and other brokers by the day's.
+        self.decisions.record(replace(decision, at_ms=self._clock.now_ms()))
         _log.info(
             "%s: %s: %s (%s)",
             decision.partition,
