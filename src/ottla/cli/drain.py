@@ -11,7 +11,7 @@ from ottla.cli.connect import with_admin
 from ottla.cli.output import show, show_one
 from ottla.cli.places import few
 from ottla.client.admin import Admin
-from ottla.controller.balancing import follow_only, off
+from ottla.controller.balancing import Lists, Plan, Racks, follow_only, off
 
 
 @click.command()
@@ -62,7 +62,9 @@ def drain(
                 f"there is no broker {broker_id}, and none of its replicas; there are "
                 f"{sorted(racks)}",
             )
-        plan = (follow_only if only_leaders else off)(lists, broker_id, racks)
+        plan = (
+            follow_only(lists, broker_id, racks) if only_leaders else _off(lists, broker_id, racks)
+        )
         stay = [
             one.name
             for one in standings
@@ -90,3 +92,14 @@ def drain(
     if not plan or not only_plan:
         what = "leads nothing that others have" if only_leaders else "has no replicas"
         click.echo(f"Broker {broker_id} {what}{' any more' if plan else ''}.")
+
+
+def _off(lists: Lists, broker_id: int, racks: Racks) -> Plan:
+    try:
+        return off(lists, broker_id, racks)
+    except OttlaError as error:
+        raise OttlaError(
+            error.code,
+            f"{error.message}; to empty it of leaders only, `ottla broker drain {broker_id} "
+            "--leaders`",
+        ) from None

@@ -106,7 +106,7 @@ def _missing(one: PartitionStanding, live: Collection[int], is_moving: bool) -> 
     out = [broker for broker in one.replicas if broker not in one.isr]
     down = [broker for broker in out if broker not in live]
     if down:
-        again = f"start {_list(down)} again"
+        again = f"start {_named(down)} again"
         if len(down) == 1:
             return (
                 f"{_brokers(down)} down",
@@ -131,7 +131,7 @@ def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:
     last = f"; {unclean}" if others else ""
     waiting = [broker for broker in safe if broker not in live]
     if safe and len(waiting) == len(safe):
-        which = "it" if len(waiting) == 1 else "one of them"
+        which = _named(waiting) if len(waiting) == 1 else f"one of {_list(waiting)}"
         return (
             f"{_brokers(waiting)} down, and nobody else has all that was acknowledged",
             f"start {which}{last}",
@@ -140,7 +140,7 @@ def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:
         missing = [broker for broker in one.last_known_elr if broker not in live]
         return (
             f"all who were in sync stopped uncleanly, {_list(one.last_known_elr)} last",
-            f"start {_list(missing)}: with all of them back the furthest is elected{last}"
+            f"start {_named(missing)}: with all of them back the furthest is elected{last}"
             if missing
             else f"see `ottla why leader {one.name}`{last}",
         )
@@ -149,7 +149,12 @@ def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:
 
 def _brokers(ids: Sequence[int]) -> str:
     """`broker 3 is`, `brokers 1 and 3 are`."""
-    return f"broker {ids[0]} is" if len(ids) == 1 else f"brokers {_list(ids)} are"
+    return f"{_named(ids)} {'is' if len(ids) == 1 else 'are'}"
+
+
+def _named(ids: Sequence[int]) -> str:
+    """`broker 3`, `brokers 1 and 3`."""
+    return f"broker{'' if len(ids) == 1 else 's'} {_list(ids)}"
 
 
 def _list(ids: Sequence[int]) -> str:

@@ -68,8 +68,9 @@ def plan_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     total = size_words(sum(row["bytes"] for row in rows))
     noun = "partition changes" if len(rows) == 1 else "partitions change"
     if not copied:
-        return f"{len(rows):,} {noun} the order of replicas; nothing is copied"
-    return f"{len(rows):,} {noun}, {copied:,} replicas are copied, {total} in all"
+        return f"{len(rows):,} {noun}, and nothing is copied"
+    replicas = "1 replica is" if copied == 1 else f"{copied:,} replicas are"
+    return f"{len(rows):,} {noun}, {replicas} copied, {total} in all"
 
 
 def plan_text(plan: Plan) -> dict[str, Any]:
@@ -137,7 +138,7 @@ async def carry_out(admin: Admin, plan: Plan, tell: Tell, at_once: int = AT_ONCE
         done += len(ended)
         if ended:
             await lead_first(admin, sorted(ended))
-            tell(f"{done:,} of {len(plan):,} partitions are where they shall be")
+            tell(f"{done:,} of {len(plan):,} are where they shall be")
         elif moving:
             await asyncio.sleep(_POLL_S)
 
@@ -187,7 +188,9 @@ def status_rows(moves: Mapping[TopicPartition, Reassignment], held: Sizes) -> li
 
 def _left(rows: Sequence[Mapping[str, Any]]) -> str:
     left = size_words(sum(row["bytes_left"] for row in rows))
-    return f"{len(rows):,} partitions move, {left} to go"
+    return (
+        f"{len(rows):,} {'partition moves' if len(rows) == 1 else 'partitions move'}, {left} to go"
+    )
 
 
 async def leaders_seen(
