@@ -60,7 +60,7 @@ SOON = (
 
 @pytest.mark.timeout(600)
 def test_a_million_steps_violate_nothing() -> None:
-    """All invariants hold after each step, and every third run is whole again when healed."""
+    """All invariants hold after each step, and every fourth run is whole again when healed."""
     seen: Counter[str] = Counter()
     taken, _, violation = walk(SHIPPED, 1, 1_000_000, seen)
     assert violation is None
