@@ -10,26 +10,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import RolledBackError, RuntimeInconsistency
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
 
 from ottla.base.clock import SystemClock
 from ottla.coordination.errors import SessionExpired, StoreRolledBack, StoreUnavailable
 from ottla.coordination.store import (
-    Check,
     Create,
-    Delete,
     Node,
     NodeExists,
     NoNode,
     Operation,
     Result,
-    Set,
     Watch,
     check_path,
 )
 from ottla.coordination.zookeeper_connection import Connection
 from ottla.coordination.zookeeper_session import ZookeeperSession
+from ottla.coordination.zookeeper_transaction import first_refusal, result_of, transaction
 from ottla.coordination.zookeeper_watches import ZookeeperWatches
 
 # Of a client that has opened no session of its own yet.
@@ -110,19 +107,21 @@ class ZookeeperStore:
         sent_ms = _CLOCK.monotonic_ms()
         session = self._session
         answers = await self._call(
-            lambda client: self._transaction(client, operations).commit_async(),
+            lambda client: transaction(client, operations, self._locate, self._acl).commit_async(),
             "",
             session_id=session_id,
         )
         if session is not None:
             session.confirm(sent_ms)
-        for operation, answer in zip(operations, answers, strict=True):
-            if isinstance(answer, Exception) and not isinstance(
-                answer, RolledBackError | RuntimeInconsistency
-            ):
-                expected = -1 if isinstance(operation, Create) else operation.version
-                raise self._connection.translate(answer, operation.path, expected)
-        return [self._result(op, answer) for op, answer in zip(operations, answers, strict=True)]
+        refusal = first_refusal(operations, answers)
+        if refusal is not None:
+            operation, error = refusal
+            expected = -1 if isinstance(operation, Create) else operation.version
+            raise self._connection.translate(error, operation.path, expected)
+        return [
+            result_of(operation, answer, self._chroot)
+            for operation, answer in zip(operations, answers, strict=True)
+        ]
 
     async def ensure(self, path: str) -> None:
         parts = path.split("/")
@@ -274,32 +273,3 @@ class ZookeeperStore:
     def _locate(self, path: str) -> str:
         """Our path in the ensemble."""
         return (self._chroot + path).rstrip("/") or "/"
-
-    def _transaction(self, client: KazooClient, operations: Sequence[Operation]) -> Any:
-        transaction = client.transaction()
-        for operation in operations:
-            place = self._locate(operation.path)
-            match operation:
-                case Create():
-                    transaction.create(
-                        place,
-                        operation.data,
-                        acl=self._acl,
-                        ephemeral=operation.session is not None,
-                        sequence=operation.sequential,
-                    )
-                case Set():
-                    transaction.set_data(place, operation.data, operation.version)
-                case Delete():
-                    transaction.delete(place, operation.version)
-                case Check():
-                    transaction.check(place, operation.version)
-        return transaction
-
-    def _result(self, operation: Operation, answer: Any) -> Result:
-        match operation:
-            case Create():
-                return str(answer)[len(self._chroot) :]
-            case Set():
-                return int(answer.version)
-        return None

@@ -1,0 +1,56 @@
+"""Our operations as one transaction of ZooKeeper's, and its answers as our results."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import RolledBackError, RuntimeInconsistency
+
+from ottla.coordination.store import Check, Create, Delete, Operation, Result, Set
+
+
+def transaction(
+    client: KazooClient, operations: Sequence[Operation], locate: Callable[[str], str], acl: Any
+) -> Any:
+    """Kazoo's transaction, not yet sent. `locate` gives the ensemble's path for one of ours."""
+    made = client.transaction()
+    for operation in operations:
+        place = locate(operation.path)
+        match operation:
+            case Create():
+                made.create(
+                    place,
+                    operation.data,
+                    acl=acl,
+                    ephemeral=operation.session is not None,
+                    sequence=operation.sequential,
+                )
+            case Set():
+                made.set_data(place, operation.data, operation.version)
+            case Delete():
+                made.delete(place, operation.version)
+            case Check():
+                made.check(place, operation.version)
+    return made
+
+
+def first_refusal(
+    operations: Sequence[Operation], answers: Sequence[Any]
+) -> tuple[Operation, Exception] | None:
+    """The operation that was refused, and why; the others' errors only say that one was."""
+    for operation, answer in zip(operations, answers, strict=True):
+        if isinstance(answer, Exception) and not isinstance(
+            answer, RolledBackError | RuntimeInconsistency
+        ):
+            return operation, answer
+    return None
+
+
+def result_of(operation: Operation, answer: Any, chroot: str) -> Result:
+    """What `Store.multi` gives for one operation that was done."""
+    match operation:
+        case Create():
+            return str(answer)[len(chroot) :]
+        case Set():
+            return int(answer.version)
+    return None
