@@ -26,6 +26,11 @@ MODULES = (
     "restart",
     "client",
     "lake",
+    "cluster_start",
+    "cluster_produce",
+    "failover",
+    "controller_failover",
+    "thousand_partitions",
 )
 
 

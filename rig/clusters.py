@@ -28,6 +28,7 @@ class Member:
     number: int
     port: int
     folder: Path
+    logs: Path
     command: Sequence[str | Path]
     pid: int = 0
     _own: Process | None = None
@@ -90,6 +91,10 @@ class Member:
         """Memory resident now; a page that three share counts for a third."""
         return accounts.proportional_bytes(self.pid)
 
+    def topic_bytes(self, topic: str) -> int:
+        """How much of a topic lies in this broker's folder; indexes not counted."""
+        return sum(file.stat().st_size for file in self.logs.glob(f"{topic}-*/*.log"))
+
     def _wait_for_end(self, timeout_s: float) -> None:
         deadline_s = time.perf_counter() + timeout_s
         while self.alive():
@@ -150,11 +155,15 @@ class Cluster:
     ) -> None:
         """Raises DiedEarly, with what the brokers printed, when `condition` stays untrue."""
         deadline_s = time.perf_counter() + timeout_s
-        while not condition():
+        while True:
+            asked_s = time.perf_counter()
+            if condition():
+                return
             if time.perf_counter() > deadline_s:
                 told = "\n".join(_tail(member.log) for member in self.members.values())
                 raise DiedEarly(f"{self.name}: after {timeout_s:.0f} s not so: {what}\n{told}")
-            time.sleep(_POLL_S)
+            # Asking takes time from the brokers: not more than half of it.
+            time.sleep(max(_POLL_S, time.perf_counter() - asked_s))
 
     def stop(self) -> None:
         """End all that run: nothing of this cluster is needed any more."""
@@ -165,7 +174,7 @@ class Cluster:
 
 
 def _in_sync(seen: metadata.Seen, topic: str) -> bool:
-    partitions = seen.topics.get(topic)
+    partitions = seen.topics.get(topic, {})
     return bool(partitions) and all(
         p.error == 0 and p.leader in seen.ports and set(p.isr) == set(p.replicas)
         for p in partitions.values()

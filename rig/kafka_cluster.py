@@ -41,8 +41,9 @@ def prepare(home: Path, settings: Mapping[str, str] | None = None) -> Cluster:
         file = folder / "server.properties"
         file.write_text(properties(chosen))
         format_storage(file, folder / "logs", number)
-        command = [java(), *HEAP, "-cp", class_path(KAFKA), "kafka.Kafka", file]
-        cluster.members[number] = Member(number, port, folder, command)
+        command: list[str | Path] = [java(), *HEAP, "-cp", class_path(KAFKA)]
+        command += ["kafka.Kafka", file]
+        cluster.members[number] = Member(number, port, folder, folder / "logs", command)
     return cluster
 
 

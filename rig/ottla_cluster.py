@@ -23,8 +23,8 @@ SETTINGS = {
 
 def launch(home: Path, port: int, settings: Mapping[str, str] | None = None) -> Process:
     """Run the command without waiting for it: brokers on `port` and the next ones."""
-    command = [Path(sys.executable).parent / "ottla", "start", "--brokers", str(SIZE)]
-    command += ["--port", str(port), "--data", home / "data"]
+    command: list[str | Path] = [Path(sys.executable).parent / "ottla", "start"]
+    command += ["--brokers", str(SIZE), "--port", str(port), "--data", home / "data"]
     for name, value in {**SETTINGS, **(settings or {})}.items():
         command += ["--set", f"{name}={value}"]
     return start(command, home / "broker.log")
@@ -42,9 +42,10 @@ def ottla_cluster(settings: Mapping[str, str] | None = None) -> Iterator[Cluster
     cluster = Cluster("ottla")
     try:
         for number, pid in enumerate(_brokers_of(parent), start=1):
-            file = home / "data" / f"broker-{number}.properties"
-            again = [sys.executable, "-m", "ottla.broker.main", file]
-            cluster.members[number] = Member(number, port + number - 1, home, again, pid)
+            logs = home / "data" / f"broker-{number}"
+            file = logs.with_suffix(".properties")
+            again: list[str | Path] = [sys.executable, "-m", "ottla.broker.main", file]
+            cluster.members[number] = Member(number, port + number - 1, home, logs, again, pid)
         cluster.wait_until_formed()
         yield cluster
     finally:
