@@ -76,6 +76,42 @@ def test_a_broker_that_comes_back_is_a_replica_again_in_a_new_registration():
     run(scenario)
 
 
+def test_a_broker_that_refuses_connections_is_dead_before_its_session_ends():
+    """Epochs give safety, so that a suspicion is enough to elect; with ZooKeeper this is early."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            office = cluster.controller.broker_id
+            dead, other = (i for i in cluster.brokers if i != office)
+            await cluster.create_topic("t", assignments={0: [dead, other]})
+            # Its listener goes and its connections break, its session stays.
+            broker = cluster.brokers[dead]
+            broker.membership.retire()
+            await broker.listeners.stop()
+            await cluster.until(lambda: cluster.controller.image.partition("t", 0).leader == other)
+            assert not broker.membership.session.expired
+
+    run(scenario)
+
+
+def test_a_broker_taken_for_dead_by_mistake_registers_anew():
+    """It sees its node go, drops what it leads, and is a member again with a new epoch."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            office = cluster.controller
+            wronged = next(b for b in cluster.brokers.values() if b is not office)
+            await cluster.create_topic("t", assignments={0: [wronged.broker_id]})
+            epoch = wronged.fence.broker_epoch
+            known = office.image.brokers[wronged.broker_id]
+            await office.controller._office.fence(known)
+            await cluster.until(lambda: wronged.fence.broker_epoch > epoch)
+            await cluster.until(lambda: cluster.leader("t") == wronged.broker_id)
+            assert cluster.state("t").leader_epoch > 0
+
+    run(scenario)
+
+
 def test_a_controlled_shutdown_moves_leadership_before_the_broker_goes():
     """The leader changes while it still lives."""
 

@@ -162,6 +162,8 @@ class Broker:
 
     async def stop(self, *, clean: bool = True) -> None:
         """Stop serving, flush and close. Not clean: without the flush, as after a crash."""
+        if hasattr(self, "membership"):
+            self.membership.retire()
         if clean:
             await self._hand_over()
             await self._answer_who_waits()
@@ -314,7 +316,7 @@ class Broker:
             lambda topic: election_rules(topic, self.image, self.settings),
             Control(self).deliver,
         )
-        self.peers.on_lost = lambda _broker_id: self.controller.look_at_brokers()
+        self.peers.on_lost = self.controller.suspect
         self.membership = Membership(
             self.store,
             self.fence,

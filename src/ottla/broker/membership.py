@@ -81,13 +81,17 @@ class Membership:
         await self._on_joined(session)
         return epoch
 
-    async def leave(self) -> None:
-        """End the session: the broker is dead to all others at once."""
+    def retire(self) -> None:
+        """Come back no more if the registration is lost: the broker stops."""
         self._left = True
         if self._watch is not None:
             self._watch.cancel()
         if self._keeper is not None:
             self._keeper.cancel()
+
+    async def leave(self) -> None:
+        """End the session: the broker is dead to all others at once."""
+        self.retire()
         if self.session is not None:
             await self.session.close()
 

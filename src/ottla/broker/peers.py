@@ -178,7 +178,8 @@ class Peers:
                 f"broker {broker.id} has no listener {self._listener}, which brokers use among "
                 "themselves here; set inter.broker.listener.name alike on all of them",
             )
-        return endpoint
+        # Without a host it listens everywhere on the machine that we share with it.
+        return endpoint if endpoint.host else Endpoint("localhost", endpoint.port)
 
     async def _connect(
         self, broker_id: BrokerId, endpoint: Endpoint

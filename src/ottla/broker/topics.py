@@ -305,6 +305,11 @@ class Topics:
         return int.from_bytes(self._random_bytes(2), "big")
 
 
+def patience_ms(asked_ms: int) -> int:
+    """How long to wait for what a request started; Kafka's tools leave out the time at times."""
+    return asked_ms if asked_ms > 0 else PATIENCE_MS
+
+
 def unknown_topic(name: str) -> OttlaError:
     """The error for a topic that is not there."""
     return OttlaError(

@@ -143,10 +143,16 @@ class Controller:
         requests = self._in_office()
         return await self._ask(lambda: requests.shut_down(broker_id, broker_epoch))
 
-    def look_at_brokers(self) -> None:
-        """There is a reason to suspect that a broker died: see who is alive, at once."""
-        if self._office is not None:
-            self._office.jobs.once("brokers", self._office.on_brokers)
+    def suspect(self, broker_id: BrokerId) -> None:
+        """There is a reason to think that a broker died: see at once whether it is there."""
+        office = self._office
+        if office is None:
+            return
+        office.jobs.once("brokers", office.on_brokers)
+        sender = office.senders.get(broker_id)
+        if sender is not None:
+            # Its next message finds the broker, or is refused.
+            sender.brokers()
 
     def on_rules_changed(self) -> None:
         """Settings that decide elections changed: what is offline may have a leader now."""

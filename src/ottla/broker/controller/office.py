@@ -15,7 +15,7 @@ from ottla.broker.controller.messages import Letterhead
 from ottla.broker.controller.reading import read_brokers
 from ottla.broker.controller.sender import Deliver, Reports, Sender
 from ottla.broker.controller.writing import Deposed, Planned, write_changes
-from ottla.broker.registration import check_controller
+from ottla.broker.registration import check_controller, check_registration
 from ottla.controller.change import Change, How
 from ottla.controller.election import lose, settle
 from ottla.controller.reassignment import complete, is_moving
@@ -247,6 +247,8 @@ class Office(Reports):
                 )
             elif change.after.leader == NO_LEADER:
                 _log.warning("%s is offline (NoReplicaOnline): %s", name, change.evidence)
+            led_by = "nobody" if before.leader == NO_LEADER else str(before.leader)
+            seen = f"led by {led_by} with ISR {list(before.isr)} before; {change.evidence}"
             how = "" if change.how is None else f" ({change.how})"
             self._decisions.record(
                 Decision(
@@ -255,7 +257,7 @@ class Office(Reports):
                     self._broker_id,
                     change.after.leader_epoch,
                     change.cause,
-                    change.evidence + how,
+                    seen + how,
                     change.setting,
                     self._clock.now_ms(),
                 )
@@ -270,6 +272,31 @@ class Office(Reports):
     def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
         """See `Reports`."""
         self.on_deleted(broker, names)
+
+    def refused(self, broker: BrokerImage) -> None:
+        """See `Reports`: such a broker is dead, or has to say that it is not."""
+        self.jobs.once(f"refused by {broker.id}", lambda: self.fence(broker))
+
+    async def fence(self, broker: BrokerImage) -> None:
+        """End a registration before its session does: epochs keep it safe if this is wrong.
+
+        Who is alive after all sees its node go, and registers anew.
+        """
+        known = self.context.brokers.get(broker.id)
+        if known is None or known.epoch != broker.epoch:
+            return
+        operations: list[Operation] = [
+            check_controller(self.epoch),
+            check_registration(broker.id, broker.epoch),
+            Delete(paths.broker(broker.id)),
+        ]
+        try:
+            await self.store.multi(operations)
+            _log.warning("broker %d cannot be reached any more: taken for dead", broker.id)
+        except (BadVersion, NoNode) as error:
+            if error.path == paths.CONTROLLER_EPOCH:
+                raise Deposed from error
+        await self.on_brokers()
 
     def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
         """See `Reports`: these replicas count as dead until their broker starts anew."""

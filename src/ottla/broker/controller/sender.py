@@ -37,6 +37,9 @@ class Reports:
     def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
         """A broker has deleted replicas."""
 
+    def refused(self, broker: BrokerImage) -> None:
+        """Nobody listens any more where a broker was."""
+
     def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
         """A broker cannot serve its replicas of these partitions."""
 
@@ -133,6 +136,8 @@ class Sender:
                     self._idle.set()
             except OttlaError as error:
                 _log.debug("telling broker %d: %s", self.broker.id, error.message)
+                if isinstance(error.__cause__, ConnectionRefusedError):
+                    self._reports.refused(self.broker)
                 self._wanted.set()
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)

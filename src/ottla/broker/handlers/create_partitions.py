@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
+from ottla.broker.topics import patience_ms
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -28,18 +29,26 @@ async def handle(
         try:
             if counts[topic.name] > 1:
                 raise OttlaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            await _grow(broker, topic, validate_only=body.validate_only)
+            await _grow(broker, topic, body)
             results[topic.name] = CreatePartitionsTopicResult(name=topic.name)
         except OttlaError as error:
             results[topic.name] = _failed(topic.name, error.code, error.message)
     return CreatePartitionsResponse(results=list(results.values()))
 
 
-async def _grow(broker: "Broker", topic: CreatePartitionsTopic, *, validate_only: bool) -> None:
+async def _grow(
+    broker: "Broker", topic: CreatePartitionsTopic, body: CreatePartitionsRequest
+) -> None:
     assignments = None
     if topic.assignments is not None:
         assignments = [assignment.broker_ids for assignment in topic.assignments]
-    await broker.topics.grow(topic.name, topic.count, assignments, validate_only=validate_only)
+    await broker.topics.grow(
+        topic.name,
+        topic.count,
+        assignments,
+        validate_only=body.validate_only,
+        timeout_ms=patience_ms(body.timeout_ms),
+    )
 
 
 def _failed(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:

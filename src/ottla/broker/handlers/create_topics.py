@@ -12,7 +12,7 @@ from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.base.settings.setting import shortened
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.broker.topics import Outcome
+from ottla.broker.topics import Outcome, patience_ms
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import NewTopic, check_partition_count
 from ottla.wire.api import ApiKey
@@ -46,7 +46,9 @@ async def handle(
             wanted.append(_new_topic(topic))
         except OttlaError as error:
             results[topic.name] = _refused(topic.name, error)
-    for outcome in await broker.topics.create(wanted, validate_only=body.validate_only):
+    for outcome in await broker.topics.create(
+        wanted, validate_only=body.validate_only, timeout_ms=patience_ms(body.timeout_ms)
+    ):
         results[outcome.name] = _result(outcome, broker.settings)
     return CreateTopicsResponse(topics=[results[name] for name in counts])
 

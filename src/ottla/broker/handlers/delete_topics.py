@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.broker.topics import unknown_topic
+from ottla.broker.topics import patience_ms, unknown_topic
 from ottla.metadata.image import ClusterImage, TopicImage
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_topics import (
@@ -46,7 +46,9 @@ async def handle(
     twice = {topic_id for topic_id, count in ids.items() if count > 1}
     both = OttlaError(ErrorCode.INVALID_REQUEST, "The topic is named by its name and its id.")
     results += [_refused(topic.name, topic.id, both) for topic in found if topic.id in twice]
-    for outcome in await broker.topics.delete([t for t in found if t.id not in twice]):
+    for outcome in await broker.topics.delete(
+        [t for t in found if t.id not in twice], timeout_ms=patience_ms(body.timeout_ms)
+    ):
         if outcome.error is not None:
             results.append(_refused(outcome.name, NO_TOPIC_ID, outcome.error))
         elif outcome.topic is not None:
