@@ -51,6 +51,7 @@ def draw(rng: random.Random) -> Profile:
     if rng.random() < 0.15:
         brokers = 4
         weights |= MOVES
+        power_cuts = 0  # A move turned round may leave one copy of what is committed.
     if rng.random() < 0.2:
         weights |= DELETES
     if rng.random() < 0.15:
