@@ -18,6 +18,7 @@ from ottla.storage.names import (
 )
 from ottla.storage.producer_snapshot import newest_good
 from ottla.storage.producer_state import ProducerStates
+from ottla.storage.producer_window import widen
 from ottla.storage.recovery import Recovery, recover
 from ottla.storage.replay import Replay
 from ottla.storage.segment import Segment
@@ -78,6 +79,7 @@ def load(
             segments, end = [_restart_at(segments, log_start_offset)], log_start_offset
             producers.load([], end, now_ms)
         segments[-1].create()
+        widen(producers, segments)
     except OSError as error:
         raise storage_error(error, folder, "load the log") from error
     start = max(log_start_offset, segments[0].base_offset)

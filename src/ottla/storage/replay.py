@@ -7,6 +7,7 @@ from ottla.storage.filesystem import FileSystem
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.producer_snapshot import newest_good
 from ottla.storage.producer_state import ProducerStates
+from ottla.storage.producer_window import widen
 from ottla.storage.segment import Segment
 from ottla.storage.transaction_index import AbortedTransaction
 
@@ -89,3 +90,4 @@ def rebuild_producers(
         except BadHeader as bad:
             raise segment.corrupt(bad) from None
     producers.map_end_offset = end
+    widen(producers, segments)

@@ -13,10 +13,11 @@ TRANSACTIONAL = 0x10
 
 
 def send(
-    log: Log, sequence: int, count: int = 1, *, epoch: int = 0, **fields: int
+    log: Log, sequence: int, count: int = 1, *, who: int = 7, epoch: int = 0, **fields: int
 ) -> tuple[int, bool]:
-    """(base offset, is it a duplicate) of what producer 7 sends."""
-    appended = append(log, count, producer_id=7, producer_epoch=epoch, sequence=sequence, **fields)
+    """(base offset, is it a duplicate) of what producer `who` sends."""
+    fields |= {"producer_id": who, "producer_epoch": epoch, "sequence": sequence}
+    appended = append(log, count, **fields)
     return appended.base_offset, appended.duplicate
 
 
@@ -108,16 +109,33 @@ def test_sequences_survive_a_restart() -> None:
 
 
 def test_state_comes_from_the_snapshot_after_a_clean_stop() -> None:
-    """Only the last batch of each producer is in a snapshot."""
+    """Only the last batch of each producer is in a snapshot; those before it are in the log."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem)
+    for sequence in range(7):
+        send(log, sequence)
+    log.close(clean=True)
+    log = open_log(filesystem, clean=True, recovery_point=7)
+    assert [entry.last_sequence for entry in log.describe_producers()] == [6]
+    assert [send(log, sequence) for sequence in range(2, 7)] == [
+        (offset, True) for offset in range(2, 7)
+    ]
+    assert refused(log, 1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_batches_of_other_producers_between_hide_none() -> None:
+    """Many small batches of others may stand between a producer's last ones."""
     filesystem = MemoryFileSystem()
     log = open_log(filesystem)
     for sequence in range(3):
         send(log, sequence)
+        for other in range(200):
+            send(log, sequence, who=100 + other)
     log.close(clean=True)
-    log = open_log(filesystem, clean=True, recovery_point=3)
-    assert [entry.last_sequence for entry in log.describe_producers()] == [2]
-    assert send(log, 2) == (2, True)
-    assert refused(log, 1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    end = log.log_end_offset
+    log = open_log(filesystem, clean=True, recovery_point=end)
+    assert send(log, 1) == (201, True)
+    assert send(log, 0, who=299) == (200, True)
 
 
 def test_silent_producer_is_forgotten() -> None:
