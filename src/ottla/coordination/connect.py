@@ -4,6 +4,7 @@ import os
 from urllib.parse import urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.coordination.errors import StoreUnavailable
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.sqlite import SqliteStore
 from ottla.coordination.store import Store
@@ -29,11 +30,25 @@ async def connect(
     """
     parts = urlsplit(address)
     if parts.scheme == "sqlite" and parts.path.startswith("/") and not parts.netloc:
-        os.makedirs(os.path.dirname(parts.path), exist_ok=True)
+        folder = os.path.dirname(parts.path)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the store's folder {folder} cannot be made ({error}): make it, or name another in"
+                " coordination.connect"
+            ) from error
         return await SqliteStore.open(parts.path)
     if parts.scheme == "zookeeper" and parts.netloc:
         # Its library is an extra, and slow to import.
-        from ottla.coordination.zookeeper import ZookeeperStore  # noqa: PLC0415
+        try:
+            from ottla.coordination.zookeeper import ZookeeperStore  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"coordination.connect={address} needs the library {error.name}: install"
+                " `ottla[zookeeper]`",
+            ) from error
 
         return await ZookeeperStore.open(
             parts.netloc,

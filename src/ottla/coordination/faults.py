@@ -169,7 +169,14 @@ class StoreFaults:
         return max(due_s, after_s + 1e-6)
 
     async def _sleep_until(self, due_s: float) -> None:
-        await asyncio.sleep(due_s - asyncio.get_running_loop().time())
+        """By the loop's own clock: `asyncio.sleep` would begin at a later look at it."""
+        loop = asyncio.get_running_loop()
+        due = asyncio.Event()
+        timer = loop.call_at(due_s, due.set)
+        try:
+            await due.wait()
+        finally:
+            timer.cancel()
 
     def _draw_loss(self, line: _Line) -> tuple[bool, bool]:
         """Whether the next answer is lost, and whether its request is carried out."""
