@@ -76,7 +76,8 @@ async def register(
         alive = Create(paths.broker(broker.id), encode_broker(broker, now_ms, boot_id), session)
         epoch = await _set_or_create(store, paths.broker_epoch(broker.id))
         operations: list[Operation] = [epoch, alive]
-        if not clean:
+        if not clean and isinstance(epoch, Set):
+            # Who was never here is counted on for nothing.
             operations.append(await _set_or_create(store, paths.unclean_stop(broker.id)))
         try:
             result = (await store.multi(operations))[0]
