@@ -129,6 +129,9 @@ class Broker:
         self.fence = ControllerFence()
         # Called when the registration is lost: what this broker leads, it leads no more (S16).
         self.registration_lost: list[Callable[[], None]] = []
+        # Whether `start` is done; brokers talk to this one before that. And who waits for it.
+        self.is_serving = False
+        self.on_serving: list[Callable[[], None]] = []
         # Who points consumers to nearer replicas, where that is wanted.
         self.replica_selector: RackAwareSelector | None = None
 
@@ -157,6 +160,10 @@ class Broker:
             raise
         self.replication.start()
         self.maintenance.start()
+        self.is_serving = True
+        for callback in self.on_serving:
+            callback()
+        self.on_serving.clear()
         for note in self.settings.notes:
             _log.info("%s", note)
 
