@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from chaos.commands import CommandFailed, run
 
-TOOLS = ("ip", "sysctl")
+TOOLS = ("ip", "nsenter", "sysctl")
 
 
 class Hosts:
@@ -34,8 +34,12 @@ class Hosts:
         return f"10.{self._subnet}.{self._numbers[name]}.2"
 
     def inside(self, name: str) -> list[str]:
-        """What to put before a command so that it runs on a host; the process id stays its own."""
-        return ["ip", "netns", "exec", self._namespace(name)]
+        """What to put before a command so that it runs on a host; the process id stays its own.
+
+        `ip netns exec` would give it a view of the mounts of its own, too, in which a disk that
+        was unmounted lives on.
+        """
+        return ["nsenter", f"--net=/var/run/netns/{self._namespace(name)}"]
 
     def cut(self, source: str, target: str) -> None:
         """Lose what `source` sends to `target` from now on. The other direction stays."""

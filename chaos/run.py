@@ -20,7 +20,7 @@ TOPIC = "chaos"
 PARTITIONS = 3
 _WRITERS = 2
 # Longer than a session, so that what stops is taken for dead.
-_BROKEN_S = {"stop": 5.0, "partition": 6.0, "one-way": 6.0, "kill": 1.0, "power": 1.0}
+_BROKEN_S = {"stop": 6.0, "partition": 6.0, "one-way": 6.0, "kill": 1.0, "power": 1.0}
 _CALM_S = 2.0
 
 

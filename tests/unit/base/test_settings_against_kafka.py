@@ -14,6 +14,7 @@ FACTS = [
 ]
 # Defaults of ours that are not Kafka's; each row of the table says why.
 OTHER_DEFAULTS = {
+    "broker.session.timeout.ms",
     "controller.listener.names",
     "group.share.persister.class.name",
     "log.dir",
