@@ -103,16 +103,31 @@ class Membership:
 
     async def _register(self, session: Session, *, clean: bool) -> int:
         assert self._broker is not None
-        epoch = await register(
-            self._store,
-            session,
-            self._broker,
-            self._clock.now_ms(),
-            clean=clean,
-            boot_id=self._boot_id,
-        )
+        try:
+            epoch = await register(
+                self._store,
+                session,
+                self._broker,
+                self._clock.now_ms(),
+                clean=clean,
+                boot_id=self._boot_id,
+            )
+        except NodeExists:
+            found = await self._epoch_in(session)
+            if found is None:
+                raise
+            epoch = found
         self._fence.registered(epoch)
         return epoch
+
+    async def _epoch_in(self, session: Session) -> int | None:
+        """The broker epoch, if this very session has registered: its answer was lost."""
+        assert self._broker is not None
+        node = await self._store.get(paths.broker(self._broker.id))
+        epoch = await self._store.get(paths.broker_epoch(self._broker.id))
+        if node is None or epoch is None or node.owner != session.id:
+            return None
+        return epoch.version + 1
 
     async def _keep(self) -> None:
         """Whenever the registration may be gone: look, and get it back."""
