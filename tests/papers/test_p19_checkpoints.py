@@ -92,13 +92,22 @@ def test_recovery_after_a_kill_refuses_a_log_that_lost_flushed_records(tmp_path:
     whole = log.read_bytes()
     log.write_bytes(whole[:-10])
     with ottla(folder=tmp_path) as node:
-        told = node.process.log_tail()
-        assert str(log) in told
-        assert "Flushed records are damaged, so nothing was cut" in told
+        wait_until_told(node, str(log))
+        wait_until_told(node, "Flushed records are damaged, so nothing was cut")
         assert log.read_bytes() == whole[:-10]
     log.write_bytes(whole)
     with ottla(folder=tmp_path) as node, WireClient(node.port) as client:
         assert produce(client, "flights", batch(b"goes on")) == 7
+
+
+def wait_until_told(node: Node, words: str) -> None:
+    """Until the broker's log has them: it opens its partitions when the controller says which."""
+    import time
+
+    deadline_s = time.monotonic() + 30
+    while words not in node.process.log_tail():
+        assert time.monotonic() < deadline_s, f"{words!r} never came: {node.process.log_tail()}"
+        time.sleep(0.02)
 
 
 def wait_for(node: Node, name: str, line: str) -> None:
