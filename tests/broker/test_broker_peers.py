@@ -73,6 +73,29 @@ def test_the_end_of_a_broker_is_noticed_at_once():
     run(scenario())
 
 
+def test_who_hung_up_is_not_told_to_clients_until_it_answers_again():
+    """Metadata names no leader meanwhile, so that clients ask again; it ends by itself, too."""
+
+    async def scenario():
+        told = []
+        store, files = MemoryStore(), MemoryFileSystem()
+        async with running({"node.id": "2"}, store=store, filesystem=files) as other:
+            one = await dialling(other)
+            one.peers.on_lost = lambda _: told.append(set(one.peers.answering()))
+            await one.peers.request(2, QUESTION, version=OLD)
+            assert set(one.peers.answering()) == {2}
+        await until(lambda: told == [set()])
+        async with running({"node.id": "2"}, store=store, filesystem=files) as again:
+            know(one, 2, again.port)
+            await one.peers.request(2, QUESTION, version=OLD)
+            assert set(one.peers.answering()) == {2}
+        await until(lambda: told == [set(), set()])
+        await until(lambda: set(one.peers.answering()) == {2})
+        one.peers.close()
+
+    run(scenario())
+
+
 def test_closing_one_s_own_connections_loses_nobody():
     """`on_lost` is for what others do."""
 

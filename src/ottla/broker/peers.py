@@ -7,6 +7,7 @@ What fails is told to the caller: retries are the caller's.
 import asyncio
 import logging
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)
+
+# By then a dead broker has been replaced, or a living one was reached again.
+_DOUBT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Peers:
         self._dialer = dialer
         self._limits = limits
         self._controls: dict[BrokerId, _Control] = {}
+        # Those whose connection broke, and until when on the loop's clock that counts.
+        self._doubted: dict[BrokerId, float] = {}
         # In the order they were opened.
         self._open: dict[PeerConnection, None] = {}
         self._closed = False
@@ -83,6 +89,20 @@ class Peers:
         """A proven connection of the caller's own, to be closed by it. Raises OttlaError."""
         connection, _ = await self._connect(broker_id, self._endpoint(self._broker(broker_id)))
         return connection
+
+    def answering(self) -> AbstractSet[BrokerId]:
+        """The brokers of the image, but for those whose connection broke just now.
+
+        Such a broker is most likely dead, and who leads instead is known in a moment. Clients
+        that are told meanwhile that there is no leader ask again at once; those that are told of
+        the dead one may not ask again for a second.
+        """
+        alive = self._image().brokers.keys()
+        if not self._doubted:
+            return alive
+        now_s = asyncio.get_running_loop().time()
+        self._doubted = {b: until_s for b, until_s in self._doubted.items() if until_s > now_s}
+        return alive - self._doubted.keys()
 
     def on_image(self) -> None:
         """The image has changed: close control connections to brokers that left or moved."""
@@ -204,6 +224,7 @@ class Peers:
             if isinstance(error, OttlaError):
                 _log.warning("no connection to broker %d: %s", broker_id, error.message)
             raise
+        self._doubted.pop(broker_id, None)
         connection.on_lost = lambda error: self._on_lost(broker_id, connection, error)
         return connection, party
 
@@ -216,6 +237,7 @@ class Peers:
 
     def _on_lost(self, broker_id: BrokerId, connection: PeerConnection, error: OttlaError) -> None:
         _log.info("lost a connection: %s", error.message)
+        self._doubted[broker_id] = asyncio.get_running_loop().time() + _DOUBT_S
         control = self._controls.get(broker_id)
         if control is not None and control.connection is connection:
             self._forget(broker_id)

@@ -6,10 +6,11 @@ milliseconds, so the answer waits for it and is complete.
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import NO_TOPIC_ID, TopicId
+from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId
 from ottla.broker.advertised import broker_addresses
 from ottla.broker.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from ottla.broker.handler import Handler
@@ -77,11 +78,12 @@ def _answer(
     failed: Mapping[str, ErrorCode],
 ) -> MetadataResponse:
     image = broker.image
+    answering = broker.peers.answering()
     operations = TOPIC_OPERATIONS if body.include_topic_authorized_operations else NOT_ASKED
     if body.topics is None or (request.version == 0 and not body.topics):
-        topics = [_known(topic, image, operations) for topic in image.topics.values()]
+        topics = [_known(topic, image, answering, operations) for topic in image.topics.values()]
     else:
-        topics = [_asked(topic, image, failed, operations) for topic in body.topics]
+        topics = [_asked(topic, image, answering, failed, operations) for topic in body.topics]
     wants_cluster = body.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[
@@ -98,6 +100,7 @@ def _answer(
 def _asked(
     asked: MetadataRequestTopic,
     image: ClusterImage,
+    answering: AbstractSet[BrokerId],
     failed: Mapping[str, ErrorCode],
     operations: int,
 ) -> MetadataResponseTopic:
@@ -108,7 +111,7 @@ def _asked(
         topic = image.topic(asked.name)
         code, name = failed.get(asked.name) or _why_missing(asked.name), asked.name
     if topic is not None:
-        return _known(topic, image, operations)
+        return _known(topic, image, answering, operations)
     return MetadataResponseTopic(
         error_code=code,
         name=name,
@@ -126,22 +129,25 @@ def _why_missing(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _known(topic: TopicImage, image: ClusterImage, operations: int) -> MetadataResponseTopic:
+def _known(
+    topic: TopicImage, image: ClusterImage, answering: AbstractSet[BrokerId], operations: int
+) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=[
-            _partition(index, partition, image) for index, partition in enumerate(topic.partitions)
+            _partition(index, partition, image, answering)
+            for index, partition in enumerate(topic.partitions)
         ],
         topic_authorized_operations=operations,
     )
 
 
 def _partition(
-    index: int, partition: PartitionImage, image: ClusterImage
+    index: int, partition: PartitionImage, image: ClusterImage, answering: AbstractSet[BrokerId]
 ) -> MetadataResponsePartition:
-    has_leader = partition.leader in image.brokers
+    has_leader = partition.leader in answering
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
