@@ -17,7 +17,7 @@ from rig.topics import wait_for_leaders
 
 _TOPIC = "thousand"
 _IDLE_BOUND_PERCENT = 3
-_DESCRIBED = 10
+_DESCRIBED = 50
 _SETTLING_S = 10.0
 _STEPS = (
     ("create_s", "create, until all replicas are in sync", "s"),
@@ -105,8 +105,7 @@ def _restart_one(cluster: Cluster) -> float:
 
 
 def _restart_all(cluster: Cluster, partitions: int) -> float:
-    for member in cluster.members.values():
-        member.stop()
+    cluster.shut_down()
     began_s = time.perf_counter()
     for member in cluster.members.values():
         member.start()
