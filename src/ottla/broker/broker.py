@@ -362,6 +362,8 @@ class Broker:
         image = own_image(self.broker_id, self.settings, self.listeners.ports)
         clean = self.log_directories.kept_all
         epoch = await self.membership.join(image, clean=clean)
+        if not clean:
+            await self.loop.run_in_executor(None, self.log_directories.confirm_run)
         self.image = self.image.with_broker(replace(image, epoch=epoch))
         if not await self.updates.wait_for(lambda _image: self.updates.heard, _PATIENCE_S):
             _log.warning("no controller has told this broker yet what it hosts; it serves anyway")

@@ -114,6 +114,11 @@ class LogDirectories:
         """
         return not self.unusable and all(directory.kept_all for directory in self.directories)
 
+    def confirm_run(self) -> None:
+        """The broker is registered as one that may lack records. Raises StorageError."""
+        for directory in self.online:
+            directory.confirm_run()
+
     def leftovers(self) -> list[Deletion]:
         """Removals of deleted logs that an earlier run did not finish; may run at once."""
         return [deletion for directory in self.online for deletion in directory.leftovers()]

@@ -134,8 +134,22 @@ class LogDirectory:
         self.kept_all = self.was_clean or (last is not None and last.kept_all(page_cache_id))
         # From here on the directory is in use: a crash must not find the clean marker.
         self.filesystem.unlink(marker)
-        write_run_marker(self.filesystem, self.path, RunMarker(page_cache_id, flushes_first))
+        self._run = RunMarker(page_cache_id, flushes_first)
+        # What is lacking is remembered until the cluster knows of it, however often a start fails.
+        unknown = RunMarker("", flushes_first=False)
+        write_run_marker(self.filesystem, self.path, self._run if self.kept_all else unknown)
         self.filesystem.fsync_directory(self.path)
+
+    def confirm_run(self) -> None:
+        """The cluster knows what is lacking here: the next run is judged by this one.
+
+        Raises StorageError.
+        """
+        try:
+            write_run_marker(self.filesystem, self.path, self._run)
+            self.filesystem.fsync_directory(self.path)
+        except OSError as error:
+            raise storage_error(error, self.path, "note that this broker runs") from error
 
     def _offsets(self, name: str) -> dict[TopicPartition, int]:
         """A checkpoint; an unreadable one is as good as none: more is read from the logs."""
