@@ -110,6 +110,17 @@ def wait_until_told(node: Node, words: str) -> None:
         time.sleep(0.02)
 
 
+def wait_for_word(node: Node, word: str) -> str:
+    """What the broker has printed, once `word` is in it: it listens before it opens its logs."""
+    import time
+
+    deadline_s = time.monotonic() + 30
+    while word not in node.process.log_tail():
+        assert time.monotonic() < deadline_s, f"{word!r} was never said"
+        time.sleep(0.02)
+    return node.process.log_tail()
+
+
 def wait_for(node: Node, name: str, line: str) -> None:
     """Until a line stands in a checkpoint; it is written every 50 ms here."""
     import time
