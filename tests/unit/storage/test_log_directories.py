@@ -274,17 +274,32 @@ def test_restarted_log_begins_empty_where_it_is_told() -> None:
 def test_process_that_died_has_kept_what_it_wrote() -> None:
     """R-11: the page cache outlives the process, not the machine."""
     filesystem = MemoryFileSystem()
-    assert start(filesystem, "/one").kept_all is False, "a new disk may have replaced another"
+    first = start(filesystem, "/one")
+    assert first.kept_all is False, "a new disk may have replaced another"
+    first.confirm_run()
     filesystem.crash()
     assert start(filesystem, "/one").kept_all is True
     filesystem.crash(Random(1))
     assert start(filesystem, "/one").kept_all is False
 
 
+def test_loss_is_remembered_until_the_cluster_knows_of_it() -> None:
+    """A start that fails after a power cut, before it registers, hides nothing from the next."""
+    filesystem = MemoryFileSystem()
+    start(filesystem, "/one").confirm_run()
+    filesystem.crash(Random(1))
+    for _ in range(2):
+        assert start(filesystem, "/one").kept_all is False
+        filesystem.crash()
+    start(filesystem, "/one").confirm_run()
+    filesystem.crash()
+    assert start(filesystem, "/one").kept_all is True
+
+
 def test_broker_that_flushes_first_loses_nothing_to_a_power_cut() -> None:
     """What it acknowledged was on the disk: so it stays eligible, if it did so all the time."""
     filesystem = MemoryFileSystem()
-    start(filesystem, "/one", flushes_first=True)
+    start(filesystem, "/one", flushes_first=True).confirm_run()
     filesystem.crash(Random(1))
     assert start(filesystem, "/one").kept_all is True
     filesystem.crash(Random(1))
