@@ -9,7 +9,7 @@ from ottla.cli import moving, options
 from ottla.cli.connect import with_admin
 from ottla.cli.output import show, show_one
 from ottla.client.admin import Admin
-from ottla.controller.balancing import balanced
+from ottla.controller.balance import balanced
 
 
 @click.command()
@@ -45,12 +45,18 @@ def balance(
         found = await admin.describe_cluster()
         standings = await admin.partition_standings()
         racks = {broker.broker_id: broker.rack for broker in found.brokers}
-        plan = balanced({one.name: one.replicas for one in standings}, racks)
+        moves = await admin.reassignments()
+        ends = {name: move.target for name, move in moves.items()}
+        lists = {one.name: ends.get(one.name, one.replicas) for one in standings}
+        plan = balanced(lists, racks, ends)
         held = await moving.sizes(admin)
         away = [
             one.name
             for one in standings
-            if one.name not in plan and one.leader != one.replicas[0] and one.replicas[0] in one.isr
+            if one.name not in plan
+            and one.name not in ends
+            and one.leader != one.replicas[0]
+            and one.replicas[0] in one.isr
         ]
         return plan, moving.plan_rows(plan, standings, held), away
 

@@ -11,7 +11,7 @@ from ottla.cli.connect import with_admin
 from ottla.cli.output import show, show_one
 from ottla.cli.places import few
 from ottla.client.admin import Admin
-from ottla.controller.balancing import Lists, Plan, Racks, follow_only, off
+from ottla.controller.balance import Lists, Plan, Racks, follow_only, off
 
 
 @click.command()

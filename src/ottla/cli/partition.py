@@ -14,7 +14,7 @@ from ottla.cli.output import show, show_one
 from ottla.cli.places import METAVAR, broker_list, few, named
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.controller.balancing import onto
+from ottla.controller.balance import onto
 
 _STATUS_COLUMNS = ["partition", "to", "coming", "going", "copied", "bytes_left"]
 

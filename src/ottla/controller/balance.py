@@ -1,96 +1,216 @@
-"""Plans the fewest moves after which brokers have as many replicas and preferred leaders each.
+"""Where replicas are to lie: evenly, on other brokers, or off one. Plans; moves nothing.
 
-A plan is a set of replica lists to reassign to; nothing is moved here.
+A plan says the new replica list of each partition that changes, the preferred leader first. Few
+replicas move, since each one is copied whole; an order costs nothing. `brokers` maps the live
+brokers to their racks; where one of them has none, racks do not count.
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ottla.base.ids import BrokerId, TopicPartition
-from ottla.controller.reassignment import is_moving
-from ottla.metadata.image import PartitionImage
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
 
-Racks = Mapping[BrokerId, str | None]
-Plan = dict[TopicPartition, tuple[BrokerId, ...]]
+Lists = Mapping[TopicPartition, Sequence[int]]
+Racks = Mapping[int, str | None]
+Plan = dict[TopicPartition, tuple[int, ...]]
 
 
-def plan_balance(partitions: Mapping[TopicPartition, PartitionImage], racks: Racks) -> Plan:
-    """New replica lists, for those partitions only that change.
+def balanced(lists: Lists, brokers: Racks, fixed: Collection[TopicPartition] = ()) -> Plan:
+    """Let each broker have as many replicas as any other, and be preferred leader as often.
 
-    `racks` has every live broker. First replicas go from the fullest brokers to the emptiest, and
-    no partition is in fewer racks afterwards; then lists are reordered until each broker is first
-    in as many as can be. What moves already and what has dead replicas is left alone.
+    Numbers differ by one at most in the end, unless something stands against it: no partition
+    gets into fewer racks than it is in, replicas of dead brokers stay theirs, and partitions that
+    are `fixed`, since they move already, only count.
     """
-    lists = {
-        name: list(partition.replicas)
-        for name, partition in sorted(partitions.items())
-        if not is_moving(partition) and all(broker in racks for broker in partition.replicas)
-    }
-    _spread_replicas(lists, racks)
-    _spread_leaders(lists, racks)
-    return {
-        name: tuple(replicas)
-        for name, replicas in lists.items()
-        if tuple(replicas) != partitions[name].replicas
-    }
+    brokers = _counting(brokers)
+    after = {name: list(lists[name]) for name in sorted(lists)}
+    movable = [name for name in after if name not in fixed]
+    _even_replicas(after, brokers, movable)
+    _even_leaders(after, brokers, movable)
+    return _changed(lists, after)
 
 
-def replica_counts(lists: Mapping[TopicPartition, list[BrokerId]], racks: Racks) -> dict[int, int]:
-    """How many replicas each live broker has."""
-    counts: dict[int, int] = dict.fromkeys(sorted(racks), 0)
-    for replicas in lists.values():
-        for broker in replicas:
-            counts[broker] += 1
-    return counts
+def off(lists: Lists, leaving: int, brokers: Racks) -> Plan:
+    """Let `leaving` have no replica. Raises OttlaError where there is nobody to take one."""
+    others = {b: rack for b, rack in _counting(brokers).items() if b != leaving}
+    after = {name: list(lists[name]) for name in sorted(lists)}
+    moving = [name for name, replicas in after.items() if leaving in replicas]
+    loads = _loads(after.values(), others)
+    for name in moving:
+        kept = [broker for broker in after[name] if broker != leaving]
+        after[name] = _filled(name, kept, len(after[name]), others, loads)
+    _even_leaders(after, others, moving)
+    return _changed(lists, after)
 
 
-def _spread_replicas(lists: dict[TopicPartition, list[BrokerId]], racks: Racks) -> None:
-    counts = replica_counts(lists, racks)
+def follow_only(lists: Lists, leaving: int, brokers: Racks) -> Plan:
+    """Let `leaving` be the preferred leader of nothing that a live broker has, too."""
+    after = {name: list(lists[name]) for name in sorted(lists)}
+    moving: list[TopicPartition] = []
+    for name, replicas in after.items():
+        others = [broker for broker in replicas if broker != leaving and broker in brokers]
+        if leaving in replicas and others:
+            rest = [broker for broker in replicas if broker not in (others[0], leaving)]
+            after[name] = [others[0], *rest, leaving]
+            moving.append(name)
+    _even_leaders(after, {b: r for b, r in brokers.items() if b != leaving}, moving)
+    return _changed(lists, after)
+
+
+def onto(lists: Lists, chosen: Racks, factor: int | None = None) -> Plan:
+    """Let the partitions have `factor` replicas (None: as many as before), all on `chosen`.
+
+    Raises OttlaError where there are too few of these.
+    """
+    chosen = _counting(chosen)
+    after = {name: list(lists[name]) for name in sorted(lists)}
+    kept = {name: [b for b in replicas if b in chosen] for name, replicas in after.items()}
+    loads = _loads(kept.values(), chosen)
+    for name, replicas in after.items():
+        wanted = len(replicas) if factor is None else factor
+        for broker in kept[name][wanted:]:
+            loads[broker] -= 1
+        after[name] = _filled(name, kept[name][:wanted], wanted, chosen, loads)
+    _even_replicas(after, chosen, after)
+    _even_leaders(after, chosen, after)
+    return _changed(lists, after)
+
+
+def _filled(
+    name: TopicPartition, kept: list[int], factor: int, brokers: Racks, loads: dict[int, int]
+) -> list[int]:
+    """`kept` and further brokers: of racks that have none yet, then those with the least."""
+    replicas = list(kept)
+    while len(replicas) < factor:
+        candidates = [broker for broker in brokers if broker not in replicas]
+        if not candidates:
+            raise OttlaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"{name} is to have {factor} replicas, and there are only {len(brokers)} brokers "
+                f"for them: {sorted(brokers)}; start another, or let it have fewer replicas",
+            )
+        racks = {brokers.get(broker) for broker in replicas} - {None}
+        chosen = min(candidates, key=lambda b: (brokers[b] in racks, loads[b], b))
+        replicas.append(chosen)
+        loads[chosen] += 1
+    return replicas
+
+
+def _counting(brokers: Racks) -> Racks:
+    """Racks where all have one; else nobody has, or who has none would get too much or nothing."""
+    return brokers if None not in brokers.values() else dict.fromkeys(brokers)
+
+
+def _even_replicas(
+    after: dict[TopicPartition, list[int]], brokers: Racks, movable: Collection[TopicPartition]
+) -> None:
+    """Move replicas from who has most to who has least, until that evens out no more."""
+    loads = _loads(after.values(), brokers)
+    while _move_one(after, brokers, movable, loads):
+        pass
+
+
+def _move_one(
+    after: dict[TopicPartition, list[int]],
+    brokers: Racks,
+    movable: Iterable[TopicPartition],
+    loads: dict[int, int],
+) -> bool:
+    # Each move makes the sum of squares smaller, so that there is an end.
+    pairs = [(loads[less] - loads[more], more, less) for more in loads for less in loads]
+    for difference, heavy, light in sorted(pairs):
+        if difference >= -1:
+            break
+        for name in movable:
+            replicas = after[name]
+            if heavy not in replicas or light in replicas:
+                continue
+            moved = [light if broker == heavy else broker for broker in replicas]
+            if _spread(moved, brokers) >= _spread(replicas, brokers):
+                after[name] = moved
+                loads[heavy] -= 1
+                loads[light] += 1
+                return True
+    return False
+
+
+def _even_leaders(
+    after: dict[TopicPartition, list[int]], brokers: Racks, movable: Iterable[TopicPartition]
+) -> None:
+    """Put others first where a broker is first more often than others that could be."""
+    names = list(movable)
+    leads = dict.fromkeys(brokers, 0)
+    for replicas in after.values():
+        if replicas[0] in leads:
+            leads[replicas[0]] += 1
     while True:
-        move = _best_move(lists, counts, racks)
-        if move is None:
-            return
-        name, source, goal = move
-        replicas = lists[name]
-        replicas[replicas.index(source)] = goal
-        counts[source] -= 1
-        counts[goal] += 1
-
-
-def _best_move(
-    lists: dict[TopicPartition, list[BrokerId]], counts: dict[int, int], racks: Racks
-) -> tuple[TopicPartition, BrokerId, BrokerId] | None:
-    """From the fullest broker that can give to the emptiest that can take; None at the end."""
-    by_count = sorted(counts, key=lambda broker: (counts[broker], broker))
-    for source in reversed(by_count):
-        for goal in by_count:
-            if counts[source] - counts[goal] < 2:
+        for heavy in sorted(leads, key=lambda broker: (-leads[broker], broker)):
+            steps = _handing_down(heavy, after, names, leads)
+            if steps:
                 break
-            for name, replicas in lists.items():
-                movable = source in replicas and goal not in replicas
-                if movable and _keeps_racks(replicas, BrokerId(source), BrokerId(goal), racks):
-                    return name, BrokerId(source), BrokerId(goal)
-    return None
+        else:
+            return
+        for name, broker in steps:
+            replicas = after[name]
+            place = replicas.index(broker)
+            replicas[0], replicas[place] = broker, replicas[0]
+        leads[heavy] -= 1
+        leads[steps[-1][1]] += 1
 
 
-def _keeps_racks(replicas: list[BrokerId], source: BrokerId, goal: BrokerId, racks: Racks) -> bool:
-    before = {racks[broker] for broker in replicas}
-    after = {racks[broker] for broker in replicas if broker != source} | {racks[goal]}
-    return len(after) >= len(before)
+def _handing_down(
+    heavy: int,
+    after: dict[TopicPartition, list[int]],
+    names: list[TopicPartition],
+    leads: dict[int, int],
+) -> list[tuple[TopicPartition, int]]:
+    """The shortest chain by which `heavy` gives one lead to a broker with two fewer, or none."""
+    led: dict[int, list[TopicPartition]] = {}
+    for name in names:
+        led.setdefault(after[name][0], []).append(name)
+    came: dict[int, tuple[int, TopicPartition]] = {}
+    queue = deque([heavy])
+    while queue:
+        giver = queue.popleft()
+        for name in led.get(giver, ()):
+            for taker in after[name][1:]:
+                if taker in came or taker == heavy or taker not in leads:
+                    continue
+                came[taker] = giver, name
+                if leads[heavy] - leads[taker] > 1:
+                    return _chain(heavy, taker, came)
+                queue.append(taker)
+    return []
 
 
-def _spread_leaders(lists: dict[TopicPartition, list[BrokerId]], racks: Racks) -> None:
-    """Swap the first replica for another of the same list where that one is first less often."""
-    firsts: dict[int, int] = dict.fromkeys(sorted(racks), 0)
-    for replicas in lists.values():
-        firsts[replicas[0]] += 1
-    changed = True
-    while changed:
-        changed = False
-        for replicas in lists.values():
-            least = min(replicas, key=lambda broker: (firsts[broker], replicas.index(broker)))
-            if firsts[replicas[0]] - firsts[least] >= 2:
-                firsts[replicas[0]] -= 1
-                firsts[least] += 1
-                place = replicas.index(least)
-                replicas[0], replicas[place] = replicas[place], replicas[0]
-                changed = True
+def _chain(
+    heavy: int, last: int, came: dict[int, tuple[int, TopicPartition]]
+) -> list[tuple[TopicPartition, int]]:
+    steps: list[tuple[TopicPartition, int]] = []
+    taker = last
+    while taker != heavy:
+        giver, name = came[taker]
+        steps.append((name, taker))
+        taker = giver
+    return steps[::-1]
+
+
+def _loads(lists: Iterable[Collection[int]], brokers: Racks) -> dict[int, int]:
+    loads = dict.fromkeys(sorted(brokers), 0)
+    for replicas in lists:
+        for broker in replicas:
+            if broker in loads:
+                loads[broker] += 1
+    return loads
+
+
+def _spread(replicas: Sequence[int], brokers: Racks) -> int:
+    """In how many racks the replicas are; who has none counts as a rack of its own."""
+    return len({brokers.get(broker) or broker for broker in replicas})
+
+
+def _changed(before: Lists, after: Mapping[TopicPartition, Sequence[int]]) -> Plan:
+    return {
+        name: tuple(replicas) for name, replicas in after.items() if [*before[name]] != [*replicas]
+    }
