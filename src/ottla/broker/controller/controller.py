@@ -277,6 +277,10 @@ class Controller:
         except Deposed:
             self.resign()
             return
+        except StoreError:
+            # Half an office is none: it is given up, and the next attempt finds it free.
+            self.resign()
+            raise
         if self._office is not office:
             return
         office.tell_everybody()
