@@ -11,6 +11,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.cluster_secret import agree_on_secret
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest
+from ottla.wire.messages.fetch import ReplicaState
 from ottla.wire.messages.stop_replica import StopReplicaRequest
 
 
@@ -57,7 +58,8 @@ def test_a_replayed_handshake_proves_nothing():
             client = await Client.connect(broker.port)
             second = true.second(await client.call(true.first(), 0))
             assert (await client.call(second, 0)).error_code == ErrorCode.NONE
-            assert (await client.call(fetch("a", 0, replica_id=1), 12)).error_code == ErrorCode.NONE
+            request = fetch("a", 0, replica_state=ReplicaState(replica_id=1, replica_epoch=1))
+            assert (await client.call(request, 17)).error_code == ErrorCode.NONE
             client.close()
 
             listener = await Client.connect(broker.port)
