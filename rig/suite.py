@@ -41,6 +41,7 @@ PARTS = (
     Part("unit, plain", ("tests/unit/record",), 60, (("OTTLA_PURE", "1"),)),
     Part("protocol", ("tests/protocol",), 60),
     Part("storage", ("tests/storage",), 60),
+    Part("simulation", ("tests/simulation",), 240),
     Part("coordination", ("tests/coordination",), 120),
     Part("broker", ("tests/broker",), 90),
     Part("groups", ("tests/groups",), 90),
