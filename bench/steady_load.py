@@ -18,6 +18,7 @@ from rig.process import Process, start
 
 _PATIENCE_S = 90.0
 _POLL_S = 0.02
+_MEMORY = "/dev/shm"
 
 
 @dataclass(slots=True)
@@ -70,7 +71,8 @@ class Load:
 @contextlib.contextmanager
 def load(cluster: Cluster, topic: str, partition: int = 0) -> Iterator[Load]:
     """Send while the block lasts; it begins when records flow. The partition must be fresh."""
-    with tempfile.TemporaryDirectory(prefix="bench-load-") as folder:
+    # In memory, so that the disk delays the brokers alone.
+    with tempfile.TemporaryDirectory(prefix="bench-load-", dir=_MEMORY) as folder:
         file = Path(folder) / "acknowledged"
         command = [sys.executable, "-m", "bench.steady", "--bootstrap", cluster.bootstrap]
         command += ["--topic", topic, "--partition", str(partition)]
