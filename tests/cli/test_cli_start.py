@@ -92,7 +92,11 @@ def test_a_broker_that_cannot_start_says_why(
     told = run.refused("start", "--port", "0", *data, "--set", "num.partitions=none")
     assert "whole number" in told
     assert "is not NAME=VALUE" in run.misused("start", *data, "--set", "x")
-    assert "starts one broker" in run.misused("start", *data, "--brokers", "3")
+    assert "at least one broker" in run.misused("start", *data, "--brokers", "0")
+    (tmp_path / "data").mkdir(exist_ok=True)
+    (tmp_path / "data" / "meta.properties").touch()
+    told = run.refused("start", *data, "--brokers", "3")
+    assert "holds the logs of a single broker" in told
     assert "cannot read" in run.refused("broker", "run", str(tmp_path / "none"))
     properties = tmp_path / "server.properties"
     properties.write_text("num.partitons=2\n")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.log_lines import OneLineFormatter
 from ottla.base.settings import BrokerSettings
 
 _log = logging.getLogger(__name__)
@@ -72,10 +73,14 @@ class Plan:
 
 
 class Brokers:
-    """The processes. `start`, then `watch` until all have ended."""
+    """The processes. `start`, then `watch` until all have ended.
 
-    def __init__(self, plan: Plan) -> None:
+    `log_layout` is the layout of their log lines; each says besides whose it is.
+    """
+
+    def __init__(self, plan: Plan, log_layout: str) -> None:
         self._plan = plan
+        self._log_layout = log_layout
         self._numbers: dict[int, int] = {}
         # Ready brokers tell their ports through one pipe; the other's end tells that we died.
         self._told, self._tell = os.pipe()
@@ -154,6 +159,9 @@ class Brokers:
         """The life of one broker's process. Does not return."""
         os.close(self._told)
         os.close(self._hold)
+        layout = self._log_layout.replace("%(message)s", f"broker {number}: %(message)s")
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(OneLineFormatter(layout))
         # Ctrl-C reaches the whole group; the parent passes on what the terminal did not send.
         threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
         from ottla.broker.broker import Broker  # noqa: PLC0415

@@ -90,7 +90,7 @@ def start(
 def _start_several(plan: Plan, *, verbose: bool, form: str) -> int:
     log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
     plan.prepare()
-    running = Brokers(plan)
+    running = Brokers(plan, LOG_LAYOUT)
     running.start()
     ports = dict(sorted(running.ports()))
     addresses = [f"{plan.host}:{port}" for port in ports.values()]
@@ -103,4 +103,6 @@ def _start_several(plan: Plan, *, verbose: bool, form: str) -> int:
             f" {plan.settings(1)['default.replication.factor']} replicas; ctrl-C stops all,"
             " the death of one stops none"
         )
+        settings = BrokerSettings(plan.settings(1))
+        click.echo(_CONTRACT[settings.text("log.flush.policy")])
     return running.watch()

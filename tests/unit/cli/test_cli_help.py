@@ -54,7 +54,11 @@ def test_a_setting_is_explained() -> None:
 def test_every_command_has_an_example_in_its_help() -> None:
     """Help costs no broker, names the options, and shows how it is meant."""
     for words in (
-        *(("start",), ("produce",), ("consume",), ("broker", "run"), ("log", "dump")),
+        *(("start",), ("produce",), ("consume",), ("log", "dump")),
+        *(("broker", verb) for verb in ("run", "drain")),
+        *(("cluster", verb) for verb in ("describe", "health", "controller", "balance")),
+        *(("partition", verb) for verb in ("elect", "plan", "reassign", "status", "cancel")),
+        *(("why", what) for what in ("isr", "leader")),
         *(("topic", verb) for verb in ("create", "list", "describe", "alter", "delete")),
         *(("group", verb) for verb in ("list", "describe", "reset", "delete")),
         *(("config", verb) for verb in ("get", "set", "explain")),
@@ -70,4 +74,7 @@ def test_an_unknown_command_is_answered_with_the_nearest() -> None:
     assert near.exit_code == 2
     assert "there is no command 'topik'; did you mean topic?" in near.stderr
     far = CliRunner().invoke(cli, ["zzz"])
-    assert "there are start, broker, topic, produce, consume, group, config" in far.stderr
+    assert (
+        "there are start, broker, cluster, topic, partition, produce, consume, group, config"
+        in far.stderr
+    )

@@ -1,0 +1,122 @@
+"""`ottla start --brokers 3`: a process each, under one command."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from ottla_command import Command
+
+_PATIENCE_S = 60
+
+
+@contextmanager
+def started(data: Path, *words: str) -> Iterator[tuple[Command, "subprocess.Popen[str]"]]:
+    """Three brokers, and the command that talks to them; nothing of them is left at the end."""
+    anyone = Command("localhost:1")
+    line = anyone.line("start", "--brokers", "3", "--port", "0", "--data", str(data), *words)
+    with subprocess.Popen(
+        [*line, "-o", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=anyone.environment,
+    ) as starter:
+        assert starter.stdout is not None
+        first = starter.stdout.readline()
+        assert first, starter.communicate()[1]
+        left = children(starter.pid)
+        try:
+            yield Command(json.loads(first)["bootstrap"]), starter
+        finally:
+            # Whoever is left ends with the starter.
+            starter.kill()
+            until(lambda: not any(map(is_alive, left)))
+
+
+def children(process: int) -> list[int]:
+    """The processes started by one, in the order of their ids."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue
+        _, _, rest = text.rpartition(")")
+        state, parent = rest.split()[:2]
+        if int(parent) == process and state != "Z":
+            found.append(int(stat.parent.name))
+    return sorted(found)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for `condition`, as long as it may take on a busy machine."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+
+
+def test_three_brokers_replicate_and_the_death_of_one_stops_none(tmp_path: Path) -> None:
+    """One is killed: the rest serve on and know it; it can be started by itself; ctrl-C ends all.
+
+    What was acknowledged is there at the next start.
+    """
+    data = tmp_path / "data"
+    with started(data) as (run, starter):
+        made = run("topic", "create", "t", "-o", "json").json
+        assert made["replication_factor"] == 3
+        assert ("min.insync.replicas", "2") in [
+            (row["setting"], row["value"]) for row in made["settings"]
+        ]
+        run("produce", "t", stdin="a\n")
+        brokers = children(starter.pid)
+        assert len(brokers) == 3
+        victim = brokers[-1]
+        subprocess.run(["kill", "-9", str(victim)], check=True)
+        assert starter.stderr is not None
+        told = next(line for line in starter.stderr if "was killed by signal 9" in line)
+        file = told.split("`ottla broker run ")[1].split("`")[0]
+        assert Path(file).name == "broker-3.properties"
+
+        def is_missed() -> bool:
+            answer = run.try_to("cluster", "health", "-o", "json")
+            return answer.code == 1 and len(answer.json["brokers"]) == 2
+
+        until(is_missed)
+        run("produce", "t", stdin="b\n")
+        assert starter.poll() is None
+        with subprocess.Popen(
+            run.line("broker", "run", file), stderr=subprocess.DEVNULL, env=run.environment
+        ) as again:
+            until(lambda: run.try_to("cluster", "health").code == 0)
+            again.send_signal(signal.SIGTERM)
+            assert again.wait(_PATIENCE_S) == 0
+        starter.send_signal(signal.SIGINT)
+        assert starter.wait(_PATIENCE_S) == 0
+        assert children(starter.pid) == []
+    with started(data) as (run, _):
+        assert sorted(run("consume", "t", "-n", "2").lines) == ["a", "b"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_all_end_with_the_command(tmp_path: Path, number: signal.Signals) -> None:
+    """Also where it has no time to tell them."""
+    with started(tmp_path / "data", "--set", "num.partitions=2") as (run, starter):
+        assert run("topic", "create", "t", "-o", "json").json["partitions"] == 2
+        brokers = children(starter.pid)
+        starter.send_signal(number)
+        starter.wait(_PATIENCE_S)
+        until(lambda: not any(map(is_alive, brokers)))
