@@ -5,6 +5,7 @@ anything was lost, doubled or told differently, or when replicas differ in the e
 """
 
 import argparse
+import functools
 import shutil
 import sys
 import tempfile
@@ -12,8 +13,11 @@ from pathlib import Path
 
 from chaos import disks, hosts
 from chaos.commands import missing
-from chaos.faults import FAULTS
-from chaos.run import Plan, run
+from chaos.faults import FAULTS, impossible
+from chaos.outcome import Plan
+from chaos.run import run
+
+STORES = ("sqlite", "zookeeper", "zookeeper3")
 
 
 def main() -> int:
@@ -23,16 +27,23 @@ def main() -> int:
     parser.add_argument("--cycles", type=int, default=2, help="how often each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", type=int, default=500, help="records per second and producer")
-    parser.add_argument("--store", choices=("sqlite", "zookeeper"), default="sqlite")
+    parser.add_argument("--store", choices=STORES, default="sqlite")
+    parser.add_argument("--java", action="store_true", help="a Java producer writes, too")
     parser.add_argument("--keep", action="store_true", help="keep logs and histories")
     chosen = parser.parse_args()
     if reason := missing((*hosts.TOOLS, *disks.TOOLS)):
         print(f"cannot make faults here: {reason}")
         return 2
+    names = []
+    for name in chosen.faults.split(","):
+        if reason := impossible(name, chosen.store):
+            print(f"left out: {reason}")
+        else:
+            names.append(name)
     folder = Path(tempfile.mkdtemp(prefix="ottla-chaos-"))
-    names = chosen.faults.split(",")
-    plan = Plan(names, chosen.cycles, chosen.seed, chosen.rate, chosen.store)
-    outcome = run(plan, folder, print)
+    plan = Plan(names, chosen.cycles, chosen.seed, chosen.rate, chosen.store, chosen.java)
+    print(f"logs and histories come into {folder}", flush=True)
+    outcome = run(plan, folder, functools.partial(print, flush=True))
     print(outcome.table())
     if chosen.keep or not outcome.is_good:
         print(f"logs and histories are in {folder}")

@@ -7,23 +7,34 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from chaos.clocks import Clock
 from chaos.disks import Disk
 from chaos.hosts import Hosts, network
+from chaos.stores import STORE, StoreServer, store
+from ottla.client import sync
 from rig.nodes import properties
 from rig.process import Process, start
 
 PORT = 9092
 CLIENT = "client"
-STORE = "store"
+TOPIC = "chaos"
 
 
 class Member:
-    """One broker of the cluster: its host, its disk, its process."""
+    """One broker of the cluster: its host, its disk, its process, perhaps a clock of its own."""
 
-    def __init__(self, broker_id: int, hosts: Hosts, disk: Disk, settings: Mapping[str, str]):
+    def __init__(
+        self,
+        broker_id: int,
+        hosts: Hosts,
+        disk: Disk,
+        settings: Mapping[str, str],
+        clock: Clock | None,
+    ) -> None:
         self.id = broker_id
         self.host = f"b{broker_id}"
         self.disk = disk
+        self.clock = clock
         self._hosts = hosts
         self._settings = dict(settings)
         self._folder = disk.mount_point.parent
@@ -47,7 +58,8 @@ class Member:
         file = self._folder / f"{self.host}.properties"
         file.write_text(properties(self._all_settings()))
         command = [*self._hosts.inside(self.host), sys.executable, "-m", "ottla.broker.main"]
-        self.process = start([*command, str(file)], self.log)
+        environment = self.clock.environment if self.clock else None
+        self.process = start([*command, str(file)], self.log, env=environment)
         self.starts += 1
 
     def send(self, number: signal.Signals) -> None:
@@ -84,16 +96,27 @@ class Member:
             "offsets.topic.num.partitions": "3",
             "offsets.topic.replication.factor": "3",
             "group.initial.rebalance.delay.ms": "0",
+            # Leaders come home between faults, so that each broker has some to lose.
+            "leader.imbalance.check.interval.seconds": "5",
             **self._settings,
         }
 
 
 class Cluster:
-    """The members by id, and the network between them."""
+    """The members by id, the network between them, and the store they agree through."""
 
-    def __init__(self, hosts: Hosts, members: Mapping[int, Member]) -> None:
+    def __init__(
+        self,
+        hosts: Hosts,
+        members: Mapping[int, Member],
+        store_server: StoreServer,
+        store_hosts: list[str],
+    ) -> None:
         self.hosts = hosts
         self.members = dict(members)
+        self.store = store_server
+        # Empty where the store is on no host of its own.
+        self.store_hosts = store_hosts
 
     @property
     def bootstrap(self) -> str:
@@ -107,23 +130,55 @@ class Cluster:
         for member in self.members.values():
             member.stop()
 
+    @contextlib.contextmanager
+    def admin(self) -> Iterator[sync.Admin]:
+        """Asks the brokers as an onlooker whom no fault touches."""
+        with sync.Admin(self.bootstrap) as admin:
+            yield admin
+
+    def controller(self) -> int | None:
+        """The broker in office, if one tells."""
+        with contextlib.suppress(Exception), self.admin() as admin:
+            return int(admin.describe_cluster().controller_id)
+        return None
+
+    def in_sync(self) -> bool:
+        """Whether every replica of every partition is in the ISR."""
+        with contextlib.suppress(Exception), self.admin() as admin:
+            (topic,) = admin.describe_topics([TOPIC])
+            return all(len(partition.isr) == len(self.members) for partition in topic.partitions)
+        return False
+
+    def wait_in_sync(self) -> float:
+        """Wait until `in_sync`, and give the seconds it took. Raises TimeoutError."""
+        return wait_until("all are in sync", self.in_sync)
+
 
 @contextlib.contextmanager
-def cluster(folder: Path, connect: str, settings: Mapping[str, str]) -> Iterator[Cluster]:
-    """Three brokers that agree through the store at `connect`, gone at the end of the block."""
+def cluster(
+    folder: Path, kind: str, settings: Mapping[str, str], *, clocks: bool
+) -> Iterator[Cluster]:
+    """Three brokers that agree through a store of this kind, gone at the end of the block.
+
+    `clocks`: their wall clocks can be made to jump.
+    """
     names = ["b1", "b2", "b3", CLIENT, STORE]
-    with network(names) as hosts, contextlib.ExitStack() as stack:
+    with (
+        network(names) as hosts,
+        store(kind, hosts, folder) as found,
+        contextlib.ExitStack() as stack,
+    ):
         members = {}
         for number in (1, 2, 3):
             disk = Disk(folder, f"disk{number}")
             stack.callback(disk.close)
-            chosen = {"coordination.connect": connect, **settings}
-            members[number] = Member(number, hosts, disk, chosen)
-        whole = Cluster(hosts, members)
+            chosen = {"coordination.connect": found.connect, **settings}
+            clock = Clock(folder, f"b{number}") if clocks else None
+            members[number] = Member(number, hosts, disk, chosen, clock)
+        whole = Cluster(hosts, members, found, [] if kind == "sqlite" else [STORE])
         stack.callback(whole.stop)
         whole.start()
         yield whole
-        whole.stop()
 
 
 def wait_until(what: str, condition: object, limit_s: float = 60.0) -> float:

@@ -4,6 +4,7 @@ The shutdown is ext4's own (`EXT4_IOC_SHUTDOWN`, without flushing the log): from
 access is an error, and after the next mount what was never synced is gone, names included.
 """
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -48,6 +49,24 @@ class Disk:
         if self._mounted:
             run("umount", str(self.mount_point))
             self._mounted = False
+
+    def fill(self) -> None:
+        """Take all space there is, the reserve of root too."""
+        with open(self._ballast, "wb") as file:
+            for size in (1 << 26, 1 << 20, 1 << 12):
+                end = os.fstat(file.fileno()).st_size
+                with contextlib.suppress(OSError):
+                    while True:
+                        os.posix_fallocate(file.fileno(), end, size)
+                        end += size
+
+    def empty(self) -> None:
+        """Give the space back."""
+        self._ballast.unlink(missing_ok=True)
+
+    @property
+    def _ballast(self) -> Path:
+        return self.mount_point / "ballast"
 
     def close(self) -> None:
         """Unmount, by force if must be, and remove the file."""

@@ -53,11 +53,19 @@ class Hosts:
                 self.cut(a, b)
                 self.cut(b, a)
 
+    def open(self, host: str) -> None:
+        """Let everything pass again that this host sends or is sent."""
+        for cut in [cut for cut in self._cuts if host in cut]:
+            self._mend(cut)
+
     def heal(self) -> None:
         """Let everything pass again."""
-        while self._cuts:
-            source, target = self._cuts.pop()
-            run("ip", "-n", self._router, "rule", "del", *self._route(source, target), "blackhole")
+        for cut in list(self._cuts):
+            self._mend(cut)
+
+    def _mend(self, cut: tuple[str, str]) -> None:
+        self._cuts.remove(cut)
+        run("ip", "-n", self._router, "rule", "del", *self._route(*cut), "blackhole")
 
     def close(self) -> None:
         """Remove the hosts; processes in them must have ended."""

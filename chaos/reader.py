@@ -32,6 +32,7 @@ class Reader:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "isolation.level": "read_committed",
+                "check.crcs": True,
                 "fetch.wait.max.ms": 50,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 500,

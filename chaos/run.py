@@ -4,88 +4,52 @@ import contextlib
 import random
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from chaos.cluster import CLIENT, STORE, Cluster, cluster, wait_until
+from chaos.cluster import CLIENT, TOPIC, Cluster, cluster, wait_until
 from chaos.faults import FAULTS
-from chaos.verdict import judge, replicas_differ
-from ottla.client import NewTopic, sync
-from ottla.testing.history.checker import Verdict
+from chaos.gaps import Moment, longest_gaps
+from chaos.outcome import Outcome, Plan
+from chaos.verdict import judge, read, replicas_differ, unexpected
+from ottla.client import NewTopic
 from rig.process import Process, start
 
-TOPIC = "chaos"
 PARTITIONS = 3
 _WRITERS = 2
-# Longer than a session, so that what stops is taken for dead.
-_BROKEN_S = {"stop": 6.0, "partition": 6.0, "one-way": 6.0, "kill": 1.0, "power": 1.0}
 _CALM_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Which faults, how often each, and under which load (records per second and producer)."""
-
-    faults: Sequence[str]
-    cycles: int
-    seed: int
-    rate: int
-    store: str
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What happened, and what was found."""
-
-    plan: Plan
-    made: Counter[str] = field(default_factory=Counter)
-    verdict: Verdict = field(default_factory=Verdict)
-    different: list[str] = field(default_factory=list)
-    # Healed and back in every ISR, in seconds.
-    rejoin_s: list[float] = field(default_factory=list)
-
-    @property
-    def is_good(self) -> bool:
-        return self.verdict.is_valid and not self.different
-
-    def table(self) -> str:
-        """The figures, one a line."""
-        verdict = self.verdict
-        lines = [f"{name:<28} {count}" for name, count in sorted(self.made.items())]
-        lines += [
-            f"{'records acknowledged':<28} {verdict.records_acknowledged:,}",
-            f"{'anomalies':<28} {len(verdict.anomalies)} {' '.join(verdict.names())}",
-            f"{'replicas that differ':<28} {len(self.different)} {' '.join(self.different)}",
-            f"{'longest time without ack':<28} {verdict.unavailable_s:.2f} s",
-            f"{'back in sync after healing':<28} {max(self.rejoin_s, default=0):.1f} s at most",
-        ]
-        return "\n".join([*lines, *(str(anomaly) for anomaly in verdict.anomalies[:20])])
+_PATIENCE_S = 120.0
+# Small segments, so that some are closed and carry indexes.
+_TOPIC_SETTINGS = {"segment.bytes": "1048576"}
 
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Outcome:
     """Break and heal as planned. Raises TimeoutError where the cluster does not come back."""
     rng = random.Random(plan.seed)
     outcome = Outcome(plan)
-    with _store(plan, folder) as connect, cluster(folder, connect, {}) as brokers:
+    with cluster(folder, plan.store, {}, clocks="clock" in plan.faults) as brokers:
         _make_topic(brokers, folder)
-        clients = _start_clients(brokers, folder, plan.rate)
+        clients = _start_clients(brokers, folder, plan)
         try:
             time.sleep(_CALM_S)
             for _ in range(plan.cycles):
                 for name in plan.faults:
                     _break_and_heal(brokers, name, rng, outcome, say)
+                    _require_alive(clients)
+            time.sleep(_CALM_S)
         finally:
             for client in clients:
                 client.child.terminate()
         for client in clients:
-            client.child.wait(120)
+            _require_good_end(client)
         wait_until("replicas are the same", lambda: not _different(brokers), 60)
-        _ask(brokers, folder, "reader", "final", ["--final"]).child.wait(120)
+        _require_good_end(_ask(brokers, folder, "reader", "final", ["--final"]))
         brokers.stop()
         outcome.different = _different(brokers)
-        outcome.verdict = judge(sorted(folder.glob("*.history")))
+        operations = read(sorted(folder.glob("*.history")))
+        outcome.verdict = judge(operations)
+        outcome.gaps_s = longest_gaps(operations, outcome.moments)
+        outcome.unexpected = unexpected([member.log for member in brokers.members.values()])
     return outcome
 
 
@@ -93,19 +57,15 @@ def _break_and_heal(
     brokers: Cluster, name: str, rng: random.Random, outcome: Outcome, say: Callable[[str], None]
 ) -> None:
     fault = FAULTS[name]()
-    say(f"{sum(outcome.made.values()) + 1:4}  {fault.make(brokers, rng)}")
-    outcome.made[name] += 1
-    time.sleep(_BROKEN_S[name])
+    began_s = time.monotonic()
+    told = fault.make(brokers, rng)
+    say(f"{len(outcome.moments) + 1:4}  {time.strftime('%H:%M:%S')}  {told}")
+    time.sleep(min(fault.broken_s, outcome.plan.broken_at_most_s))
     fault.heal(brokers)
-    outcome.rejoin_s.append(wait_until("all are in sync", lambda: _all_in_sync(brokers)))
+    healed_s = time.monotonic()
+    brokers.wait_in_sync()
+    outcome.moments.append(Moment(name, told, began_s, healed_s, time.monotonic()))
     time.sleep(_CALM_S * rng.random())
-
-
-def _all_in_sync(brokers: Cluster) -> bool:
-    with contextlib.suppress(Exception), _admin(brokers) as admin:
-        (topic,) = admin.describe_topics([TOPIC])
-        return all(len(partition.isr) == len(brokers.members) for partition in topic.partitions)
-    return False
 
 
 def _different(brokers: Cluster) -> list[str]:
@@ -113,13 +73,13 @@ def _different(brokers: Cluster) -> list[str]:
 
 
 def _make_topic(brokers: Cluster, folder: Path) -> None:
-    new = NewTopic(name=TOPIC, partitions=PARTITIONS, replication_factor=3)
+    new = NewTopic(name=TOPIC, partitions=PARTITIONS, replication_factor=3, configs=_TOPIC_SETTINGS)
 
     def made() -> bool:
-        with contextlib.suppress(Exception), _admin(brokers) as admin:
+        with contextlib.suppress(Exception), brokers.admin() as admin:
             if TOPIC not in [topic.name for topic in admin.list_topics()]:
                 admin.create_topics([new])
-            return _all_in_sync(brokers)
+            return brokers.in_sync()
         return False
 
     try:
@@ -129,18 +89,16 @@ def _make_topic(brokers: Cluster, folder: Path) -> None:
         raise TimeoutError(f"no cluster; the brokers say (in {folder}):\n{logs}") from None
 
 
-@contextlib.contextmanager
-def _admin(brokers: Cluster) -> Iterator[sync.Admin]:
-    with sync.Admin(brokers.bootstrap) as admin:
-        yield admin
-
-
-def _start_clients(brokers: Cluster, folder: Path, rate: int) -> list[Process]:
-    writers = [
-        _ask(brokers, folder, "writer", f"writer{number}", ["--rate", str(rate)])
-        for number in range(_WRITERS)
+def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
+    rate = ["--rate", str(plan.rate)]
+    clients = [
+        _ask(brokers, folder, "writer", f"writer{number}", rate) for number in range(_WRITERS)
     ]
-    return [*writers, _ask(brokers, folder, "reader", "reader", [])]
+    if plan.java:
+        clients.append(_ask(brokers, folder, "java_writer", "java", rate))
+    clients.append(_ask(brokers, folder, "reader", "reader", []))
+    clients.append(_ask(brokers, folder, "member", "member", []))
+    return clients
 
 
 def _ask(brokers: Cluster, folder: Path, module: str, name: str, options: Sequence[str]) -> Process:
@@ -150,7 +108,12 @@ def _ask(brokers: Cluster, folder: Path, module: str, name: str, options: Sequen
     return start([*command, *options], folder / f"{name}.log")
 
 
-@contextlib.contextmanager
-def _store(plan: Plan, folder: Path) -> Iterator[str]:
-    assert plan.store == "sqlite", f"{STORE} {plan.store} comes next"
-    yield f"sqlite://{folder}/store.sqlite"
+def _require_alive(clients: Sequence[Process]) -> None:
+    for client in clients:
+        assert client.alive(), f"a client ended of itself:\n{client.log_tail()}"
+
+
+def _require_good_end(client: Process) -> None:
+    """A client that failed has not seen all, and a judgement without it would be worth nothing."""
+    code = client.child.wait(_PATIENCE_S)
+    assert code == 0, f"a client ended with {code}:\n{client.log_tail()}"

@@ -45,17 +45,23 @@ class Server:
     number: int
     folder: Path
     port: int
+    host: str = "127.0.0.1"
+    # What to put before the command, so that it runs on another host of the rig's.
+    prefix: tuple[str, ...] = ()
     process: Process | None = None
     paused: bool = False
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def start(self) -> None:
         """Start it, with the data it had; returns at once."""
         self.process = start(
-            [java(), *_FLAGS, "-cp", class_path(ZOOKEEPER), _SERVER, self.folder / "zoo.cfg"],
+            [
+                *self.prefix,
+                *(java(), *_FLAGS, "-cp", class_path(ZOOKEEPER), _SERVER, self.folder / "zoo.cfg"),
+            ],
             self.folder / "zookeeper.log",
         )
         self.paused = False
@@ -83,7 +89,7 @@ class Server:
     def mode(self) -> str | None:
         """`standalone`, `leader` or `follower`; None while it does not serve."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), 2) as connection:
+            with socket.create_connection((self.host, self.port), 2) as connection:
                 connection.settimeout(2)
                 connection.sendall(b"srvr")
                 answer = b"".join(iter(lambda: connection.recv(4096), b""))
@@ -130,10 +136,15 @@ class Ensemble:
 
 
 @contextlib.contextmanager
-def zookeeper(size: int = 1) -> Iterator[Ensemble]:
-    """Start an ensemble of `size` servers with empty data, and stop it at the end."""
+def zookeeper(
+    size: int = 1, *, host: str = "127.0.0.1", prefix: tuple[str, ...] = ()
+) -> Iterator[Ensemble]:
+    """Start an ensemble of `size` servers with empty data, and stop it at the end.
+
+    They listen on `host`; `prefix` stands before their commands, for hosts of the rig's own.
+    """
     home = Path(tempfile.mkdtemp(prefix="rig-zookeeper-"))
-    ensemble = Ensemble(_configure(home, size))
+    ensemble = Ensemble(_configure(home, size, host, prefix))
     try:
         for server in ensemble.servers:
             server.start()
@@ -146,11 +157,11 @@ def zookeeper(size: int = 1) -> Iterator[Ensemble]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _configure(home: Path, size: int) -> list[Server]:
+def _configure(home: Path, size: int, host: str, prefix: tuple[str, ...]) -> list[Server]:
     """Write each server's folder and settings."""
-    servers = [Server(n, home / str(n), free_port()) for n in range(1, size + 1)]
+    servers = [Server(n, home / str(n), free_port(), host, prefix) for n in range(1, size + 1)]
     members = {
-        f"server.{server.number}": f"127.0.0.1:{free_port()}:{free_port()}" for server in servers
+        f"server.{server.number}": f"{host}:{free_port()}:{free_port()}" for server in servers
     }
     for server in servers:
         (server.folder / "data").mkdir(parents=True)
@@ -161,7 +172,7 @@ def _configure(home: Path, size: int) -> list[Server]:
             "syncLimit": "20",
             "dataDir": str(server.folder / "data"),
             "clientPort": str(server.port),
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": host,
             "maxClientCnxns": "0",
             "maxSessionTimeout": "60000",
             "admin.enableServer": "false",

@@ -1,0 +1,39 @@
+"""What can be broken, by name, and what of it on which store and machine."""
+
+from collections.abc import Callable
+
+from chaos import clocks
+from chaos.faults.fault import Fault
+from chaos.faults.network import CutFromStore, OneWay, Split, SwizzleClog
+from chaos.faults.processes import Kill, KillController, KillTwo, Rolling, Stop
+from chaos.faults.storage import BitFlip, ClockJump, FullDisk, PowerCut
+from chaos.faults.store import StoreAway, StoreRestart
+
+FAULTS: dict[str, Callable[[], Fault]] = {
+    "kill": Kill,
+    "kill-controller": KillController,
+    "kill-two": KillTwo,
+    "stop": Stop,
+    "rolling": Rolling,
+    "power": PowerCut,
+    "full-disk": FullDisk,
+    "bit-flip": BitFlip,
+    "clock": ClockJump,
+    "partition": Split,
+    "one-way": OneWay,
+    "swizzle-clog": SwizzleClog,
+    "store-away": StoreAway,
+    "store-cut": CutFromStore,
+    "store-restart": StoreRestart,
+}
+
+_ZOOKEEPER_ONLY = ("store-cut", "store-restart")
+
+
+def impossible(name: str, store: str) -> str | None:
+    """Why a fault cannot be made with this store on this machine; None if it can."""
+    if name in _ZOOKEEPER_ONLY and store == "sqlite":
+        return f"{name}: a SQLite file is on no host of its own"
+    if name == "clock" and clocks.compiler() is None:
+        return "clock: jumping clocks need a C compiler"
+    return None

@@ -1,0 +1,97 @@
+"""Brokers that die, hang, or are asked to end."""
+
+import signal
+from dataclasses import dataclass, field
+from random import Random
+
+from chaos.cluster import Cluster
+from chaos.faults.fault import anyone
+
+
+@dataclass(slots=True)
+class Kill:
+    """kill -9 of one broker; healing starts it again."""
+
+    name: str = "kill"
+    broken_s: float = 1.0
+    hit: int = 0
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.hit = anyone(cluster, rng)
+        cluster.members[self.hit].kill()
+        return f"broker {self.hit} killed"
+
+    def heal(self, cluster: Cluster) -> None:
+        cluster.members[self.hit].start()
+
+
+@dataclass(slots=True)
+class KillController:
+    """kill -9 of the broker in office."""
+
+    name: str = "kill-controller"
+    broken_s: float = 1.0
+    hit: int = 0
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.hit = cluster.controller() or anyone(cluster, rng)
+        cluster.members[self.hit].kill()
+        return f"controller {self.hit} killed"
+
+    def heal(self, cluster: Cluster) -> None:
+        cluster.members[self.hit].start()
+
+
+@dataclass(slots=True)
+class KillTwo:
+    """Two of three at once: with two wanted in sync nothing is acknowledged until one is back."""
+
+    name: str = "kill-two"
+    broken_s: float = 2.0
+    hit: list[int] = field(default_factory=list)
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.hit = rng.sample(sorted(cluster.members), 2)
+        for number in self.hit:
+            cluster.members[number].kill()
+        return f"brokers {self.hit[0]} and {self.hit[1]} killed"
+
+    def heal(self, cluster: Cluster) -> None:
+        for number in self.hit:
+            cluster.members[number].start()
+
+
+@dataclass(slots=True)
+class Stop:
+    """SIGSTOP beyond the session's end: a zombie that later goes on as if nothing had been."""
+
+    name: str = "stop"
+    broken_s: float = 6.0
+    hit: int = 0
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.hit = anyone(cluster, rng)
+        cluster.members[self.hit].send(signal.SIGSTOP)
+        return f"broker {self.hit} stopped"
+
+    def heal(self, cluster: Cluster) -> None:
+        cluster.members[self.hit].send(signal.SIGCONT)
+
+
+@dataclass(slots=True)
+class Rolling:
+    """Every broker in turn is asked to end, and started again when the rest is whole."""
+
+    name: str = "rolling"
+    broken_s: float = 0.0
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        order = rng.sample(sorted(cluster.members), len(cluster.members))
+        for number in order:
+            cluster.members[number].stop()
+            cluster.members[number].start()
+            cluster.wait_in_sync()
+        return f"brokers {', '.join(map(str, order))} restarted in turn"
+
+    def heal(self, cluster: Cluster) -> None:
+        """There is nothing left to heal."""

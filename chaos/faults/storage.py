@@ -1,0 +1,99 @@
+"""Disks that lose, fill up, or come back with a wrong bit; clocks that jump."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from chaos.cluster import Cluster
+from chaos.faults.fault import anyone
+
+_HOUR_S = 3600
+
+
+@dataclass(slots=True)
+class PowerCut:
+    """One broker dies and its disk forgets what was not synced; healing starts it again."""
+
+    name: str = "power"
+    broken_s: float = 1.0
+    hit: int = 0
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.hit = anyone(cluster, rng)
+        cluster.members[self.hit].lose_power()
+        return f"broker {self.hit} without power"
+
+    def heal(self, cluster: Cluster) -> None:
+        cluster.members[self.hit].start()
+
+
+@dataclass(slots=True)
+class FullDisk:
+    """No space is left on one broker's disk; healing gives it back, the process goes on."""
+
+    name: str = "full-disk"
+    broken_s: float = 6.0
+    hit: int = 0
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.hit = anyone(cluster, rng)
+        cluster.members[self.hit].disk.fill()
+        return f"disk of broker {self.hit} full"
+
+    def heal(self, cluster: Cluster) -> None:
+        cluster.members[self.hit].disk.empty()
+
+
+@dataclass(slots=True)
+class BitFlip:
+    """While a killed broker is down, one bit of one of its files turns over."""
+
+    name: str = "bit-flip"
+    broken_s: float = 1.0
+    hit: int = 0
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.hit = anyone(cluster, rng)
+        member = cluster.members[self.hit]
+        member.kill()
+        file = rng.choice(_files(member.data, rng))
+        position = rng.randrange(file.stat().st_size)
+        with file.open("r+b") as opened:
+            opened.seek(position)
+            (byte,) = opened.read(1)
+            opened.seek(position)
+            opened.write(bytes([byte ^ 1 << rng.randrange(8)]))
+        told = f"broker {self.hit} killed, a bit of {file.relative_to(member.data)} turned over"
+        return f"{told} at {position} of {file.stat().st_size}"
+
+    def heal(self, cluster: Cluster) -> None:
+        cluster.members[self.hit].start()
+
+
+def _files(data: Path, rng: Random) -> list[Path]:
+    """Files of one kind: segments, indexes, or checkpoints."""
+    kinds = ("*/*.log", "*/*index", "*checkpoint*")
+    found = [[f for f in sorted(data.glob(kind)) if f.stat().st_size] for kind in kinds]
+    return rng.choice([files for files in found if files])
+
+
+@dataclass(slots=True)
+class ClockJump:
+    """The wall clock of one broker is an hour off; healing sets it right, a jump again."""
+
+    name: str = "clock"
+    broken_s: float = 4.0
+    hit: int = 0
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.hit = anyone(cluster, rng)
+        seconds = rng.choice([-_HOUR_S, _HOUR_S])
+        clock = cluster.members[self.hit].clock
+        assert clock is not None, "the run was set up without clocks"
+        clock.jump(seconds)
+        return f"clock of broker {self.hit} off by {seconds} s"
+
+    def heal(self, cluster: Cluster) -> None:
+        clock = cluster.members[self.hit].clock
+        assert clock is not None
+        clock.jump(0)

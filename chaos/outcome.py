@@ -1,0 +1,79 @@
+"""What a run showed, and its table."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from chaos.gaps import Moment
+from ottla.testing.history.checker import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which faults, how often each, and under which load (records per second and producer)."""
+
+    faults: Sequence[str]
+    cycles: int
+    seed: int
+    rate: int
+    store: str = "sqlite"
+    # Whether a Java producer writes beside librdkafka's.
+    java: bool = False
+    # How long a fault stays that would stay longer of itself.
+    broken_at_most_s: float = 60.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What happened, and what was found."""
+
+    plan: Plan
+    moments: list[Moment] = field(default_factory=list)
+    # The longest gap of each moment, in seconds.
+    gaps_s: list[float] = field(default_factory=list)
+    verdict: Verdict = field(default_factory=Verdict)
+    different: list[str] = field(default_factory=list)
+    # What brokers called unexpected, by their logs.
+    unexpected: list[str] = field(default_factory=list)
+
+    @property
+    def made(self) -> Counter[str]:
+        """How often each fault was made."""
+        return Counter(moment.name for moment in self.moments)
+
+    @property
+    def is_good(self) -> bool:
+        return self.verdict.is_valid and not self.different
+
+    def longest_gap_s(self, *names: str) -> float:
+        """The longest gap that any of these faults brought."""
+        return max(self._gaps_of(names), default=0.0)
+
+    def table(self) -> str:
+        """The figures, one a line."""
+        verdict = self.verdict
+        rows = [f"{'fault':<16} {'times':>5}  {'gap p50':>8} {'gap max':>8} {'back max':>9}"]
+        for name, count in sorted(self.made.items()):
+            gaps = self._gaps_of([name])
+            back = max(m.end_s - m.healed_s for m in self.moments if m.name == name)
+            rows.append(
+                f"{name:<16} {count:>5}  {median(gaps):>6.2f} s {max(gaps):>6.2f} s {back:>7.1f} s"
+            )
+        rows += [
+            f"{'records acknowledged':<28} {verdict.records_acknowledged:,}",
+            f"{'operations':<28} "
+            + ", ".join(f"{name} {n:,}" for name, n in sorted(verdict.operations.items())),
+            f"{'anomalies':<28} {len(verdict.anomalies)} {' '.join(verdict.names())}",
+            f"{'replicas that differ':<28} {len(self.different)} {' '.join(self.different)}",
+            f"{'unexpected in broker logs':<28} {len(self.unexpected)}",
+        ]
+        rows += [f"  {line}" for line in self.unexpected[:10]]
+        return "\n".join([*rows, *(str(anomaly) for anomaly in verdict.anomalies[:20])])
+
+    def _gaps_of(self, names: Sequence[str]) -> list[float]:
+        return [
+            gap
+            for moment, gap in zip(self.moments, self.gaps_s, strict=True)
+            if moment.name in names
+        ]
