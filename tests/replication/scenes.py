@@ -96,8 +96,9 @@ def values(answer):
 
 @asynccontextmanager
 async def scene(count=3, settings=None, **more):
-    """A cluster of `count` brokers."""
-    async with Cluster(count, settings, **more) as cluster:
+    """A cluster of `count` brokers; `faults` makes what goes wrong with their store."""
+    faults = more.pop("faults", None)
+    async with Cluster(count, settings, faults=faults and faults(), **more) as cluster:
         made = Scene(cluster)
         try:
             yield made

@@ -338,7 +338,7 @@ class Broker:
         """A registration has begun: roles come with it, from a controller, perhaps this one."""
         session_ms = self.settings.integer("broker.session.timeout.ms")
         standing = Standing(self.broker_id, self.fence.broker_epoch, session_ms)
-        self.replication.on_registered(standing)
+        self.replication.on_registered(standing, session)
         await self.controller.start(session)
 
     def _on_registration_lost(self) -> None:

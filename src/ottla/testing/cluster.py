@@ -16,6 +16,7 @@ from typing import Self
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.broker import Broker
+from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.metadata.topic_plan import NewTopic
@@ -40,8 +41,11 @@ class Cluster:
         settings: Mapping[str, str] | None = None,
         *,
         racks: Mapping[int, str] | None = None,
+        faults: StoreFaults | None = None,
     ) -> None:
         self.tree = MemoryTree()
+        # Between the brokers and the store, whose clients are named by their broker ids.
+        self._faults = faults
         # Those that run, by id.
         self.brokers: dict[int, Broker] = {}
         self._ids = range(1, count + 1)
@@ -84,7 +88,7 @@ class Cluster:
         broker = Broker(
             BrokerSettings(settings),
             filesystem=self._disks[broker_id],
-            store=MemoryStore(self.tree, name=str(broker_id)),
+            store=MemoryStore(self.tree, name=str(broker_id), faults=self._faults),
         )
         await broker.start()
         self.brokers[broker_id] = broker

@@ -75,11 +75,12 @@ def _serve_follower(
         raise OttlaError(
             ErrorCode.UNSUPPORTED_VERSION, f"followers fetch with version {_REPLICA_STATE_SINCE}"
         )
-    session = broker.replication.sessions.take(body, broker.clock.monotonic_ms())
+    now_ms = broker.clock.monotonic_ms()
+    session = broker.replication.sessions.take(body, now_ms)
     if session.waiting is not None:
         session.waiting.answer()
     if session.is_ready or body.session_epoch == INITIAL_EPOCH or body.max_wait_ms <= 0:
-        return session.respond(body.max_bytes)
+        return session.respond(body.max_bytes, now_ms)
     DelayedReplicaFetch(broker, request, session, body.max_bytes).start(body.max_wait_ms)
     return None
 

@@ -40,7 +40,9 @@ class DelayedReplicaFetch:
     def answer(self) -> None:
         """Answer with what there is: time is up, or the follower has something else to say."""
         self._finish()
-        self._request.reply(self._session.respond(self._max_bytes))
+        self._request.reply(
+            self._session.respond(self._max_bytes, self._broker.clock.monotonic_ms())
+        )
 
     def _look(self) -> None:
         self._look_scheduled = False

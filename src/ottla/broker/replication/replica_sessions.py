@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
 from ottla.broker.fetch_read import as_part, failed
 from ottla.broker.fetch_reply import by_topic
 from ottla.broker.fetch_sessions import PartitionKey
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 _IDLE_MS_MAX = 120_000
+_OUTSIDERS_MS = 500
 
 
 class Entry:
@@ -110,6 +112,8 @@ class ReplicaSession:
         self.waiting: DelayedReplicaFetch | None = None
         # Whether news alone are worth an answer: somebody reads from followers.
         self.news_are_urgent = False
+        # When outsiders were last asked to ask again.
+        self._outsiders_ms = now_ms
 
     @property
     def is_ready(self) -> bool:
@@ -161,7 +165,7 @@ class ReplicaSession:
         self._ready.clear()
         self._news.clear()
 
-    def respond(self, max_bytes: int) -> FetchResponse:
+    def respond(self, max_bytes: int, now_ms: int) -> FetchResponse:
         """Tell what there is, up to `max_bytes` of records; the rest waits for the next fetch."""
         told: list[tuple[PartitionKey, PartitionData]] = []
         size_bytes = 0
@@ -179,7 +183,23 @@ class ReplicaSession:
             if entry.asked and entry not in self._ready and _has_news(entry)
         ]
         self._news.clear()
+        if now_ms - self._outsiders_ms >= _OUTSIDERS_MS:
+            self._outsiders_ms = now_ms
+            told += [(entry.key, _good(entry)) for entry in self._outsiders()]
         return FetchResponse(session_id=self.id, responses=by_topic(told))
+
+    def _outsiders(self) -> list[Entry]:
+        """Questions that wait for records, of a follower that is not in sync."""
+        broker_id = BrokerId(self.broker_id)
+        return [
+            entry
+            for entry in self.entries.values()
+            if entry.asked
+            and entry not in self._ready
+            and entry.partition is not None
+            and entry.partition.leader is not None
+            and broker_id not in entry.partition.leader.isr
+        ]
 
 
 def _has_news(entry: Entry) -> bool:

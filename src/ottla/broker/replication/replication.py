@@ -15,10 +15,10 @@ from ottla.broker.replication.following import Following
 from ottla.broker.replication.isr_writer import IsrWriter
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
-from ottla.coordination.store import Store
+from ottla.coordination.store import Session, Store
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
-from ottla.replica.standing import FOR_EVER, Standing
+from ottla.replica.standing import Standing
 from ottla.storage.deletion import Deletion
 from ottla.storage.log_directories import LogDirectories
 
@@ -58,6 +58,8 @@ class Replication:
         self.roles.isr_writer = IsrWriter(store, self.roles, clock, spawn)
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._was_confirmed = True
+        # The one that the present registration belongs to.
+        self._session: Session | None = None
 
     @property
     def standing(self) -> Standing:
@@ -109,10 +111,18 @@ class Replication:
         if hasattr(self, "_fetchers"):
             self._fetchers.close()
 
-    def on_registered(self, standing: Standing) -> None:
+    def on_registered(self, standing: Standing, session: Session) -> None:
         """The broker is registered (anew); roles of an earlier registration are given up."""
         self.on_unregistered()
+        self._session = session
+        self._confirm(standing)
         self.roles.standing = standing
+
+    def _confirm(self, standing: Standing) -> None:
+        """For three quarters of a lease after a renewal nobody else can be given what is ours."""
+        if self._session is not None:
+            lease_ms = standing.session_ms
+            standing.confirmed_until_ms = self._session.confirmed_ms + lease_ms * 3 // 4
 
     def on_unregistered(self) -> None:
         """The session has ended: nobody counts on this broker any more. Await orders (S16)."""
@@ -130,8 +140,7 @@ class Replication:
             self.roles.on_deadline(partition)
 
     def _check_certainty(self) -> None:
-        if self.standing.confirmed_until_ms == FOR_EVER:
-            return
+        self._confirm(self.standing)
         confirmed = self.roles.is_confirmed(self._clock.monotonic_ms())
         if confirmed and self._was_confirmed:
             return
