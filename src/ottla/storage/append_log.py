@@ -23,6 +23,7 @@ from ottla.storage.batch_walk import BadHeader, header_fault
 from ottla.storage.config import LogConfig
 from ottla.storage.control import read_marker
 from ottla.storage.errors import StorageError, storage_error
+from ottla.storage.failed_flush import has_failed_flush
 from ottla.storage.filesystem import Buffer, FileSystem
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.loading import LoadedLog, load
@@ -97,6 +98,8 @@ class AppendLog:
         Below `recovery_point` everything was flushed; `clean` says that the log was closed in
         order, so that its end need not be checked. Raises LogCorrupt, StorageError.
         """
+        write_again = has_failed_flush(filesystem, folder)
+        clean = clean and not write_again
         loaded = load(
             filesystem,
             folder,
@@ -104,6 +107,7 @@ class AppendLog:
             log_start_offset=log_start_offset,
             recovery_point=recovery_point,
             clean=clean,
+            write_again=write_again,
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )

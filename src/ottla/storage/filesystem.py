@@ -12,6 +12,8 @@ from ottla.storage.mount_id import mount_id
 
 Buffer = bytes | bytearray | memoryview
 
+# What is read and written at once where a file is written again.
+_REWRITE_BYTES = 1 << 20
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -78,6 +80,10 @@ class FileSystem(Protocol):
 
     def read_bytes(self, path: str) -> bytes:
         """The whole file. Raises FileNotFoundError."""
+        ...
+
+    def rewrite(self, path: str, position: int) -> None:
+        """Write from `position` to the end what stands there, so that the next fsync saves it."""
         ...
 
     def exists(self, path: str) -> bool: ...
@@ -230,6 +236,15 @@ class OsFileSystem:
     def read_bytes(self, path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
+
+    def rewrite(self, path: str, position: int) -> None:
+        # Not O_APPEND, by which every write would go to the end.
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            while found := os.pread(descriptor, _REWRITE_BYTES, position):
+                position += os.pwrite(descriptor, found, position)
+        finally:
+            os.close(descriptor)
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

@@ -4,7 +4,8 @@ import errno
 from dataclasses import dataclass, field
 
 from ottla.storage.checkpoint import write_atomically
-from ottla.storage.errors import DiskFull, fsync_error, storage_error
+from ottla.storage.errors import DirectoryFailed, DiskFull, fsync_error, storage_error
+from ottla.storage.failed_flush import note_failed_flush
 from ottla.storage.filesystem import File, FileSystem
 from ottla.storage.names import (
     OFFSET_INDEX_SUFFIX,
@@ -63,6 +64,8 @@ class FlushJob:
     epoch_changes: int = 0
     # Set by `run` where the disk was too full for side files: they are derived, and come later.
     postponed: bool = False
+    # Set by `run` where an fsync failed: the log must never be flushed again by this process.
+    failure: DirectoryFailed | None = None
 
     def run(self) -> None:
         """Make it durable. Raises StorageError: a failed fsync is fatal for the directory."""
@@ -76,7 +79,7 @@ class FlushJob:
                     continue
                 if error.errno in (errno.EBADF, errno.ENOENT):
                     raise storage_error(error, file.path, "flush") from error
-                raise fsync_error(error, file.path) from error
+                raise self._failed(error, file.path) from error
         self._sync_names()
         path = self.folder
         try:
@@ -105,7 +108,12 @@ class FlushJob:
             except FileNotFoundError as error:
                 raise storage_error(error, folder, "flush") from error
             except OSError as error:
-                raise fsync_error(error, folder) from error
+                raise self._failed(error, folder) from error
+
+    def _failed(self, error: OSError, path: str) -> DirectoryFailed:
+        note_failed_flush(self.filesystem, self.folder)
+        self.failure = fsync_error(error, path)
+        return self.failure
 
     def add_indexes(self, segment: Segment, *, also_transactions: bool) -> None:
         """Write what the segment's indexes have gained since they were last written."""

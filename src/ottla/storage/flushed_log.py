@@ -23,6 +23,7 @@ class FlushedLog(AppendLog):
     has_new_files = True
     # Whether the folder's own name may not be; the first flush makes it durable.
     has_new_folder = False
+    _last_job: FlushJob | None = None
 
     @property
     def needs_flush(self) -> bool:
@@ -58,6 +59,7 @@ class FlushedLog(AppendLog):
             job.side_files.append(SideFile(path, self.leader_epochs.encode(), whole=True))
         if checkpoint or self.active.size - self.checkpointed_size >= CHECKPOINT_BYTES:
             self._add_checkpoint(job)
+        self._last_job = job
         return job
 
     def _add_checkpoint(self, job: FlushJob) -> None:
@@ -109,6 +111,9 @@ class FlushedLog(AppendLog):
 
     def flush(self, now_ms: int | None = None, *, checkpoint: bool = False) -> None:
         """Flush at once, in this thread. Raises StorageError."""
+        if self._last_job is not None and self._last_job.failure is not None:
+            # The job has failed in its thread, and nobody has told the log yet.
+            raise self._last_job.failure
         job = self.prepare_flush(checkpoint=checkpoint)
         job.run()
         self.on_flushed(job, now_ms)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ottla.storage.config import LogConfig
 from ottla.storage.errors import LogCorrupt, storage_error
+from ottla.storage.failed_flush import forget_failed_flush
 from ottla.storage.filesystem import FileSystem
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.names import (
@@ -45,10 +46,14 @@ def load(
     log_start_offset: int,
     recovery_point: int,
     clean: bool,
+    write_again: bool,
     producer_expiration_ms: int,
     now_ms: int,
 ) -> LoadedLog:
-    """Load and, after an unclean stop, recover. Raises LogCorrupt and other StorageErrors."""
+    """Load and, after an unclean stop, recover. Raises LogCorrupt and other StorageErrors.
+
+    `write_again`: a flush of this log has failed, see `failed_flush`.
+    """
     try:
         filesystem.mkdir(folder)
         segments = _find_segments(filesystem, folder, config, log_start_offset, now_ms)
@@ -65,7 +70,9 @@ def load(
         begin = max(first_offset, reflected)
         producers.load(entries, begin, now_ms)
         replay = Replay(epochs, producers, begin)
-        found = recover(segments, replay, known_below, check_end=not clean)
+        found = recover(segments, replay, known_below, check_end=not clean, write_again=write_again)
+        if write_again:
+            forget_failed_flush(filesystem, folder)
         end = replay.next_offset
         if clean and end < recovery_point:
             raise LogCorrupt(

@@ -150,6 +150,10 @@ class MemoryFileSystem:
         self.check("read", path)
         return bytes(self._file(path).content)
 
+    def rewrite(self, path: str, position: int) -> None:
+        self.check("rewrite", path)
+        self._file(path).rewrite(position)
+
     def exists(self, path: str) -> bool:
         return self._find(path) is not None
 

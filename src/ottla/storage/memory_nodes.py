@@ -38,6 +38,11 @@ class FileNode:
             self.synced = len(self.content)
             self.old_tail = b""
 
+    def rewrite(self, position: int) -> None:
+        """All from `position` on is dirty again, and can be saved if nothing before it was lost."""
+        if position <= self.synced:
+            self.poisoned = False
+
     def lose_power(self, random: Random) -> None:
         kept = self.content[: self.synced]
         unsynced = self.content[self.synced :]

@@ -30,17 +30,25 @@ class Recovery:
     scanned_bytes: int = 0
     cut_bytes: int = 0
     notes: list[str] = field(default_factory=list)
+    # Whether a flush has failed, so that the unflushed end may stand in the page cache alone.
+    write_again: bool = False
 
 
 def recover(
-    segments: list[Segment], replay: Replay, recovery_point: int, *, check_end: bool
+    segments: list[Segment],
+    replay: Replay,
+    recovery_point: int,
+    *,
+    check_end: bool,
+    write_again: bool = False,
 ) -> Recovery:
     """Read `segments` (by base offset) from where `replay` must begin; cut the torn end.
 
     Segments behind a cut are removed from the list (their files too). With `check_end` a log
-    that ends below its recovery point is refused. Raises LogCorrupt, OSError.
+    that ends below its recovery point is refused. With `write_again` what stands above the
+    recovery point is written again, in place, before it is read. Raises LogCorrupt, OSError.
     """
-    result = Recovery()
+    result = Recovery(write_again=write_again)
     number = 0
     while number < len(segments):
         segment = segments[number]
@@ -105,6 +113,8 @@ def _recover_segment(
             raise LogCorrupt(segment.path(), bad.position, offset, bad.what, _RESTORE) from None
         position = bad.position
     segment.size = size
+    if result.write_again:
+        segment.filesystem.rewrite(segment.path(), position)
     scan = _Scan(segment, replay, max(offset, segment.base_offset))
     end = scan.run(position, size)
     result.scanned_bytes += end - position
