@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+from ottla.testing.quorums.__main__ import SCENES, failures_table
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "ottla"
 PAGES = sorted(
@@ -65,3 +67,10 @@ def test_the_architecture_leaves_no_package_out() -> None:
     named = set(_MODULE.findall((ROOT / "ARCHITECTURE.md").read_text()))
     packages = {f"{path.parent.relative_to(SOURCE)}/" for path in SOURCE.glob("*/__init__.py")}
     assert sorted(packages - named) == []
+
+
+def test_tolerated_failures_are_those_that_the_command_prints() -> None:
+    """The table in docs/replication.md is what `python -m ottla.testing.quorums` prints."""
+    page = (ROOT / "docs" / "replication.md").read_text()
+    assert "\n".join(failures_table()) in page
+    assert all(f"{scene.name:<40}  ISR" in page for scene in SCENES)
