@@ -106,3 +106,27 @@ def test_settings_of_kafka(kafka: Command) -> None:
     assert (row["value"], row["source"], row["read_only"]) == ("1", "broker-file", True)
     wrong = kafka.refused("config", "set", "topic", "set", "retention.m=5")
     assert "retention.m: did you mean retention.ms" in wrong
+
+
+def test_brokers_and_partitions_of_kafka(kafka: Command) -> None:
+    """Described, elected, looked at, planned: what has an API of Kafka's works there."""
+    kafka("topic", "create", "placed", "-p", "2")
+    told = kafka("cluster", "describe", "-o", "json").json
+    (row,) = told["brokers"]
+    assert (row["broker"], row["state"], row["not_in_sync"]) == (1, "alive", 0)
+    assert row["leads"] == told["partitions"] >= 2
+    assert kafka("cluster", "health").lines[0] == "all is well"
+    assert kafka("cluster", "controller", "-o", "json").json["controller"] == 1
+    (row,) = kafka("partition", "elect", "--preferred", "placed-1", "-o", "json").json
+    assert (row["partition"], row["outcome"], row["leader"]) == ("placed-1", "not needed", 1)
+    assert kafka("partition", "elect", "--all", "-o", "json").json == []
+    assert kafka("partition", "status", "-o", "json").json == []
+    assert kafka("partition", "status", "placed").error == "nothing moves\n"
+    assert kafka("partition", "cancel", "--all").out == "Nothing of it moves.\n"
+    assert kafka("partition", "plan", "placed", "-o", "json").json["partitions"] == []
+    refused = kafka.refused("partition", "reassign", "placed-0", "--to", "9", "--yes")
+    assert "the broker refused to move placed-0" in refused
+    assert kafka("cluster", "balance", "--apply").out == "The load is even already.\n"
+    assert "only 0 brokers" in kafka.refused("broker", "drain", "1", "--yes")
+    assert kafka("topic", "describe", "--under-replicated", "-o", "json").json == []
+    assert "it is no Ottla" in kafka.refused("why", "isr", "placed-0")
