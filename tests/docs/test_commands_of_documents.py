@@ -1,0 +1,51 @@
+"""Every `ottla …` line of the documents, and of what health proposes, is a command that parses."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from ottla.cli import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (ROOT / "docs" / "operating.md", ROOT / "src" / "ottla" / "cli" / "health.py")
+_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"`(ottla [^`]+)`")
+
+
+def commands() -> list[str]:
+    """The lines, without what is left out by `…`."""
+    found: list[str] = []
+    for page in PAGES:
+        text = page.read_text()
+        for block in _BLOCK.findall(text):
+            found += [line for line in block.splitlines() if line.startswith("ottla ")]
+        found += [line for line in _INLINE.findall(text) if "…" not in line]
+    # Fields of a format string stand for a partition, or a broker's id.
+    found = [re.sub(r"\{[^}]*down[^}]*\}|\bID\b", "3", line) for line in found]
+    return sorted({re.sub(r"\{[^}]*\}", "flights-0", line) for line in found})
+
+
+@pytest.mark.parametrize("line", commands())
+def test_a_command_in_a_document_parses(line: str) -> None:
+    """Noun, verb, options and arguments are there; a noun and verb alone may be named, too."""
+    command: click.Command = cli
+    words = shlex.split(line)[1:]
+    context = click.Context(cli, info_name="ottla")
+    while isinstance(command, click.Group):
+        found = command.get_command(context, words[0]) if words else None
+        assert found is not None, f"{line}: there is no {words[:1]}"
+        command, words = found, words[1:]
+    if words:
+        with command.make_context("ottla", words, parent=context):
+            pass
+
+
+def test_there_are_commands_to_try() -> None:
+    """The pattern still finds them."""
+    found = commands()
+    assert "ottla partition reassign flights-0 --to 2,3,4" in found
+    assert "ottla why isr flights-0" in found
+    assert len(found) > 20
