@@ -7,6 +7,7 @@ calls; `ottla.client.ranges` reads a range of offsets as raw batches over a bloc
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin, AdminOptions
 from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.elections import ElectionKind
 from ottla.client.admin.topics import NewTopic
 from ottla.client.consumer import Consumer
 from ottla.client.consumer_options import ConsumerOptions
@@ -41,6 +42,7 @@ __all__ = [
     "ConsumerOptions",
     "Delivery",
     "DeliveryFailed",
+    "ElectionKind",
     "NewTopic",
     "OffsetAndMetadata",
     "OffsetOutOfRange",
