@@ -7,7 +7,7 @@ COMPILED := $(VENV)/.compiled
 BASE_PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help venv rig demo test check bench sim format clean
+.PHONY: help venv rig demo test check bench sim chaos format clean
 
 help:
 	@echo "make demo    real flights through a broker into a lake, with proof (under 3 minutes)"
@@ -15,6 +15,7 @@ help:
 	@echo "make check   format, lint, types, layers"
 	@echo "make bench   the measured figures, beside Apache Kafka where Java is here"
 	@echo "make sim     a cluster in virtual time under faults: SEED=1 MINUTES=10"
+	@echo "make chaos   real brokers killed, stopped, cut off, without power: SEED=1 CYCLES=2 STORE=sqlite"
 	@echo "make rig     Java and the jars that tests and measurements use"
 
 venv: $(INSTALLED) $(COMPILED)
@@ -55,6 +56,11 @@ SEED ?= 1
 MINUTES ?= 10
 sim: venv
 	@$(PY) -m ottla.testing.simulation --seed $(SEED) --minutes $(MINUTES)
+
+CYCLES ?= 2
+STORE ?= sqlite
+chaos: rig
+	@$(PY) -m chaos --java --seed $(SEED) --cycles $(CYCLES) --store $(STORE)
 
 demo: venv
 	@JAVA_HOME="$$($(PY) -m rig.java)" $(PY) -m demo

@@ -1,10 +1,12 @@
 """How long writers waited: per fault, the longest time a partition acknowledged nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ottla.testing.history.operation import Operation
+
+_NOTABLE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,30 +20,23 @@ class Moment:
     end_s: float
 
 
-def longest_gaps(operations: Iterable[Operation], moments: Iterable[Moment]) -> list[float]:
+def longest_gaps(
+    operations: Iterable[Operation], moments: Iterable[Moment], writers: Collection[str]
+) -> list[float]:
     """For each moment the longest gap in seconds between acknowledgements of one partition.
 
-    Gaps count that lie in the moment at least in part: one that began just before it is its own.
+    Of these writers, which send to each partition all the time. The moment of a gap is the last
+    one that was made before the gap's end.
     """
     ends: dict[str, list[float]] = {}
     for operation in operations:
-        if operation.outcome == "ok":
+        if operation.outcome == "ok" and operation.process in writers:
             for step in operation.sends:
                 ends.setdefault(step.partition, []).append(operation.end_s)
-    gaps = [
-        (earlier, later)
-        for found in ends.values()
-        for earlier, later in pairwise(sorted(found))
-        if later - earlier > 0.05
-    ]
-    return [
-        max(
-            (later - earlier for earlier, later in gaps if _meets(earlier, later, moment)),
-            default=0.0,
-        )
-        for moment in moments
-    ]
-
-
-def _meets(earlier_s: float, later_s: float, moment: Moment) -> bool:
-    return earlier_s < moment.end_s and later_s > moment.begin_s
+    longest = dict.fromkeys(moments, 0.0)
+    for found in ends.values():
+        for earlier_s, later_s in pairwise(sorted(found)):
+            made = [moment for moment in longest if moment.begin_s < later_s]
+            if made and later_s - earlier_s > _NOTABLE_S:
+                longest[made[-1]] = max(longest[made[-1]], later_s - earlier_s)
+    return list(longest.values())

@@ -16,7 +16,7 @@ from ottla.client import NewTopic
 from rig.process import Process, start
 
 PARTITIONS = 3
-_WRITERS = 2
+_WRITERS = ("writer0", "writer1")
 _CALM_S = 2.0
 _PATIENCE_S = 120.0
 # Small segments, so that some are closed and carry indexes.
@@ -48,7 +48,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Outcome:
         outcome.different = _different(brokers)
         operations = read(sorted(folder.glob("*.history")))
         outcome.verdict = judge(operations)
-        outcome.gaps_s = longest_gaps(operations, outcome.moments)
+        outcome.gaps_s = longest_gaps(operations, outcome.moments, _WRITERS)
         outcome.unexpected = unexpected([member.log for member in brokers.members.values()])
     return outcome
 
@@ -91,9 +91,7 @@ def _make_topic(brokers: Cluster, folder: Path) -> None:
 
 def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
     rate = ["--rate", str(plan.rate)]
-    clients = [
-        _ask(brokers, folder, "writer", f"writer{number}", rate) for number in range(_WRITERS)
-    ]
+    clients = [_ask(brokers, folder, "writer", name, rate) for name in _WRITERS]
     if plan.java:
         clients.append(_ask(brokers, folder, "java_writer", "java", rate))
     clients.append(_ask(brokers, folder, "reader", "reader", []))

@@ -76,6 +76,10 @@ class Writer:
                 "linger.ms": 1,
                 "delivery.timeout.ms": 50_000,
                 "request.timeout.ms": 10_000,
+                # Whom nothing is heard of is given up; the library asks for metadata this often,
+                # and so learns that a leader is cut off.
+                "socket.timeout.ms": 1_000,
+                "topic.metadata.refresh.interval.ms": 1_000,
                 "retry.backoff.ms": 20,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 500,

@@ -1,0 +1,47 @@
+"""Real brokers killed, stopped, cut off and without power: nothing acknowledged is lost."""
+
+from pathlib import Path
+
+import pytest
+from chaos.commands import missing
+from chaos.outcome import Outcome, Plan
+from chaos.run import run
+from rig import zookeeper
+
+from chaos import disks, hosts
+
+
+def broken(plan: Plan, folder: Path) -> Outcome:
+    """What a run shows; skipped where namespaces and disks cannot be made."""
+    if reason := missing((*hosts.TOOLS, *disks.TOOLS)):
+        pytest.skip(reason)
+    return run(plan, folder, lambda told: None)
+
+
+def require_all_kept(outcome: Outcome) -> None:
+    """0 lost, 0 doubled, 0 told differently; replicas are the same bytes."""
+    assert outcome.is_good, outcome.table()
+    assert outcome.unexpected == []
+    # The laws hold of something: each writer was answered between faults.
+    assert outcome.verdict.records_acknowledged > 1000
+
+
+def test_killed_stopped_cut_off_and_without_power_on_sqlite(tmp_path):
+    """5 kills, 2 stops, 2 partitions (one of one way only), 2 power cuts: 0 lost, 0 duplicates."""
+    faults = [
+        *("kill", "stop", "power", "kill", "partition", "kill"),
+        *("one-way", "kill", "power", "stop", "kill"),
+    ]
+    outcome = broken(Plan(faults, cycles=1, seed=1, rate=200), tmp_path)
+    assert outcome.made == {"kill": 5, "stop": 2, "partition": 1, "one-way": 1, "power": 2}
+    require_all_kept(outcome)
+
+
+def test_killed_and_cut_off_on_zookeeper(tmp_path):
+    """The same over a real ZooKeeper, on a host of its own."""
+    if reason := zookeeper.available():
+        pytest.skip(reason)
+    plan = Plan(["kill", "partition", "kill"], cycles=1, seed=2, rate=200, store="zookeeper")
+    outcome = broken(plan, tmp_path)
+    assert outcome.made == {"kill": 2, "partition": 1}
+    require_all_kept(outcome)
