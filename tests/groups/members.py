@@ -68,6 +68,9 @@ class KafkaPython:
             heartbeat_interval_ms=200,
             session_timeout_ms=6000,
             enable_auto_commit=False,
+            # It assigns by what it knows of topics: where it joined before it knew anything, the
+            # next look mends that, after five minutes by default.
+            metadata_max_age_ms=1000,
         )
 
     def poll(self) -> list[bytes]:
