@@ -80,3 +80,28 @@ def test_refused_expansion_is_tried_again():
         assert DecisionKind.ISR_REFUSED in [decision.kind for decision in refusals]
 
     play(scenario, 3)
+
+
+def test_registration_whose_answer_was_lost_is_taken_up():
+    """S15: whatever becomes of the answers, the broker leads again, and knows its epoch."""
+    faults = {}
+
+    async def scenario(scene):
+        await scene.create("a", 1)
+        broker = scene.cluster.brokers[1]
+        before = broker.fence.broker_epoch
+        # Two attempts come to nothing, the third is made though nobody says so.
+        for applied in (False, False, True):
+            faults["store"].lose_next_answer("1", applied=applied)
+        broker.membership.session.expire()
+        await scene.cluster.until(
+            lambda: (
+                broker.fence.is_registered
+                and broker.fence.broker_epoch == before + 1
+                and scene.partition(1, "a").closed is None
+            )
+        )
+        assert broker.replication.standing.broker_epoch == before + 1
+        assert (await scene.write(1, "a", b"x")).error_code == ErrorCode.NONE
+
+    play(scenario, 1, faults=lambda: faults.setdefault("store", StoreFaults(Random(7))))

@@ -17,6 +17,8 @@ class ControllerFence:
         self.controller_epoch = 0
         # Invariant: no message for a lower epoch is acted on. 0 before the first registration.
         self.broker_epoch = 0
+        self._registered_epoch = 0
+        self.is_registered = False
 
     def check(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
         """Raises OttlaError(STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH).
@@ -44,8 +46,14 @@ class ControllerFence:
 
     def registered(self, broker_epoch: int) -> None:
         """This broker has a new registration."""
-        self.broker_epoch = max(self.broker_epoch, broker_epoch)
+        assert broker_epoch > self._registered_epoch or broker_epoch == self.broker_epoch
+        self.broker_epoch = self._registered_epoch = broker_epoch
+        self.is_registered = True
 
     def unregistered(self) -> None:
-        """The registration is gone: what is sent to it is not for us any more."""
-        self.broker_epoch += 1
+        """The registration is gone: what is sent to it is not for us any more.
+
+        However often it is said: the next registration has the next epoch, or a later one.
+        """
+        self.broker_epoch = self._registered_epoch + 1
+        self.is_registered = False

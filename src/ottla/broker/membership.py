@@ -153,7 +153,8 @@ class Membership:
             node = await self._store.get(paths.broker(broker.id))
             epoch = await self._store.get(paths.broker_epoch(broker.id))
             known = None if node is None or epoch is None else epoch.version + 1
-            if known == self._fence.broker_epoch:
+            # One that came about although its answer was lost has yet to be made known here.
+            if self._fence.is_registered and known == self._fence.broker_epoch:
                 return
         if self._left:
             return
