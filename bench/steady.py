@@ -22,6 +22,9 @@ _FAST = {
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 20,
     "topic.metadata.refresh.fast.interval.ms": 10,
+    # It ends its quick search with the first answer that names a leader, though that be the dead
+    # one, if it asked sooner than brokers can know; the next search is this one.
+    "topic.metadata.refresh.interval.ms": 200,
     "request.timeout.ms": 500,
     "socket.timeout.ms": 1000,
     "message.timeout.ms": 120_000,
