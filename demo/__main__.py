@@ -1,8 +1,8 @@
-"""`make demo`: 336,776 real flights through a broker into a lake, with two murders and a proof.
+"""`make demo`: 336,776 real flights through three brokers into a lake, two murders and a proof.
 
-An unmodified librdkafka producer sends them while loads run every few seconds; the broker is
-killed with -9 in the middle and started again, the loader is killed once. At the end the ledger
-balances, and row count and hash equal the source's.
+An unmodified librdkafka producer sends them while loads run every few seconds; a leader is killed
+with -9 in the middle and comes back later, the loader is killed once. At the end the ledger
+balances, row count and hash equal the source's, and all replicas are equal.
 """
 
 import argparse
@@ -10,50 +10,64 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from confluent_kafka.admin import AdminClient, NewTopic
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rig import broker as ottla_process
+from rig.clusters import Cluster
 from rig.java import install, java_home
-from rig.probe import free_port, wait_until_serving
-from rig.process import Process
+from rig.ottla_cluster import ottla_cluster
 
 import ottla.lake
 from demo import flights
+from demo.failover import kill_leader, replicas_that_differ, settle
 from demo.processes import Events, Worker
 from demo.report import Story, write_report
-from ottla.lake.verification import Verification
 
 TOPIC = "flights"
 PARTITIONS = 6
+REPLICAS = 3
 _PATIENCE_S = 170
+# What share of the flights is acknowledged when the leader dies, and when it comes back.
+_DEATH_AT, _RETURN_AT = 0.4, 0.6
 
 console = Console(width=max(Console().width, 110))
 
 
 class Demo:
-    """The actors: a broker, a producer, a loader; and what is told of them."""
+    """The actors: three brokers, a producer, a loader; and what is told of them."""
 
     def __init__(self, folder: Path, rate: int, every_s: float) -> None:
         self._folder = folder
         self._rate = rate
         self._every_s = every_s
-        self._port = free_port()
-        self._bootstrap = f"127.0.0.1:{self._port}"
         self._lake = folder / "lake"
-        self._events = Events()
+        self._events = Events(folder / "events.jsonl")
         self._story = Story(TOPIC)
         self._java = {"JAVA_HOME": str(java_home())}
 
     def run(self) -> bool:
         """Play the whole story; whether the proof holds."""
-        broker = self._start_broker()
-        loader = self._start_loader(die_at="manifest written")
-        producer: Worker | None = None
+        began = time.monotonic()
+        with ottla_cluster(folder=self._folder / "cluster") as cluster:
+            self._bootstrap = cluster.bootstrap
+            took_s = time.monotonic() - began
+            console.print(f"three brokers on {self._bootstrap}, a cluster after {took_s:.1f} s")
+            return self._play(cluster)
+
+    def _play(self, cluster: Cluster) -> bool:
+        # The second one stands by: Spark's start would take it most of the story.
+        self._loader = self._start_loader("--die-at", "manifest written")
+        self._stand_by = self._start_loader("--stand-by")
+        workers = [self._loader, self._stand_by]
         try:
             self._create_topic()
+            cluster.wait_until_in_sync(TOPIC)
+            self._until_ready(*workers)
+            self._producer = self._start_producer()
+            workers.append(self._producer)
             with Progress(
                 TextColumn("{task.description:>22}"),
                 BarColumn(bar_width=None),
@@ -61,94 +75,113 @@ class Demo:
                 TimeElapsedColumn(),
                 console=console,
             ) as progress:
-                delivered = progress.add_task("acknowledged", total=flights.TOTAL)
-                loaded = progress.add_task("in the lake", total=flights.TOTAL)
-                self._until("loader ready", loader)
-                producer = self._start_producer()
-                proof = None
-                asked_to_end = False
-                deadline = time.monotonic() + _PATIENCE_S
-                while loader.alive() or not asked_to_end:
-                    if time.monotonic() > deadline:
-                        raise TimeoutError("the demo took too long; see the logs in out/demo")
-                    event = self._events.next(0.1)
-                    if not loader.alive() and not asked_to_end and loader.killed:
-                        self._story.mark("loader killed (-9) before its commit", time.time())
-                        console.print("  [red]loader killed[/] with -9; a new one starts")
-                        loader = self._start_loader()
-                    if event is None:
-                        self._require_alive(producer, proof is not None)
-                        continue
-                    match event["event"]:
-                        case "delivered":
-                            self._story.delivered.append((event["at"], event["count"]))
-                            progress.update(delivered, completed=event["count"])
-                            if self._story.gap_s is None and event["count"] > flights.TOTAL * 2 / 5:
-                                broker = self._kill_and_restart(broker)
-                        case "load":
-                            self._story.loads.append(event)
-                            progress.update(loaded, completed=event["total"])
-                        case "proof":
-                            proof = event
-                            loader.ask_to_end()
-                            asked_to_end = True
-            assert proof is not None
-            verification = ottla.lake.verify(str(self._lake), bootstrap=self._bootstrap)
-            return self._conclude(proof, verification)
+                proof = self._follow(cluster, progress)
+            return self._conclude(cluster, proof)
         finally:
-            for worker in (producer, loader):
-                if worker is not None:
-                    worker.stop()
-            broker.terminate()
+            for worker in workers:
+                worker.stop()
 
-    def _start_broker(self) -> Process:
-        process = ottla_process.launch(self._folder / "broker", self._port)
-        ready_s = wait_until_serving(process, self._port)
-        console.print(f"broker on {self._bootstrap}, serving after {ready_s * 1000:.0f} ms")
-        return process
+    def _follow(self, cluster: Cluster, progress: Progress) -> dict[str, Any]:
+        """Watch until all is loaded, and disturb; what the producer told at its end."""
+        delivered = progress.add_task("acknowledged", total=flights.TOTAL)
+        loaded = progress.add_task("in the lake", total=flights.TOTAL)
+        proof: dict[str, Any] | None = None
+        deadline = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < deadline:
+            event = self._events.next(0.1)
+            self._replace_loader(finished=proof is not None)
+            if event is None:
+                if proof is not None and not self._loader.alive():
+                    return proof
+                self._require_alive(self._producer, proof is not None)
+                self._require_alive(self._loader, proof is not None)
+                continue
+            match event["event"]:
+                case "delivered":
+                    self._story.delivered.append(event)
+                    progress.update(delivered, completed=event["count"])
+                    self._disturb(cluster, event["count"] / flights.TOTAL)
+                case "load":
+                    self._story.loads.append(event)
+                    progress.update(loaded, completed=event["total"])
+                case "proof":
+                    proof = event
+                    self._loader.tell("end")
+        raise TimeoutError("the demo took too long; see the logs in out/demo")
 
-    def _kill_and_restart(self, broker: Process) -> Process:
-        broker.kill()
-        killed = time.time()
-        process = ottla_process.launch(self._folder / "broker", self._port)
-        wait_until_serving(process, self._port)
-        self._story.gap_s = time.time() - killed
-        self._story.mark("broker killed (-9) and restarted", killed)
-        console.print(
-            f"  [red]broker killed[/] with -9; serving again after {self._story.gap_s:.2f} s"
-        )
-        return process
+    def _replace_loader(self, *, finished: bool) -> None:
+        """Let the one that stands by take over when the first one is dead."""
+        if self._loader is self._stand_by or self._loader.alive() or not self._loader.killed:
+            return
+        self._story.mark("loader killed (-9) before its commit", time.time())
+        console.print("  [red]loader killed[/] with -9; another takes over")
+        self._loader = self._stand_by
+        self._loader.tell("load")
+        if finished:
+            self._loader.tell("end")
+
+    def _disturb(self, cluster: Cluster, share: float) -> None:
+        """Kill the leader, and let it come back, when so much of all is acknowledged."""
+        story = self._story.failover
+        if story is None and share > _DEATH_AT:
+            story = self._story.failover = kill_leader(cluster, TOPIC)
+            moved = ", ".join(
+                f"{partition}: {story.before[partition]} → {story.after[partition]}"
+                for partition in story.moved
+            )
+            self._story.mark(f"broker {story.victim} killed (-9)", story.at)
+            office = ", the controller too," if story.was_controller else ""
+            console.print(
+                f"  [red]broker {story.victim}[/]{office} [red]killed[/] with -9; new leaders "
+                f"after {story.elected_s:.2f} s: partition {moved}"
+            )
+        elif story is not None and story.back_at is None and share > _RETURN_AT:
+            cluster.members[story.victim].start()
+            story.back_at = time.time()
+            self._story.mark(f"broker {story.victim} is back", story.back_at)
+            console.print(f"  [green]broker {story.victim} started again[/]")
 
     def _create_topic(self) -> None:
         admin = AdminClient({"bootstrap.servers": self._bootstrap})
-        created = admin.create_topics([NewTopic(TOPIC, num_partitions=PARTITIONS)])
+        created = admin.create_topics([NewTopic(TOPIC, PARTITIONS, REPLICAS)])
         created[TOPIC].result(10)
 
-    def _start_loader(self, die_at: str = "") -> Worker:
+    def _start_loader(self, *more: str) -> Worker:
         arguments = ["--bootstrap", self._bootstrap, "--topic", TOPIC, "--to", str(self._lake)]
-        arguments += ["--every", str(self._every_s), "--die-at", die_at]
+        arguments += ["--every", str(self._every_s), *more]
         return Worker("demo.load", arguments, self._events, self._folder / "loader.log", self._java)
 
     def _start_producer(self) -> Worker:
         arguments = ["--bootstrap", self._bootstrap, "--topic", TOPIC, "--rate", str(self._rate)]
         return Worker("demo.produce", arguments, self._events, self._folder / "producer.log", {})
 
-    def _until(self, name: str, worker: Worker) -> None:
+    def _until_ready(self, *loaders: Worker) -> None:
         deadline = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < deadline:
+        ready = 0
+        while ready < len(loaders):
+            if time.monotonic() > deadline:
+                raise TimeoutError("the loaders did not get ready; see the logs in out/demo")
             event = self._events.next(0.2)
-            if event is not None and event["event"] == name:
-                return
-            self._require_alive(worker, finished=False)
-        raise TimeoutError(f"{worker.module} did not get ready; see {worker.log}")
+            ready += event is not None and event["event"] == "loader ready"
+            for loader in loaders:
+                self._require_alive(loader, finished=False)
 
     def _require_alive(self, worker: Worker, finished: bool) -> None:
         if not finished and not worker.alive():
             raise RuntimeError(f"{worker.module} ended early; see {worker.log}")
 
-    def _conclude(self, proof: dict[str, object], verification: Verification) -> bool:
+    def _conclude(self, cluster: Cluster, proof: dict[str, Any]) -> bool:
         story = self._story
-        story.conclude(proof, verification, rows=len_of_lake(self._lake), source_rows=flights.TOTAL)
+        assert story.failover is not None
+        story.failover.measure(proof["waits"])
+        settle(cluster, story.failover)
+        story.conclude(
+            proof,
+            ottla.lake.verify(str(self._lake), bootstrap=self._bootstrap),
+            rows=len_of_lake(self._lake),
+            source_rows=flights.TOTAL,
+            differing=replicas_that_differ(cluster, TOPIC),
+        )
         path = self._folder / "report.html"
         write_report(story, path)
         story.print_summary(console)
@@ -164,7 +197,7 @@ def len_of_lake(lake: Path) -> int:
 def main() -> int:
     """Run the demo; 0 where the proof holds."""
     parser = argparse.ArgumentParser(prog="demo")
-    parser.add_argument("--rate", type=int, default=12_000, help="records a second")
+    parser.add_argument("--rate", type=int, default=9_000, help="records a second")
     parser.add_argument("--every", type=float, default=1.5, help="seconds between loads")
     parser.add_argument("--out", type=Path, default=Path("out/demo"))
     told = parser.parse_args()

@@ -23,11 +23,15 @@ def main() -> None:
     parser.add_argument("--to", required=True)
     parser.add_argument("--every", type=float, required=True, help="seconds between loads")
     parser.add_argument("--die-at", default="", help="the step after which to be killed")
-    parser.add_argument("--die-after-loads", type=int, default=2)
+    parser.add_argument("--die-after-loads", type=int, default=1)
+    parser.add_argument("--stand-by", action="store_true", help="wait for a line before loading")
     told = parser.parse_args()
     spark = session()
-    spark.range(2).count()  # The first job pays for Spark's start.
+    # The first job pays for the start of Spark and of its Python workers.
+    spark.range(2).mapInArrow(lambda batches: batches, "id long").count()
     say(event="loader ready")
+    if told.stand_by:
+        sys.stdin.buffer.readline()
     loads = 0
 
     def on_step(step: str) -> None:

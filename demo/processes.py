@@ -14,12 +14,14 @@ from typing import Any
 
 
 class Events:
-    """What all workers tell, in the order of arrival."""
+    """What all workers tell, in the order of arrival; kept in the file `log` as well."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Path) -> None:
         self._queue: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._log = log.open("a", encoding="utf-8", buffering=1)
 
     def put(self, event: dict[str, Any]) -> None:
+        self._log.write(json.dumps(event) + "\n")
         self._queue.put(event)
 
     def next(self, timeout_s: float) -> dict[str, Any] | None:
@@ -65,10 +67,12 @@ class Worker:
         """Whether it runs, or has told something that is not read yet."""
         return self._child.poll() is None or self._reader.is_alive()
 
-    def ask_to_end(self) -> None:
+    def tell(self, word: str) -> None:
+        """Write a line to its standard input; the dead do not hear it."""
         assert self._child.stdin is not None
-        self._child.stdin.write(b"end\n")
-        self._child.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            self._child.stdin.write(f"{word}\n".encode())
+            self._child.stdin.flush()
 
     def stop(self) -> None:
         """End it and whatever it started."""

@@ -1,7 +1,8 @@
 """The producer, a process of its own: an unmodified librdkafka client that knows nothing of Ottla.
 
 Keeps the producer's side of the proof: from each delivery report (partition, offset, time) and
-the source's own bytes it computes what the lake must hold, by the published row hash.
+the source's own bytes it computes what the lake must hold, by the published row hash; and it
+measures how long each partition waits between two acknowledgements.
 Prints a line of JSON for each step; the last one is the proof.
 """
 
@@ -9,6 +10,7 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +22,29 @@ from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.schema import ROW_SCHEMA
 
 _HASH_EVERY = 20_000
+# Waits between two acknowledgements of one partition that are told.
+LONG_S = 0.05
+_SERVE_EVERY = 100
+_TELL_EVERY_S = 0.1
+
+
+class Pace:
+    """How many records of each partition were acknowledged, and when one had to wait."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[int] = Counter()
+        self.waits: list[dict[str, float]] = []
+        self._last: dict[int, float] = {}
+
+    def note(self, partition: int) -> None:
+        """A record of this partition is acknowledged now."""
+        now = time.time()
+        self.counts[partition] += 1
+        seconds = now - self._last.get(partition, now)
+        if seconds > LONG_S:
+            began = self._last[partition]
+            self.waits.append({"partition": partition, "began": began, "seconds": seconds})
+        self._last[partition] = now
 
 
 class SourceProof:
@@ -28,6 +53,7 @@ class SourceProof:
     def __init__(self) -> None:
         self.count = 0
         self.failed = 0
+        self.pace = Pace()
         self._hash = 0
         self._waiting: list[tuple[bytes | None, bytes, int, int, int]] = []
 
@@ -36,6 +62,7 @@ class SourceProof:
             self.failed += 1
             return
         self.count += 1
+        self.pace.note(message.partition())
         _, timestamp_ms = message.timestamp()
         self._waiting.append(
             (message.key(), message.value(), message.partition(), message.offset(), timestamp_ms)
@@ -88,7 +115,7 @@ def main() -> None:
             "compression.type": "lz4",
             "linger.ms": 20,
             "message.timeout.ms": 60_000,
-            # The broker's death is part of the plan.
+            # A broker's death is part of the plan.
             "log_level": 0,
             "log.connection.close": False,
         }
@@ -97,18 +124,29 @@ def main() -> None:
     began = last_told = time.monotonic()
     for number, (key, value) in enumerate(flights.rows(), start=1):
         producer.produce(told.topic, value, key, on_delivery=proof.on_delivery)
-        if number % 500 == 0:
+        if number % _SERVE_EVERY == 0:
             # Serve delivery reports until it is time for more.
             producer.poll(0)
             while (ahead_s := began + number / told.rate - time.monotonic()) > 0:
                 producer.poll(ahead_s)
-            if time.monotonic() - last_told > 0.2:
+            if time.monotonic() - last_told > _TELL_EVERY_S:
                 last_told = time.monotonic()
-                say(event="delivered", count=proof.count)
-    while producer.flush(0.2):
-        say(event="delivered", count=proof.count)
-    say(event="delivered", count=proof.count)
-    say(event="proof", count=proof.count, failed=proof.failed, hash=proof.hash())
+                _tell(proof)
+    while producer.flush(_TELL_EVERY_S):
+        _tell(proof)
+    _tell(proof)
+    say(
+        event="proof",
+        count=proof.count,
+        failed=proof.failed,
+        hash=proof.hash(),
+        waits=proof.pace.waits,
+    )
+
+
+def _tell(proof: SourceProof) -> None:
+    counts = sorted(proof.pace.counts.items())
+    say(event="delivered", count=proof.count, partitions=counts)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import html
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from demo.failover import Failover
+from demo.plot import Plot
 from ottla.lake.verification import Verification
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 860, 300, 70, 36
+# What the drawing of the leader's death shows around it, in seconds.
+_BEFORE_S, _AFTER_S = 3.0, 5.0
 
 
 @dataclass
@@ -20,10 +22,10 @@ class Story:
     """Everything worth telling, in the order it happened."""
 
     topic: str
-    delivered: list[tuple[float, int]] = field(default_factory=list)
+    delivered: list[dict[str, Any]] = field(default_factory=list)
     loads: list[dict[str, Any]] = field(default_factory=list)
     marks: list[tuple[str, float]] = field(default_factory=list)
-    gap_s: float | None = None
+    failover: Failover | None = None
     checks: list[tuple[str, str, str, bool]] = field(default_factory=list)
     verification: Verification | None = None
 
@@ -35,9 +37,15 @@ class Story:
         return bool(self.checks) and all(check[3] for check in self.checks)
 
     def conclude(
-        self, proof: dict[str, Any], verification: Verification, *, rows: int, source_rows: int
+        self,
+        proof: dict[str, Any],
+        verification: Verification,
+        *,
+        rows: int,
+        source_rows: int,
+        differing: int,
     ) -> None:
-        """Hold the lake against the source."""
+        """Hold the lake against the source; `differing` replicas are not equal to the first."""
         self.verification = verification
         unexplained = sum(abs(ledger.unexplained) for ledger in verification.ledgers.values())
         self.checks = [
@@ -47,6 +55,7 @@ class Story:
             _check("rows compared one by one with the topic", rows, verification.compared),
             _check("offsets unexplained by the ledger", 0, unexplained),
             _check("problems found by verify", 0, len(verification.problems)),
+            _check("replicas that differ from the first in a byte", 0, differing),
         ]
 
     def print_summary(self, console: Console) -> None:
@@ -60,17 +69,18 @@ class Story:
         ledger_table = Table(title="Ledger", title_justify="left")
         for column in _LEDGER_COLUMNS:
             ledger_table.add_column(column, justify="right")
-        for row in self._ledger_rows():
+        for row in self.ledger_rows():
             ledger_table.add_row(*(f"{number:,}" for number in row))
         console.print(ledger_table)
         for problem in self.verification.problems if self.verification else ():
             console.print(f"[red]{problem}[/]")
-        seconds = self.delivered[-1][0] - self.delivered[0][0] if self.delivered else 0.0
+        seconds = self.delivered[-1]["at"] - self.delivered[0]["at"]
         loads = [load for load in self.loads if load["rows"]]
         told = "loads" if len(loads) != 1 else "load"
         console.print(
-            f"{len(loads)} {told}, {self.delivered[-1][1]:,} records acknowledged in "
-            f"{seconds:.0f} s, broker away for {self.gap_s or 0:.2f} s: "
+            f"{len(loads)} {told}, {self.delivered[-1]['count']:,} records acknowledged in "
+            f"{seconds:.0f} s, the longest wait after the leader's death "
+            f"{self.failover.gap if self.failover else 'not measured'}: "
             + (
                 "[bold green]every flight is in the lake exactly once[/]"
                 if self.proven
@@ -78,7 +88,8 @@ class Story:
             )
         )
 
-    def _ledger_rows(self) -> list[list[int]]:
+    def ledger_rows(self) -> list[list[int]]:
+        """The ledger of each partition, in the order of its columns."""
         ledgers = self.verification.ledgers.values() if self.verification else ()
         return [
             [
@@ -118,7 +129,7 @@ def write_report(story: Story, path: Path) -> None:
     )
     ledger = "".join(
         "<tr>" + "".join(f"<td class=number>{number:,}" for number in row)
-        for row in story._ledger_rows()
+        for row in story.ledger_rows()
     )
     heads = "".join(f"<th class=number>{column}" for column in _LEDGER_COLUMNS)
     path.write_text(
@@ -126,6 +137,7 @@ def write_report(story: Story, path: Path) -> None:
             verdict=verdict,
             made=time.strftime("%Y-%m-%d %H:%M:%S"),
             progress=_progress_plot(story),
+            failover=_failover_part(story),
             loads=_loads_plot(story),
             checks=checks,
             heads=heads,
@@ -137,14 +149,13 @@ def write_report(story: Story, path: Path) -> None:
 
 def _progress_plot(story: Story) -> str:
     """Records acknowledged and rows in the lake over time, with the murders."""
-    start = min(story.delivered[0][0], story.loads[0]["at"])
-    acknowledged = [(at - start, count) for at, count in story.delivered]
+    start = min(story.delivered[0]["at"], story.loads[0]["at"])
+    acknowledged = [(told["at"] - start, told["count"]) for told in story.delivered]
     in_lake = [(0.0, 0)]
     for load in story.loads:
         in_lake += [(load["at"] - start, in_lake[-1][1]), (load["at"] - start, load["total"])]
     seconds = max(acknowledged[-1][0], in_lake[-1][0], 1.0)
-    most = max(acknowledged[-1][1], in_lake[-1][1], 1)
-    plot = _Plot(seconds, most)
+    plot = Plot(seconds, max(acknowledged[-1][1], in_lake[-1][1], 1))
     plot.axes("seconds", "records")
     plot.line(acknowledged, "acknowledged", "acknowledged to the producer", 0)
     plot.line(in_lake, "lake", "in the lake, committed", 1)
@@ -153,11 +164,56 @@ def _progress_plot(story: Story) -> str:
     return plot.svg("Records over time")
 
 
+def _failover_plot(story: Story, failover: Failover) -> str:
+    """Records acknowledged around the leader's death: of its partitions, and of the others."""
+    moved = set(failover.moved)
+    points: dict[bool, list[tuple[float, int]]] = {True: [], False: []}
+    for told in story.delivered:
+        at = told["at"] - failover.at
+        if -_BEFORE_S <= at <= _AFTER_S:
+            for its, line in points.items():
+                count = sum(n for partition, n in told["partitions"] if (partition in moved) is its)
+                line.append((at, count))
+    lines = {its: [(at, n - line[0][1]) for at, n in line] for its, line in points.items() if line}
+    most = max((count for line in lines.values() for _, count in line), default=1)
+    plot = Plot(_AFTER_S, max(most, 1), -_BEFORE_S)
+    plot.axes("seconds from the death", "records")
+    plot.mark(0.0, f"broker {failover.victim} killed (-9)", 0)
+    for row, (its, line) in enumerate(lines.items()):
+        name = "partitions it led" if its else "the other partitions"
+        plot.line(line, "acknowledged" if its else "lake", name, row)
+    return plot.svg("Records acknowledged around the death of the leader")
+
+
+def _failover_part(story: Story) -> str:
+    """The chapter about the leader's death."""
+    failover = story.failover
+    if failover is None:
+        return ""
+    office = " It was the controller as well." if failover.was_controller else ""
+    rows = "".join(
+        f"<tr><td class=number>{partition}<td class=number>{leader}"
+        f"<td class=number>{failover.after[partition]}"
+        f"<td class=number>{failover.wait(partition)}"
+        f"<td class=number>{', '.join(map(str, failover.in_sync[partition]))}"
+        for partition, leader in failover.before.items()
+    )
+    return _FAILOVER.format(
+        victim=failover.victim,
+        office=office,
+        elected=f"{failover.elected_s:.2f}",
+        gap=failover.gap,
+        plot=_failover_plot(story, failover),
+        rows=rows,
+    )
+
+
 def _loads_plot(story: Story) -> str:
     """Rows of each load, as bars."""
     loads = [load for load in story.loads if load["rows"]]
-    plot = _Plot(len(loads) + 1, max(load["rows"] for load in loads))
-    plot.axes("load", "rows")
+    plot = Plot(len(loads) + 1, max(load["rows"] for load in loads))
+    every = -(-len(loads) // 20)  # Of many loads not each is numbered.
+    plot.axes("load", "rows", range(every, len(loads) + 1, every))
     for number, load in enumerate(loads, start=1):
         plot.bar(
             number, load["rows"], f"load {number}: {load['rows']:,} rows, {load['seconds']:.2f} s"
@@ -165,86 +221,13 @@ def _loads_plot(story: Story) -> str:
     return plot.svg("Rows of each load")
 
 
-class _Plot:
-    """A small drawing in SVG: x from 0 to `x_max`, y from 0 to `y_max`."""
-
-    def __init__(self, x_max: float, y_max: float) -> None:
-        self._x_max, self._y_max = x_max, y_max
-        self._parts: list[str] = []
-
-    def _x(self, value: float) -> float:
-        return _LEFT + value / self._x_max * (_WIDTH - _LEFT - 20)
-
-    def _y(self, value: float) -> float:
-        return _HEIGHT - _BOTTOM - value / self._y_max * (_HEIGHT - _BOTTOM - 40)
-
-    def axes(self, x_name: str, y_name: str) -> None:
-        step = _round_step(self._y_max / 4)
-        value = 0.0
-        while value <= self._y_max:
-            y = self._y(value)
-            self._parts.append(
-                f"<line class=grid x1={_LEFT} x2={_WIDTH - 20} y1={y:.1f} y2={y:.1f} />"
-                f"<text class=tick text-anchor=end x={_LEFT - 8} y={y + 4:.1f}>{value:,.0f}</text>"
-            )
-            value += step
-        step = _round_step(self._x_max / 8)
-        value = 0.0
-        while value <= self._x_max:
-            self._parts.append(
-                f"<text class=tick text-anchor=middle x={self._x(value):.1f} "
-                f"y={_HEIGHT - _BOTTOM + 18}>{value:,.0f}</text>"
-            )
-            value += step
-        self._parts.append(
-            f"<text class=tick text-anchor=end x={_WIDTH - 20} y={_HEIGHT - 4}>{x_name}</text>"
-            f"<text class=tick text-anchor=start x=4 y=14>{y_name}</text>"
-        )
-
-    def line(self, points: Sequence[tuple[float, float]], kind: str, name: str, row: int) -> None:
-        level = 30 + 18 * row
-        path = " ".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in points)
-        self._parts.append(
-            f'<polyline class="{kind}" points="{path}" />'
-            f'<line class="{kind}" x1={_LEFT + 14} x2={_LEFT + 38} y1={level} y2={level} />'
-            f"<text x={_LEFT + 44} y={level + 4}>{html.escape(name)}</text>"
-        )
-
-    def mark(self, x: float, what: str, row: int) -> None:
-        at = self._x(x)
-        right = at > _WIDTH * 0.6
-        self._parts.append(
-            f"<line class=mark x1={at:.1f} x2={at:.1f} y1=24 y2={_HEIGHT - _BOTTOM} />"
-            f"<text class=mark text-anchor={'end' if right else 'start'} "
-            f"x={at + (-5 if right else 5):.1f} y={_HEIGHT - _BOTTOM - 10 - 18 * row}>"
-            f"{html.escape(what)}</text>"
-        )
-
-    def bar(self, number: int, value: float, title: str) -> None:
-        width = max(4.0, (self._x(1) - self._x(0)) * 0.7)
-        self._parts.append(
-            f"<rect class=bar x={self._x(number) - width / 2:.1f} y={self._y(value):.1f} "
-            f"width={width:.1f} height={self._y(0) - self._y(value):.1f}>"
-            f"<title>{html.escape(title)}</title></rect>"
-        )
-
-    def svg(self, label: str) -> str:
-        return (
-            f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role=img aria-label="{html.escape(label)}">'
-            + "".join(self._parts)
-            + "</svg>"
-        )
-
-
-def _round_step(rough: float) -> float:
-    """A step of 1, 2 or 5 times a power of ten, at least `rough`, at least 1."""
-    step = 1.0
-    while True:
-        for factor in (1, 2, 5):
-            if step * factor >= rough:
-                return step * factor
-        step *= 10
-
+_FAILOVER = """<h2>The death of a leader</h2>
+<p>Broker {victim} was killed with -9 while the flights flowed.{office} The other two named new
+leaders {elected} s later. The producer, an ordinary librdkafka, waited {gap} at most between two
+acknowledgements of a partition that lost its leader.</p>{plot}
+<div class=wide><table><tr><th class=number>partition<th class=number>leader before
+<th class=number>leader after<th class=number>longest wait<th class=number>in sync at the end{rows}
+</table></div>"""
 
 _PAGE = """<!doctype html>
 <html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">
@@ -262,7 +245,8 @@ svg text {{ font-size: 12px; fill: var(--ink) }} svg .tick {{ fill: var(--faint)
 .grid {{ stroke: var(--grid) }} polyline {{ fill: none; stroke-width: 2.5 }}
 .acknowledged {{ stroke: var(--a); stroke-width: 2.5 }}
 .lake {{ stroke: var(--b); stroke-width: 2.5 }}
-line.mark {{ stroke: var(--alarm); stroke-dasharray: 4 3 }} text.mark {{ fill: var(--alarm) }}
+line.mark {{ stroke: var(--alarm); stroke-dasharray: 4 3 }} svg text.mark {{ fill: var(--alarm);
+  paint-order: stroke; stroke: var(--paper); stroke-width: 5px; stroke-linejoin: round }}
 .bar {{ fill: var(--b) }} table {{ border-collapse: collapse; width: 100%; font-size: .92rem }}
 td, th {{ text-align: left; padding: .3rem .5rem; border-bottom: 1px solid var(--grid) }}
 .number {{ text-align: right; font-variant-numeric: tabular-nums }}
@@ -271,6 +255,7 @@ div.wide {{ overflow-x: auto }}
 </style>
 <h1>{verdict}</h1><p class=made>336,776 flights from New York, 2013. Made {made}.</p>
 <h2>Records over time</h2>{progress}
+{failover}
 <h2>Rows of each load</h2>{loads}
 <h2>Proof: source against lake</h2><div class=wide><table><tr><th><th>source<th>lake<th>{checks}
 </table></div>

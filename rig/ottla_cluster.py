@@ -31,12 +31,15 @@ def launch(home: Path, port: int, settings: Mapping[str, str] | None = None) -> 
 
 
 @contextlib.contextmanager
-def ottla_cluster(settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+def ottla_cluster(
+    settings: Mapping[str, str] | None = None, folder: Path | None = None
+) -> Iterator[Cluster]:
     """Start the command, and end all its brokers at the end.
 
-    A broker that was killed is started again by itself, as the command advises.
+    A broker that was killed is started again by itself, as the command advises. A `folder` given
+    by the caller is kept.
     """
-    home = Path(tempfile.mkdtemp(prefix="rig-ottla-"))
+    home = folder or Path(tempfile.mkdtemp(prefix="rig-ottla-"))
     port = free_ports(SIZE)
     parent = launch(home, port, settings)
     cluster = Cluster("ottla")
@@ -51,7 +54,8 @@ def ottla_cluster(settings: Mapping[str, str] | None = None) -> Iterator[Cluster
     finally:
         cluster.stop()
         parent.terminate()
-        shutil.rmtree(home, ignore_errors=True)
+        if folder is None:
+            shutil.rmtree(home, ignore_errors=True)
 
 
 def _brokers_of(parent: Process) -> list[int]:

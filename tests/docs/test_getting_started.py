@@ -76,7 +76,12 @@ class Tutorial:
             assert_installable(line.removeprefix("pip install ").strip("'"))
             return True
         if line == "ottla start":
-            command = [Path(sys.executable).parent / "ottla", "start", "--port", str(self.port)]
+            command: list[str | Path] = [
+                Path(sys.executable).parent / "ottla",
+                "start",
+                "--port",
+                str(self.port),
+            ]
             self.broker = start(command, self.folder / "start.txt", cwd=self.folder)
             wait_until_serving(self.broker, self.port)
             return True
