@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.broker.handlers import leader_and_isr, stop_replica
+from ottla.broker.handlers import leader_and_isr, log_ends, stop_replica
 from ottla.metadata.image import BrokerImage
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest
+from ottla.wire.messages.log_ends import LogEndsRequest
 from ottla.wire.messages.stop_replica import StopReplicaRequest
 from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from ottla.wire.notation import Message
@@ -35,4 +36,6 @@ class Control:
                 return await leader_and_isr.handle(self._broker, None, message)
             case StopReplicaRequest():
                 return await stop_replica.handle(self._broker, None, message)
+            case LogEndsRequest():
+                return log_ends.handle(self._broker, None, message)
         raise AssertionError(f"the controller does not send {type(message).__name__}")

@@ -73,6 +73,7 @@ HANDLER_MODULES = (
     "describe_decisions",
     "leader_and_isr",
     "stop_replica",
+    "log_ends",
 )
 
 

@@ -83,6 +83,7 @@ class ApiKey(IntEnum):
     DELETE_SHARE_GROUP_OFFSETS = 92
     BROKER_HANDSHAKE = 1000
     DESCRIBE_DECISIONS = 1001
+    LOG_ENDS = 1002
 
 
 class Api:
@@ -202,6 +203,7 @@ _TABLE: Final = (
     Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, 0),
     Api(ApiKey.BROKER_HANDSHAKE, 0, 0, 0),
     Api(ApiKey.DESCRIBE_DECISIONS, 0, 0, 0),
+    Api(ApiKey.LOG_ENDS, 0, 0, 0),
 )
 API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.
@@ -218,5 +220,6 @@ BROKER_APIS: Final = frozenset(
         ApiKey.UPDATE_METADATA,
         ApiKey.CONTROLLED_SHUTDOWN,
         ApiKey.BROKER_HANDSHAKE,
+        ApiKey.LOG_ENDS,
     }
 )

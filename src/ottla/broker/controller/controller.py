@@ -11,6 +11,7 @@ from ottla.base.ids import BrokerId, TopicPartition
 from ottla.base.settings import BrokerSettings
 from ottla.broker.controller.context import RulesOf
 from ottla.broker.controller.office import Office
+from ottla.broker.controller.recovery import Recovery
 from ottla.broker.controller.requests import ElectionType, Outcomes, Requests
 from ottla.broker.controller.sender import Deliver
 from ottla.broker.controller.topics_in_office import TopicsInOffice
@@ -253,7 +254,7 @@ class Controller:
             self._deliver,
             self.resign,
         )
-        requests = Requests(office)
+        requests, recovery = Requests(office), Recovery(office)
         topics = TopicsInOffice(office, deletes=self._settings.flag("delete.topic.enable"))
         jobs = office.jobs
         data = (
@@ -291,6 +292,7 @@ class Controller:
         jobs.once("unfinished moves", lambda: office.complete_moves(office.context.names()))
         jobs.once("moves", requests.on_reassign_node)
         jobs.once("preferred", requests.on_preferred_node)
+        recovery.soon()
         jobs.start()
 
     def _schedule_rebalance(self, office: Office, requests: Requests) -> None:

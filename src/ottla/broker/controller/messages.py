@@ -11,6 +11,7 @@ from ottla.wire.messages.leader_and_isr import (
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
 )
+from ottla.wire.messages.log_ends import LogEndsPartition, LogEndsRequest, LogEndsTopic
 from ottla.wire.messages.stop_replica import (
     StopReplicaPartitionState,
     StopReplicaRequest,
@@ -90,6 +91,32 @@ class Letterhead:
             controller_epoch=self.controller_epoch,
             broker_epoch=receiver.epoch,
             topic_states=list(topics.values()),
+        )
+
+    def log_ends(
+        self, context: Context, receiver: BrokerImage, names: Iterable[TopicPartition]
+    ) -> LogEndsRequest:
+        """How far the replicas of `names` are, each in its term as it is known now."""
+        topics: dict[str, LogEndsTopic] = {}
+        for name in names:
+            partition = context.partition(name)
+            if partition is None:
+                continue
+            topic = topics.get(name.topic)
+            if topic is None:
+                topic = topics[name.topic] = LogEndsTopic(
+                    topic_name=name.topic, topic_id=context.topics[name.topic].id
+                )
+            topic.partitions.append(
+                LogEndsPartition(
+                    partition_index=name.partition, leader_epoch=partition.leader_epoch
+                )
+            )
+        return LogEndsRequest(
+            controller_id=self.controller_id,
+            controller_epoch=self.controller_epoch,
+            broker_epoch=receiver.epoch,
+            topics=list(topics.values()),
         )
 
     def update_metadata(

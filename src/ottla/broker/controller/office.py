@@ -54,11 +54,12 @@ class Office(Reports):
         self._broker_id = broker_id
         self._clock = clock
         self._decisions = decisions
-        self._deliver = deliver
-        self._letterhead = Letterhead(broker_id, controller_epoch)
+        self.deliver = deliver
+        self.letterhead = Letterhead(broker_id, controller_epoch)
         # Deletions go on when replicas are gone, and when brokers come.
         self.on_deleted: Callable[[BrokerImage, list[TopicPartition]], None] = lambda _b, _n: None
-        self.on_come: Callable[[], None] = lambda: None
+        self.on_come: list[Callable[[], None]] = []
+        self.on_stop: list[Callable[[], None]] = []
 
     async def load(self) -> None:
         """Read all there is, put it in order, and tell all brokers. Also repairs after doubt."""
@@ -78,7 +79,7 @@ class Office(Reports):
         self._follow_brokers()
         for sender in self.senders.values():
             sender.everything()
-        self.on_come()
+        self._tell_come()
 
     def tell_everybody(self) -> None:
         """Begin to send; each broker is first told everything."""
@@ -90,6 +91,8 @@ class Office(Reports):
         for sender in self.senders.values():
             sender.stop()
         self.senders.clear()
+        for callback in self.on_stop:
+            callback()
 
     # -- brokers
 
@@ -116,7 +119,11 @@ class Office(Reports):
         for sender in self.senders.values():
             sender.brokers()
         if come:
-            self.on_come()
+            self._tell_come()
+
+    def _tell_come(self) -> None:
+        for callback in self.on_come:
+            callback()
 
     def _settling(self, lossy: Iterable[BrokerId], cause: str) -> Decide:
         context, doubtful, live = self.context, list(lossy), self.context.live
@@ -139,7 +146,7 @@ class Office(Reports):
         for broker_id in sorted(brokers, key=lambda broker: (broker != self._broker_id, broker)):
             if broker_id not in self.senders:
                 broker = brokers[broker_id]
-                sender = Sender(broker, self.context, self._letterhead, self._deliver, self)
+                sender = Sender(broker, self.context, self.letterhead, self.deliver, self)
                 self.senders[broker_id] = sender
                 sender.start()
 

@@ -150,13 +150,20 @@ class Sender:
     async def _send_all(self) -> None:
         """One round; what fails is wanted again. Raises OttlaError."""
         everything, self._everything = self._everything, False
+        # Both as of now: clients hear of no leader that does not know yet that it leads.
+        states, self._states = self._states, {}
+        metadata, self._metadata = self._metadata, {}
+        if everything:
+            states = metadata = dict.fromkeys(self._context.names())
         try:
             await self._send_stops()
-            await self._send_states(everything=everything)
-            await self._send_metadata(everything=everything)
+            await self._send_states(states, full=everything)
+            await self._send_metadata(metadata, full=everything)
             await self._send_deletions()
         except BaseException:
             self._everything = self._everything or everything
+            self._states = states | self._states
+            self._metadata = metadata | self._metadata
             raise
 
     async def _send_stops(self) -> None:
@@ -170,41 +177,27 @@ class Sender:
             self._stops = stops | self._stops
             raise
 
-    async def _send_states(self, *, everything: bool) -> None:
-        states, self._states = self._states, {}
-        names = list(self._context.names()) if everything else list(states)
-        request = self._letterhead.leader_and_isr(
-            self._context, self.broker, names, full=everything
-        )
-        if not request.topic_states and not everything:
+    async def _send_states(self, names: dict[TopicPartition, None], *, full: bool) -> None:
+        request = self._letterhead.leader_and_isr(self._context, self.broker, names, full=full)
+        if not request.topic_states and not full:
             return
-        try:
-            response = await self._deliver(self.broker, request)
-            self._check(response)
-        except BaseException:
-            self._states = states | self._states
-            raise
+        response = await self._deliver(self.broker, request)
+        self._check(response)
         failed = _failed_states(response, {topic.id: topic.name for topic in self._topics()})
         if failed:
             self._reports.failed(self.broker, failed)
 
-    async def _send_metadata(self, *, everything: bool) -> None:
-        names, self._metadata = self._metadata, {}
+    async def _send_metadata(self, names: dict[TopicPartition, None], *, full: bool) -> None:
         deleted, self._deleted = self._deleted, {}
         brokers_changed, self._brokers_changed = self._brokers_changed, False
-        if not (names or deleted or brokers_changed or everything):
+        if not (names or deleted or brokers_changed or full):
             return
         request = self._letterhead.update_metadata(
-            self._context,
-            self.broker,
-            self._context.names() if everything else names,
-            list(deleted.values()),
-            full=everything,
+            self._context, self.broker, names, list(deleted.values()), full=full
         )
         try:
             self._check(await self._deliver(self.broker, request))
         except BaseException:
-            self._metadata = names | self._metadata
             self._deleted = deleted | self._deleted
             self._brokers_changed = True
             raise

@@ -33,7 +33,7 @@ class TopicsInOffice:
         # Confirmed by their brokers, by topic.
         self._deleted: dict[str, set[tuple[int, BrokerId]]] = {}
         office.on_deleted = self._on_deleted
-        office.on_come = lambda: office.jobs.once("deletions", self.on_deletions)
+        office.on_come.append(lambda: office.jobs.once("deletions", self.on_deletions))
 
     async def on_topics(self) -> None:
         """Topics may have been created: their states are known, and told to everybody."""

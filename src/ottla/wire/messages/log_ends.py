@@ -1,0 +1,58 @@
+"""LogEnds (key 1002, Ottla's own): a controller asks replicas without a leader how far they are.
+
+Where nobody is in sync or eligible any more, and all who were last are back, the one with the
+highest (latest leader epoch, end) has everything that was committed.
+"""
+
+from uuid import UUID
+
+from ottla.wire.notation import Message, array, int16, int32, int64, string, uuid
+
+
+class LogEndsPartition(Message):
+    """An element of `LogEndsTopic.partitions`."""
+
+    partition_index: int = int32()
+    # The term without a leader; who has not heard of it may still follow somebody.
+    leader_epoch: int = int32()
+
+
+class LogEndsTopic(Message):
+    """An element of `LogEndsRequest.topics`."""
+
+    topic_name: str = string()
+    topic_id: UUID = uuid()
+    partitions: list[LogEndsPartition] = array(LogEndsPartition)
+
+
+class LogEndsRequest(Message, api_key=1002, versions="0", flexible="0+"):
+    """A LogEnds request."""
+
+    controller_id: int = int32()
+    controller_epoch: int = int32()
+    broker_epoch: int = int64(default=-1)
+    topics: list[LogEndsTopic] = array(LogEndsTopic)
+
+
+class LogEnd(Message):
+    """An element of `LogEndsTopicResult.partitions`."""
+
+    partition_index: int = int32()
+    error_code: int = int16()
+    # The latest that the log knows of, which may be later than that of its last record.
+    latest_epoch: int = int32(default=-1)
+    end_offset: int = int64(default=-1)
+
+
+class LogEndsTopicResult(Message):
+    """An element of `LogEndsResponse.topics`."""
+
+    topic_name: str = string()
+    partitions: list[LogEnd] = array(LogEnd)
+
+
+class LogEndsResponse(Message, api_key=1002, versions="0", flexible="0+"):
+    """The answer to it."""
+
+    error_code: int = int16()
+    topics: list[LogEndsTopicResult] = array(LogEndsTopicResult)
