@@ -18,7 +18,6 @@ class Atlas:
         self._group_commit = profile.flush_policy == "group"
         self._losses_max = profile.min_in_sync - 1
         self._lossy: dict[int, None] = {}
-        self._damaged: dict[int, None] = {}
 
     def may_lose(self, machine: Machine) -> bool:
         """Whether this machine may lose what it has not flushed; counted if so."""
@@ -42,16 +41,3 @@ class Atlas:
                 for state in states
             ):
                 del self._lossy[broker_id]
-
-    def damaged(self, machine: Machine) -> None:
-        """Its disk has failed to flush: only a power cycle mends it."""
-        self._damaged[machine.broker_id] = None
-
-    def needs_reboot(self, machine: Machine) -> bool:
-        """Whether its disk has failed since it was switched on; asked before each start.
-
-        What a failed flush left in the page cache reads as if it were on the disk.
-        """
-        was_damaged = machine.broker_id in self._damaged
-        self._damaged.pop(machine.broker_id, None)
-        return was_damaged

@@ -14,7 +14,7 @@ from ottla.testing.simulation.clock import MachineClock
 from ottla.testing.simulation.disk import SimulatedDisk
 from ottla.testing.simulation.link import KERNEL
 from ottla.testing.simulation.loop import resume
-from ottla.testing.simulation.process import Process
+from ottla.testing.simulation.process import FAST_S, Process
 from ottla.testing.simulation.store import SimulatedStore
 from ottla.testing.simulation.worker import SimulatedWorker
 
@@ -145,6 +145,11 @@ class Machine:
             partition.log.recovery_point < partition.log_end_offset
             for partition in (self.broker.partitions if self.broker is not None else ())
         )
+
+    def quicken(self) -> None:
+        """Let the disk be as fast as new."""
+        if self.process is not None:
+            self.process.blocking_s = FAST_S
 
     def pause(self) -> None:
         """Let the process stand still, as SIGSTOP does."""

@@ -11,6 +11,9 @@ from contextvars import Context, ContextVar, copy_context
 from random import Random
 from typing import Any
 
+# How long a call takes that waits for a disk which is well, at least and at most.
+FAST_S = (0.0001, 0.002)
+
 PROCESS: ContextVar["Process | None"] = ContextVar("simulated_process", default=None)
 
 
@@ -26,7 +29,7 @@ class Process:
         # Its own source of chance, for delays and for whatever runs in it.
         self.chance = chance
         # How long a blocking call of this process takes, at least and at most.
-        self.blocking_s = (0.0001, 0.002)
+        self.blocking_s = FAST_S
         # What came up while it was stopped.
         self.held: deque[asyncio.Handle] = deque()
         # Kept so that a dead process's tasks are not collected, which would run their `finally`.
