@@ -30,6 +30,11 @@ from ottla.wire.messages.metadata import (
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
+# A client whose leader has died asks within the same millisecond, perhaps before this broker has
+# read that its own connection to it ended too. An answer that names the dead one ends the client's
+# quick search for a leader, and it may take more than a second to ask again: so look a bit later.
+_LOOK_S = 0.005
+
 
 def handle(
     broker: "Broker", request: RequestContext, body: MetadataRequest
@@ -43,7 +48,24 @@ def handle(
                 missing, lambda failed: request.reply(_answer(broker, request, body, failed))
             )
             return None
+    if _names_others(broker, body):
+        broker.loop.call_later(_LOOK_S, lambda: request.reply(_answer(broker, request, body, {})))
+        return None
     return _answer(broker, request, body, {})
+
+
+def _names_others(broker: "Broker", body: MetadataRequest) -> bool:
+    """Whether the answer will send the client to leaders that are other brokers."""
+    image = broker.image
+    if len(image.brokers) < 2 or body.topics is None:
+        return False
+    topics = (image.topic(asked.name) for asked in body.topics if asked.name is not None)
+    return any(
+        partition.leader != broker.broker_id and partition.leader in image.brokers
+        for topic in topics
+        if topic is not None
+        for partition in topic.partitions
+    )
 
 
 def _check_null_names(body: MetadataRequest, version: int) -> None:
