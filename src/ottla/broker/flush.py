@@ -72,8 +72,8 @@ class ThreadWorker:
             job()
 
 
-Batch = list[tuple[Flushable, FlushJob]]
-Outcome = list[tuple[Flushable, FlushJob, StorageError | None]]
+Batch = list[tuple[Flushable, Log, FlushJob]]
+Outcome = list[tuple[Flushable, Log, FlushJob, StorageError | None]]
 
 
 class Flusher:
@@ -154,7 +154,11 @@ class Flusher:
 
     def _start_job(self) -> None:
         batch = [
-            (partition, partition.log.prepare_flush(checkpoint=partition in self._checkpoints))
+            (
+                partition,
+                partition.log,
+                partition.log.prepare_flush(checkpoint=partition in self._checkpoints),
+            )
             for partition in self._dirty
         ]
         self._dirty.clear()
@@ -177,9 +181,11 @@ class Flusher:
 
     def _finish(self, outcome: Outcome) -> None:
         now_ms = self._clock.now_ms()
-        for partition, job, error in outcome:
+        for partition, log, job, error in outcome:
+            if partition.log is not log:
+                continue  # It was moved meanwhile, to a log that was flushed with that.
             if error is None:
-                partition.log.on_flushed(job, now_ms)
+                log.on_flushed(job, now_ms)
                 partition.on_flushed()
             else:
                 partition.on_flush_failed(error)
@@ -199,11 +205,11 @@ class Flusher:
 
 def _run(batch: Batch) -> Outcome:
     outcome: Outcome = []
-    for partition, job in batch:
+    for partition, log, job in batch:
         try:
             job.run()
         except StorageError as error:
-            outcome.append((partition, job, error))
+            outcome.append((partition, log, job, error))
         else:
-            outcome.append((partition, job, None))
+            outcome.append((partition, log, job, None))
     return outcome

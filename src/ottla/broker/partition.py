@@ -333,6 +333,17 @@ class Partition:
         """The disk lost what it was given: the log can no longer be trusted."""
         self._on_storage_error(self, error)
 
+    def replace_log(self, log: Log) -> None:
+        """Go on with a copy of the log that has all of it, flushed, in another directory."""
+        assert log.log_end_offset == self.log.log_end_offset
+        self.log = log
+        for role in (self.leader, self.follower):
+            if role is not None:
+                role.log = log
+        self._flusher.forget(self)
+        self._checkpoint_bytes = log.size_bytes
+        self.on_flushed()
+
     def open_to_clients(self) -> None:
         """This broker leads, and may append."""
         assert self.leader is not None

@@ -12,7 +12,6 @@ from ottla.client.admin.topics import NewTopic
 from ottla.client.consumer import Consumer
 from ottla.client.consumer_options import ConsumerOptions
 from ottla.client.delivery import Delivery
-from ottla.client.epochs import LogTruncated
 from ottla.client.errors import (
     BrokerRefused,
     ClientError,
@@ -44,7 +43,6 @@ __all__ = [
     "Delivery",
     "DeliveryFailed",
     "ElectionKind",
-    "LogTruncated",
     "NewTopic",
     "OffsetAndMetadata",
     "OffsetOutOfRange",

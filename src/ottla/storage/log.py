@@ -6,12 +6,14 @@ One thread owns a log. What may block for long (flushing, removing files) is han
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.record.header import HEADER_SIZE, read_header
 from ottla.storage import timestamps
 from ottla.storage.answers import Appended, Slice
 from ottla.storage.batch_walk import BadHeader, header_at
 from ottla.storage.config import LogConfig
 from ottla.storage.deletion import Deletion, set_aside
 from ottla.storage.errors import storage_error
+from ottla.storage.filesystem import Buffer
 from ottla.storage.flush import FlushJob
 from ottla.storage.flushed_log import FlushedLog
 from ottla.storage.leader_epochs import UNKNOWN_EPOCH
@@ -134,6 +136,42 @@ class Log(FlushedLog):
         self._end_at(offset)
         self._reload_producers(now_ms)
         return [deletion]
+
+    def begin_within(self, records: Buffer, now_ms: int) -> list[Deletion]:
+        """Let an empty log begin at its first batch, where its start lies inside of that batch.
+
+        So it is with a copy of a log whose records were deleted up to the middle of a batch.
+        `records` are about to be appended. Raises StorageError.
+        """
+        end = self.log_end_offset
+        if end != self.log_start_offset or len(records) < HEADER_SIZE:
+            return []
+        header = read_header(records)
+        if not header.base_offset < end <= header.last_offset:
+            return []
+        return self.restart_at(header.base_offset, now_ms)
+
+    def take_over(self, other: "Log") -> None:
+        """Know what `other` knows, a log with the same records and perhaps a longer memory."""
+        assert self.log_end_offset == other.log_end_offset
+        self.config = other.config
+        self.producers = other.producers
+        self.leader_epochs = other.leader_epochs
+        self._active_epoch = self.leader_epochs.latest
+        self.epoch_changes_written = -1
+        self.log_start_offset = max(self.log_start_offset, other.log_start_offset)
+
+    def rename(self, folder: str) -> None:
+        """Give the log's folder another name, durably, in the same directory. StorageError."""
+        parent = folder.rpartition("/")[0]
+        try:
+            self.filesystem.rename(self.folder, folder)
+            self.filesystem.fsync_directory(parent)
+        except OSError as error:
+            raise storage_error(error, self.folder, "rename the log") from error
+        self.folder = folder
+        for segment in self.segments:
+            segment.folder = folder
 
     def _forget_flushes(self) -> None:
         self.truncations += 1

@@ -12,10 +12,12 @@ from uuid import UUID
 from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.storage import future_logs
 from ottla.storage.config import LogConfig
 from ottla.storage.deletion import Deletion
 from ottla.storage.errors import DirectoryFailed, StorageError
 from ottla.storage.filesystem import FileSystem
+from ottla.storage.future_logs import extent, set_stray
 from ottla.storage.log import Log
 from ottla.storage.log_directory import CheckpointJob, LogDirectory
 from ottla.storage.meta_properties import cluster_of
@@ -63,6 +65,8 @@ class LogDirectories:
         # Paths that could not even be opened, and why.
         self.unusable: dict[str, StorageError] = {}
         self._homes: dict[TopicPartition, LogDirectory] = {}
+        # Where partitions that are not here yet are to go.
+        self._preferred: dict[TopicPartition, LogDirectory] = {}
         try:
             for path in paths:
                 self._add(path, cluster_id, node_id)
@@ -84,9 +88,22 @@ class LogDirectories:
             )
             self.directories.append(directory)
             for partition in directory.folders():
-                self._homes.setdefault(partition, directory)
+                self._homes[partition] = self._settle_twice(partition, directory)
         except StorageError as error:
             self.unusable[path] = error
+
+    def _settle_twice(self, partition: TopicPartition, found: LogDirectory) -> LogDirectory:
+        """The home of a partition with a folder in `found`, and perhaps one elsewhere.
+
+        So it is where a move ended in a crash just before the old folder was taken out. The one
+        that has more stays; the other is kept by another name.
+        """
+        known = self._homes.get(partition)
+        if known is None:
+            return found
+        homes = sorted((known, found), key=lambda home: extent(home, partition))
+        set_stray(homes[0], partition, self._new_id())
+        return homes[1]
 
     @staticmethod
     def find_cluster_id(filesystem: FileSystem, paths: Sequence[str]) -> str | None:
@@ -204,11 +221,63 @@ class LogDirectories:
             for directory in self._homes.values():
                 if not directory.failure:
                     counts[directory.path] += 1
-            home = min(online, key=lambda directory: counts[directory.path])
+            fewest = min(online, key=lambda directory: counts[directory.path])
+            preferred = self._preferred.pop(partition, fewest)
+            home = fewest if preferred.failure else preferred
             self._homes[partition] = home
         if home.failure:
             raise StorageError(home.failure)
         return home
+
+    def at(self, path: str) -> LogDirectory | None:
+        """The directory at `path`, failed or not; None where that is none of ours."""
+        return next((found for found in self.directories if found.path == path), None)
+
+    def prefer(self, partition: TopicPartition, directory: LogDirectory) -> None:
+        """Put a partition that is not here yet there, should it come."""
+        self._preferred[partition] = directory
+
+    def open_future(
+        self,
+        partition: TopicPartition,
+        topic_id: UUID,
+        config: LogConfig,
+        directory: LogDirectory,
+        log_start_offset: int,
+        now_ms: int,
+    ) -> Log:
+        """Open the copy of a partition's log in another directory, made where missing.
+
+        May run in a thread of its own. Raises StorageError.
+        """
+        return future_logs.open_future(
+            directory,
+            partition,
+            topic_id,
+            config,
+            log_start_offset,
+            self._new_id(),
+            self._producer_expiration_ms,
+            now_ms,
+        )
+
+    def move(self, partition: TopicPartition, target: LogDirectory) -> Deletion:
+        """Let the copy in `target`, which has all, be the partition's log. Raises StorageError.
+
+        Both directories say so durably when this returns. The removal of the old log is left.
+        """
+        source = self._homes[partition]
+        future = target.futures[partition]
+        future.take_over(source.logs[partition])
+        future.flush()
+        future.rename(target.folder_of(partition))
+        del target.futures[partition]
+        target.logs[partition] = future
+        target.recovery_points[partition] = future.recovery_point
+        if partition in source.high_watermarks:
+            target.high_watermarks[partition] = source.high_watermarks[partition]
+        self._homes[partition] = target
+        return source.delete_log(partition, self._new_id())
 
     def home(self, partition: TopicPartition) -> LogDirectory | None:
         """The directory that holds the partition, None where none does."""
@@ -288,7 +357,7 @@ class LogDirectories:
         first: StorageError | None = None
         for directory in self.directories:
             is_clean = clean
-            for log in directory.logs.values():
+            for log in (*directory.logs.values(), *directory.futures.values()):
                 try:
                     log.close(clean=clean, now_ms=now_ms)
                 except StorageError as error:

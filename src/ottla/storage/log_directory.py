@@ -91,6 +91,8 @@ class LogDirectory:
         self.filesystem = filesystem
         self.path = path
         self.logs: dict[TopicPartition, Log] = {}
+        # Copies of logs of other directories, on their way here.
+        self.futures: dict[TopicPartition, Log] = {}
         # Logs that could not be opened, and why.
         self.refused: dict[TopicPartition, StorageError] = {}
         # Why the directory serves no more; empty while it does.
@@ -268,7 +270,7 @@ class LogDirectory:
     def fail(self, reason: str) -> None:
         """Serve no more from here; what it holds answers KAFKA_STORAGE_ERROR."""
         self.failure = self.failure or reason
-        for log in self.logs.values():
+        for log in (*self.logs.values(), *self.futures.values()):
             log.offline = log.offline or reason
 
     def close(self, high_watermarks: Mapping[TopicPartition, int], *, clean: bool) -> None:

@@ -26,6 +26,7 @@ TEMPORARY_SUFFIX = ".tmp"
 
 DELETED_FOLDER_SUFFIX = "-delete"
 STRAY_FOLDER_SUFFIX = "-stray"
+FUTURE_FOLDER_SUFFIX = "-future"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
 
@@ -61,6 +62,19 @@ def deleted_folder(partition: TopicPartition, unique: UUID) -> str:
 def stray_folder(partition: TopicPartition, unique: UUID) -> str:
     """Name of a folder whose topic is no longer the one that bears its name; it is kept."""
     return _set_aside(partition, unique, STRAY_FOLDER_SUFFIX)
+
+
+def future_folder(partition: TopicPartition, unique: UUID) -> str:
+    """Name of a folder that a partition's log is copied to, from another directory."""
+    return _set_aside(partition, unique, FUTURE_FOLDER_SUFFIX)
+
+
+def parse_future_folder(name: str) -> TopicPartition | None:
+    """Return the partition that is copied to the folder `name`, None for any other name."""
+    if not name.endswith(FUTURE_FOLDER_SUFFIX):
+        return None
+    partition, dot, unique = name.removesuffix(FUTURE_FOLDER_SUFFIX).rpartition(".")
+    return parse_partition_folder(partition) if dot and len(unique) == 32 else None
 
 
 def _set_aside(partition: TopicPartition, unique: UUID, suffix: str) -> str:

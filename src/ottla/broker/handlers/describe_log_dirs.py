@@ -1,7 +1,8 @@
 """DescribeLogDirs (35), versions 1-5: log directories, their volumes and the partitions in them.
 
 Sizes are of segments, without indexes. Version 4 tells the volume's bytes (KIP-827), version 5
-whether a directory takes no new partitions (KIP-1066). A directory that failed is told with
+whether a directory takes no new partitions (KIP-1066). Replicas that are being moved here are
+told as future ones, with the offsets they lack (KIP-113). A directory that failed is told with
 KAFKA_STORAGE_ERROR.
 """
 
@@ -58,10 +59,16 @@ def _describe(
         return _failed(directory.path)
     topics: dict[str, DescribeLogDirsTopic] = {}
     for partition, log in sorted(directory.logs.items()):
-        if wanted is not None and partition not in wanted:
-            continue
-        topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(name=partition.topic))
-        topic.partitions.append(_partition(partition, log.size_bytes))
+        if wanted is None or partition in wanted:
+            _add(topics, partition, DescribeLogDirsPartition(partition_size=log.size_bytes))
+    for partition, copy in sorted(directory.futures.items()):
+        if wanted is None or partition in wanted:
+            described = DescribeLogDirsPartition(
+                partition_size=copy.size_bytes,
+                offset_lag=broker.replication.moves.lag(partition, copy),
+                is_future_key=True,
+            )
+            _add(topics, partition, described)
     return DescribeLogDirsResult(
         log_dir=directory.path,
         topics=list(topics.values()),
@@ -71,8 +78,14 @@ def _describe(
     )
 
 
-def _partition(partition: TopicPartition, size_bytes: int) -> DescribeLogDirsPartition:
-    return DescribeLogDirsPartition(partition_index=partition.partition, partition_size=size_bytes)
+def _add(
+    topics: dict[str, DescribeLogDirsTopic],
+    partition: TopicPartition,
+    described: DescribeLogDirsPartition,
+) -> None:
+    described.partition_index = partition.partition
+    topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(name=partition.topic))
+    topic.partitions.append(described)
 
 
 def _failed(path: str) -> DescribeLogDirsResult:

@@ -127,6 +127,8 @@ class Following:
         records = data.records
         assert isinstance(records, (bytes, bytearray, memoryview)), "a received message holds bytes"
         try:
+            for deletion in partition.log.begin_within(records, self._clock.now_ms()):
+                self._on_deletion(deletion)
             partition.append_as_follower(records, self._clock.now_ms())
         except OttlaError as error:
             # The next fetch asks for the same once more, as far as it is not there.

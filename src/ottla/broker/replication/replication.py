@@ -13,6 +13,7 @@ from ottla.broker.replication.fetcher import FetchLimits, Peers, Spawn
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.following import Following
 from ottla.broker.replication.isr_writer import IsrWriter
+from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
 from ottla.coordination.store import Session, Store
@@ -33,6 +34,7 @@ class Replication:
     """`standing` is replaced with each registration."""
 
     sessions: ReplicaSessions
+    moves: LogDirMoves
     _following: Following
 
     def __init__(
@@ -91,6 +93,7 @@ class Replication:
             self._spawn,
             per_source=settings.integer("num.replica.fetchers"),
         )
+        self.moves = LogDirMoves(partitions, directories, self._clock, self._spawn, on_deletion)
         self.sessions = ReplicaSessions(
             partitions,
             self.roles,
@@ -102,6 +105,7 @@ class Replication:
         """Begin to look after followers that fall behind (P17)."""
         self._every(max(self._lag_ms_max, 2) / 2000, self._check_lag)
         self._every(_CERTAINTY_S, self._check_certainty)
+        self.moves.resume()
 
     def close(self) -> None:
         """Lead and follow no more."""

@@ -1,0 +1,208 @@
+"""Moves replicas between the log directories of this broker (KIP-113), one after the other.
+
+A move is a folder: what the broker finds under a name that ends with `-future` it goes on to copy
+after a restart. Clients notice nothing but one longer flush, when the copy takes the log's place.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.partition import Partition
+from ottla.broker.replication.log_copy import LogCopy
+from ottla.storage.deletion import Deletion
+from ottla.storage.errors import DirectoryFailed, StorageError
+from ottla.storage.future_logs import future_folders, remove
+from ottla.storage.log import Log
+from ottla.storage.log_directories import LogDirectories
+from ottla.storage.log_directory import LogDirectory
+
+if TYPE_CHECKING:
+    from ottla.broker.partitions import Partitions
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_S = 1.0
+
+
+class LogDirMoves:
+    """Which replicas are to move where, and the task that moves them."""
+
+    def __init__(
+        self,
+        partitions: "Partitions",
+        directories: LogDirectories,
+        clock: Clock,
+        spawn: Callable[..., object],
+        on_deletion: Callable[[Deletion], None],
+    ) -> None:
+        self._partitions = partitions
+        self._directories = directories
+        self._clock = clock
+        self._spawn = spawn
+        self._on_deletion = on_deletion
+        # In the order they are worked on.
+        self._wanted: dict[TopicPartition, LogDirectory] = {}
+        self._working = False
+
+    def resume(self) -> None:
+        """Go on with what an earlier run of the broker did not finish. Raises StorageError."""
+        for directory in self._directories.online:
+            for name, folder in future_folders(directory).items():
+                home = self._directories.home(name)
+                if home is directory:
+                    remove(directory, folder)
+                elif home is not None:
+                    self._want(name, directory)
+
+    def move(self, topic: str, index: int, path: str) -> None:
+        """Have a replica moved to the directory at `path`, or stay where that is its place.
+
+        Raises OttlaError: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE for one
+        that is not here: should it come, it goes there.
+        """
+        directory = self._directories.at(path)
+        if directory is None:
+            code = ErrorCode.LOG_DIR_NOT_FOUND
+            if path in self._directories.unusable:
+                code = ErrorCode.KAFKA_STORAGE_ERROR
+            raise OttlaError(
+                code, f"{path} is no log directory that this broker uses: see log.dirs"
+            )
+        if directory.failure:
+            raise StorageError(directory.failure)
+        name = TopicPartition(topic, index)
+        partition = self._partitions.find(topic, index)
+        if partition is None:
+            self._directories.prefer(name, directory)
+            raise OttlaError(
+                ErrorCode.REPLICA_NOT_AVAILABLE, f"{name} has no replica on this broker"
+            )
+        partition.check_readable()
+        if self._directories.home(name) is directory:
+            self._wanted.pop(name, None)
+        else:
+            self._want(name, directory)
+        # A copy in a third directory is not wanted any more.
+        for other in self._directories.online:
+            if other is not directory:
+                self._drop(name, other)
+
+    def lag(self, name: TopicPartition, copy: Log) -> int:
+        """Offsets that a copy lacks."""
+        partition = self._partitions.find(name.topic, name.partition)
+        return 0 if partition is None else max(0, partition.log_end_offset - copy.log_end_offset)
+
+    def _want(self, name: TopicPartition, directory: LogDirectory) -> None:
+        self._wanted[name] = directory
+        if not self._working:
+            self._working = True
+            self._spawn(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._wanted:
+                name, target = next(iter(self._wanted.items()))
+                try:
+                    await self._copy(name, target)
+                except OttlaError as error:
+                    _log.error("moving %s to %s: %s", name, target.path, error.message)
+                    if isinstance(error, DirectoryFailed) or target.failure:
+                        self._on_failed(target, error)
+                        self._wanted.pop(name, None)
+                    else:
+                        # A full disk may have room later; meanwhile others take their turn.
+                        self._wanted[name] = self._wanted.pop(name)
+                        await asyncio.sleep(_PAUSE_S)
+        finally:
+            self._working = False
+
+    async def _copy(self, name: TopicPartition, target: LogDirectory) -> None:
+        """Copy until all is there, then let the copy take the place. Raises OttlaError."""
+        partition = self._partitions.find(name.topic, name.partition)
+        if partition is None:
+            self._wanted.pop(name, None)
+            self._drop(name, target)
+            return
+        copy = LogCopy(
+            partition,
+            await self._open(partition, target),
+            target,
+            self._clock,
+            self._on_deletion,
+            partial(self._partitions.on_storage_error, partition),
+        )
+        while self._is_wanted(partition, target):
+            if await copy.step():
+                continue
+            # From here to the end in one turn of the loop: nobody appends in between.
+            if self._is_wanted(partition, target) and copy.finish():
+                self._on_deletion(self._directories.move(name, target))
+                partition.replace_log(copy.log)
+                self._wanted.pop(name, None)
+                _log.info("%s was moved to %s", name, target.path)
+                return
+        if self._partitions.find(name.topic, name.partition) is not partition:
+            self._wanted.pop(name, None)
+        elif partition.failure is not None:
+            # What is copied is kept: the log it was copied from is out of reach.
+            self._wanted.pop(name, None)
+            return
+        self._drop(name, target)
+
+    def _is_wanted(self, partition: Partition, target: LogDirectory) -> bool:
+        name = partition.topic_partition
+        return (
+            self._wanted.get(name) is target
+            and partition.failure is None
+            and self._partitions.find(name.topic, name.partition) is partition
+        )
+
+    async def _open(self, partition: Partition, target: LogDirectory) -> Log:
+        name = partition.topic_partition
+        known = target.futures.get(name)
+        if known is not None:
+            return known
+
+        def open_copy() -> Log:
+            return self._directories.open_future(
+                name,
+                partition.topic_id,
+                partition.config,
+                target,
+                partition.log_start_offset,
+                self._clock.now_ms(),
+            )
+
+        if self._directories.in_memory:
+            log = open_copy()
+        else:
+            log = await asyncio.get_running_loop().run_in_executor(None, open_copy)
+        target.futures[name] = log
+        return log
+
+    def _drop(self, name: TopicPartition, directory: LogDirectory) -> None:
+        """Remove a copy, unless it is the one that is wanted."""
+        if self._wanted.get(name) is directory:
+            return
+        log = directory.futures.pop(name, None)
+        if log is None:
+            return
+        try:
+            log.close(clean=False)
+            remove(directory, log.folder)
+        except StorageError as error:
+            _log.error("%s", error.message)
+
+    def _on_failed(self, directory: LogDirectory, error: OttlaError) -> None:
+        """The directory that was copied to has failed: what stands in it is offline."""
+        directory.fail(error.message)
+        for name in list(directory.logs):
+            partition = self._partitions.find(name.topic, name.partition)
+            if partition is not None:
+                partition.fail(error.message)

@@ -1,0 +1,24 @@
+"""How the end of a copy lies beside the log it is copied from. Pure."""
+
+from ottla.replica.effects import OUT_OF_RANGE, Diverging, LeaderEffect
+from ottla.replica.log_view import LogView
+
+
+def compare(log: LogView, offset: int, last_fetched_epoch: int) -> tuple[LeaderEffect, ...] | None:
+    """How a copy ends beside `log`; None where it continues (KIP-279, KIP-595).
+
+    The copy ends at `offset`, its last record is of the term `last_fetched_epoch`, -1 for none.
+    """
+    if last_fetched_epoch >= 0:
+        epoch, end = log.end_offset_for_epoch(last_fetched_epoch)
+        if epoch < 0:
+            epoch, end = log.last_epoch, log.log_end_offset
+        if epoch < 0 or last_fetched_epoch < log.first_epoch:
+            # Our records of that time are deleted, so that nobody can tell whether the
+            # copy's are the same: it begins anew where we begin, and loses nothing.
+            return OUT_OF_RANGE
+        if epoch < last_fetched_epoch or end < offset:
+            return (Diverging(epoch, end),)
+    if offset < log.log_start_offset or offset > log.log_end_offset:
+        return OUT_OF_RANGE
+    return None
