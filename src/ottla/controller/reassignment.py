@@ -60,6 +60,7 @@ def begin(
         adding=tuple(broker for broker in goal if broker not in old),
         removing=tuple(broker for broker in old if broker not in goal),
     )
+    check_copies(partition, replicas, rules)
     begun = _restricted(moved, replicas, live, rules, f"move to {list(goal)} asked for")
     done = complete(begun.after, live, rules)
     # One step of two is still one term.
@@ -80,7 +81,10 @@ def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | No
 
 
 def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
-    """Go back to where the move began. Raises OttlaError(NO_REASSIGNMENT_IN_PROGRESS)."""
+    """Go back to where the move began.
+
+    Raises OttlaError(NO_REASSIGNMENT_IN_PROGRESS), OttlaError(INVALID_REPLICA_ASSIGNMENT).
+    """
     if not is_moving(partition):
         raise OttlaError(
             ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no move of this partition is under way"
@@ -93,8 +97,31 @@ def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
             f"only new replicas {list(partition.isr)} are in sync: going back would lose "
             "records; wait until an old one has caught up, or let the move end",
         )
+    check_copies(partition, old, rules)
     ended = replace(partition, replicas=old, adding=(), removing=())
     return _restricted(ended, old, live, rules, "move cancelled")
+
+
+def check_copies(partition: PartitionImage, kept: Collection[BrokerId], rules: Rules) -> None:
+    """Refuse to keep only `kept` where too few of them hold what is committed.
+
+    A move that is turned round or cancelled drops new replicas that may be in sync already; with
+    fewer copies than `min.insync.replicas` one power cut could lose acknowledged records. Raises
+    OttlaError(INVALID_REPLICA_ASSIGNMENT).
+    """
+    # Without anybody in sync or eligible, the records are on some of who was so last.
+    holders = partition.isr + partition.elr or partition.last_known_elr
+    gone = [broker for broker in holders if broker not in kept]
+    left = len(holders) - len(gone)
+    needed = min(rules.min_isr, len(kept)) if partition.isr or partition.elr else len(holders)
+    if not gone or left >= needed:
+        return
+    raise OttlaError(
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        f"of the replicas {list(holders)} that hold all records {gone} would go and only {left} "
+        f"stay, of {needed} needed (min.insync.replicas); wait until others have caught up, let "
+        "the move end, or keep those",
+    )
 
 
 def check_target(

@@ -161,3 +161,31 @@ def test_states_are_read_off_what_is_known():
     assert not partition_may(PartitionState.ONLINE, PartitionState.NON_EXISTENT)
     assert not replica_may(ReplicaState.ONLINE, ReplicaState.DELETION_STARTED)
     assert replica_may(ReplicaState.DELETION_INELIGIBLE, ReplicaState.DELETION_STARTED)
+
+
+def test_a_move_is_not_turned_round_where_too_few_copies_would_stay():
+    """4 and 1 hold all records; without 1 a single power cut could lose them."""
+    moving = partition(4, (1, 5, 2, 3, 4), (4, 1), adding=(1, 5), removing=(3, 4))
+    with pytest.raises(OttlaError, match=r"\[1\] would go and only 1 stay, of 2 needed") as told:
+        begin(moving, [3, 2, 4], LIVE, TWO)
+    assert told.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    with pytest.raises(OttlaError, match=r"\[1\] would go and only 1 stay, of 2 needed"):
+        cancel(moving, LIVE, TWO)
+    assert begin(moving, [3, 1, 4], LIVE, TWO).after.isr == (4, 1)
+    assert cancel(moving, LIVE, Rules(min_isr=1)).after.isr == (4,)
+
+
+def test_eligible_replicas_count_as_copies_when_a_move_is_cancelled():
+    """With too few in sync nothing is committed, so that the eligible hold all that is."""
+    moving = partition(4, (1, 2, 4, 3), (4,), elr=(1, 2), adding=(1,), removing=(3,))
+    after = cancel(moving, LIVE, TWO).after
+    assert (after.isr, after.elr) == ((4,), (2,))
+
+
+def test_who_may_hold_the_last_records_is_not_dropped_by_a_move():
+    """Nobody is in sync or eligible: whichever was so last may be the furthest."""
+    moving = partition(
+        NO_LEADER, (1, 2, 3, 4), (), last_known_elr=(4, 1), adding=(1,), removing=(4,)
+    )
+    with pytest.raises(OttlaError, match=r"\[1\] would go and only 1 stay, of 2 needed"):
+        cancel(moving, LIVE, TWO)
