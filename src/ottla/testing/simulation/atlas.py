@@ -7,7 +7,7 @@ lose its memory until it has caught up again.
 
 from ottla.testing.simulation.machine import Machine
 from ottla.testing.simulation.profile import Profile
-from ottla.testing.simulation.replicas import state_of
+from ottla.testing.simulation.replicas import replicas_of, state_of
 from ottla.testing.simulation.world import World
 
 
@@ -20,7 +20,7 @@ class Atlas:
         self._lossy: dict[int, None] = {}
 
     def may_lose(self, machine: Machine) -> bool:
-        """Whether this machine may lose what it has not flushed; counted if so."""
+        """Whether this machine may lose what it has not flushed, now; counted if so."""
         if self._group_commit:
             return True
         if machine.broker_id not in self._lossy and len(self._lossy) >= self._losses_max:
@@ -29,15 +29,28 @@ class Atlas:
         return True
 
     def look(self, world: World, topics: dict[str, int]) -> None:
-        """Forget those that are in every in-sync set again that they belong to."""
+        """Forget those that hold again all that is committed, wherever they belong to."""
         for broker_id in list(self._lossy):
-            states = (
-                state_of(world, topic, number)
+            if world.machines[broker_id].is_ready and all(
+                _holds_all(world, broker_id, topic, number)
                 for topic, count in topics.items()
                 for number in range(count)
-            )
-            if world.machines[broker_id].is_ready and all(
-                state is None or broker_id in state.isr or broker_id not in state.replicas
-                for state in states
             ):
                 del self._lossy[broker_id]
+
+
+def _holds_all(world: World, broker_id: int, topic: str, number: int) -> bool:
+    """Whether a broker is in sync by the store's word, and in truth."""
+    state = state_of(world, topic, number)
+    if state is None or broker_id not in state.replicas:
+        return True
+    copies = dict(replicas_of(world, topic, number))
+    leader, copy = copies.get(state.leader), copies.get(broker_id)
+    return (
+        broker_id in state.isr
+        and copy is not None
+        and leader is not None
+        and leader.leader is not None
+        and leader.leader_epoch == state.leader_epoch
+        and copy.log_end_offset >= leader.high_watermark
+    )

@@ -26,11 +26,13 @@ class ProcessTrouble(Trouble):
     async def power(self, decision: Decision) -> None:
         """A power cut; half of them while the disk is behind, so that there is much to lose."""
         machine = self.machine(decision)
-        if not self.atlas.may_lose(machine):
-            return
         if decision.amount % 2 == 0 and machine.is_ready and machine.process is not None:
             machine.process.blocking_s = _BEHIND_S
             await asyncio.sleep(_BEHIND_S[1])
+        # Asked in the moment of the cut: who is looked at before it has all it had.
+        if not self.atlas.may_lose(machine):
+            machine.quicken()
+            return
         if machine.has_unflushed():
             self.world.count("unflushed lost")
         await self.down(machine, decision, "loses power", Machine.cut_power)
