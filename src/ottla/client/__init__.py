@@ -12,6 +12,7 @@ from ottla.client.admin.topics import NewTopic
 from ottla.client.consumer import Consumer
 from ottla.client.consumer_options import ConsumerOptions
 from ottla.client.delivery import Delivery
+from ottla.client.epochs import LogTruncated
 from ottla.client.errors import (
     BrokerRefused,
     ClientError,
@@ -43,6 +44,7 @@ __all__ = [
     "Delivery",
     "DeliveryFailed",
     "ElectionKind",
+    "LogTruncated",
     "NewTopic",
     "OffsetAndMetadata",
     "OffsetOutOfRange",

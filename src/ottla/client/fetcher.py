@@ -5,6 +5,7 @@ may ask it on a second connection. Answers are kept as bytes until they are cons
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.backoff import Backoff
 from ottla.client.cluster import Cluster
+from ottla.client.epochs import EpochEnd, LogTruncated, ends_of_epochs
 from ottla.client.errors import OffsetOutOfRange, code_of, refused
 from ottla.client.offsets import LATEST, list_offsets
 from ottla.client.partition_state import NO_OFFSET, PartitionState
@@ -26,6 +28,8 @@ from ottla.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
+
+_log = logging.getLogger(__name__)
 
 _LANES = ("fetch", "fetch-2")
 
@@ -145,16 +149,24 @@ class Fetcher:
         """Partitions to ask for now, by leader (NO_LEADER among them)."""
         now_s = asyncio.get_running_loop().time()
         busy = frozenset[TopicPartition]().union(*self._under_way.values())
+        view = self._cluster.view
         by_leader: dict[int, list[PartitionState]] = {}
+        doubtful: dict[int, list[PartitionState]] = {}
         for partition, state in self.states.items():
             if state.fetch_offset < 0 or partition in busy or state.is_paused:
                 continue
-            if not self._has_room(state):
+            if not self._has_room(state) or state.is_checking:
                 continue
             if state.not_before_s > now_s:
                 self._pump_at(state.not_before_s)
                 continue
-            by_leader.setdefault(self._cluster.view.leader(*partition), []).append(state)
+            must_check = state.must_check(view.leader_epoch(*partition))
+            chosen = doubtful if must_check else by_leader
+            chosen.setdefault(view.leader(*partition), []).append(state)
+        for leader, states in doubtful.items():
+            for state in states:
+                state.is_checking = True
+            self._run(self._check(leader, states))
         return by_leader
 
     def _resolve_unknown(self) -> None:
@@ -245,10 +257,11 @@ class Fetcher:
         if not records:
             return
         view = memoryview(records)  # type: ignore[arg-type]  # Decoded records are one buffer.
-        end, next_offset = 0, state.fetch_offset
+        end, next_offset, read_epoch = 0, state.fetch_offset, -1
         try:
             for position, header in batches(view):
                 end, next_offset = position + header.size, header.last_offset + 1
+                read_epoch = header.leader_epoch
         except OttlaError as error:
             self.failure = error
             return
@@ -258,6 +271,7 @@ class Fetcher:
         aborted = (data.aborted_transactions or ()) if committed_only else None
         chunk = Chunk(view[:end], aborted, check_crc=self._options.check_crcs)
         state.fetch_offset = next_offset
+        state.read_epoch = read_epoch
         state.buffered_bytes += end
         self.ready.append(Fetched(state, state.term, chunk, end, next_offset, []))
 
@@ -284,6 +298,55 @@ class Fetcher:
                 "log; ask `begin_offsets` and `end_offsets` what is, and seek, or let "
                 "auto_offset_reset be 'earliest' or 'latest'"
             )
+
+    # -- positions after a change of the leader
+
+    async def _check(self, leader: int, states: list[PartitionState]) -> None:
+        """See whether what was read is in the log of a new leader, before more is read there."""
+        view = self._cluster.view
+        asked = [(state, state.term, view.leader_epoch(*state.topic_partition)) for state in states]
+        wanted = {state.topic_partition: (epoch, state.read_epoch) for state, _, epoch in asked}
+        try:
+            found = await ends_of_epochs(self._cluster, leader, wanted)
+        except OttlaError:
+            found = {}
+        finally:
+            for state in states:
+                state.is_checking = False
+        for state, term, epoch in asked:
+            if state.term != term:
+                continue
+            end = found.get(state.topic_partition)
+            if end is None:
+                self._delay([state])
+                self._refresh()
+            elif end.is_truncated(state.fetch_offset, state.read_epoch):
+                self._on_truncated(state, end)
+            else:
+                state.checked_epoch = epoch
+        if self.failure is not None:
+            self._on_ready()
+        self.pump()
+
+    def _on_truncated(self, state: PartitionState, end: EpochEnd) -> None:
+        """Go back to where the logs part; nothing that was handed out is dropped silently."""
+        parting = end.parting(state.fetch_offset)
+        if state.position <= parting:
+            # What is void was fetched ahead and nobody has seen it.
+            state.seek(state.position, end.leader_epoch)
+        elif self._options.reset_to is not None:
+            _log.warning(
+                "%s was cut by an unclean election: offsets %d to %d were read and are not in "
+                "its log any more; reading on from %d",
+                state.topic_partition,
+                parting,
+                state.position - 1,
+                parting,
+            )
+            state.seek(parting, end.leader_epoch)
+        else:
+            self.failure = LogTruncated(state.topic_partition, state.position, parting)
+            self._delay([state])
 
     # -- positions that are not known
 

@@ -113,7 +113,7 @@ class GroupSession:
                 continue
             entry = committed.get(partition)
             if entry is not None:
-                state.seek(entry.offset)
+                state.seek(entry.offset, entry.leader_epoch)
                 self._committed[partition] = entry.offset
                 continue
             reset_to = self._options.fetch().reset_to

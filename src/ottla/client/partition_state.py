@@ -74,18 +74,32 @@ class PartitionState:
     # Where the position comes from when it is not known: an offset's name, or a time in ms.
     reset_to: int | None = None
     is_resolving: bool = False
+    # The leader epoch of the record before `fetch_offset`; -1 while nothing is known of it.
+    read_epoch: int = -1
+    # The leader epoch in which `fetch_offset` was last found to continue the leader's log.
+    checked_epoch: int = -1
+    is_checking: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:
         return TopicPartition(self.topic, self.partition)
 
-    def seek(self, offset: int) -> None:
-        """Read on from `offset`; what was fetched ahead is void."""
+    def seek(self, offset: int, leader_epoch: int = -1) -> None:
+        """Read on from `offset`; what was fetched ahead is void.
+
+        `leader_epoch`: that of the record before it, if known.
+        """
         self.position = self.fetch_offset = offset
         self.buffered_bytes = 0
         self.term += 1
         self.attempts = 0
         self.not_before_s = 0.0
+        self.read_epoch = leader_epoch
+        self.checked_epoch = -1
+
+    def must_check(self, leader_epoch: int) -> bool:
+        """Whether a leader of that epoch may have another past than what was read."""
+        return 0 <= self.read_epoch < leader_epoch and self.checked_epoch < leader_epoch
 
     def forget_position(self, reset_to: int | None) -> None:
         """Let the position be found anew: at `reset_to` (EARLIEST, LATEST or a time in ms)."""
