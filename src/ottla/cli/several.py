@@ -23,6 +23,8 @@ _log = logging.getLogger(__name__)
 
 STORE_FILE = "store.sqlite"
 _REPLICAS = 3
+# What suits a broker that somebody starts by hand: a first consumer does not wait for others.
+AT_HAND = {"group.initial.rebalance.delay.ms": "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Plan:
             "broker.id": str(number),
             "listeners": f"PLAINTEXT://{self.host}:{port}",
             "log.dirs": str(self.folder(number)),
+            **AT_HAND,
             "coordination.connect": f"sqlite://{self.data.absolute() / STORE_FILE}",
             "default.replication.factor": replicas,
             "offsets.topic.replication.factor": replicas,
@@ -176,6 +179,9 @@ class Brokers:
             code = 0
         except OttlaError as error:
             sys.stderr.write(f"broker {number} cannot start: {error.message}\n")
+        except Exception:  # noqa: BLE001
+            # The process ends here, and with it whoever would have printed this.
+            _log.exception("broker %d ended by a mistake of ours", number)
         finally:
             sys.stderr.flush()
             os._exit(code)

@@ -11,7 +11,7 @@ from ottla import _compiled
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings
 from ottla.cli import options
-from ottla.cli.several import Brokers, Plan
+from ottla.cli.several import AT_HAND, Brokers, Plan
 
 # Time, level, what happened.
 LOG_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"
@@ -66,6 +66,7 @@ def start(
         {
             "listeners": f"PLAINTEXT://{host}:{port}",
             "log.dirs": str(data.absolute()),
+            **AT_HAND,
             **options.parse_settings(assignments),
         }
     )
