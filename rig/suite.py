@@ -45,7 +45,7 @@ PARTS = (
     Part("coordination", ("tests/coordination",), 120),
     Part("broker", ("tests/broker",), 90),
     Part("groups", ("tests/groups",), 90),
-    Part("chaos", ("tests/chaos",), 240),
+    Part("chaos", ("tests/chaos",), 480),
     Part("client", ("tests/client",), 90),
     Part("clients", ("tests/clients",), 240),
     Part("badinput", ("tests/badinput",), 60),

@@ -10,6 +10,8 @@ from rig import zookeeper
 
 from chaos import disks, hosts
 
+pytestmark = pytest.mark.timeout(400)
+
 
 def broken(plan: Plan, folder: Path) -> Outcome:
     """What a run shows; skipped where namespaces and disks cannot be made."""

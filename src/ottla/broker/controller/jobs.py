@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ottla.base.errors import OttlaError
 from ottla.broker.controller.writing import Deposed
@@ -31,7 +31,8 @@ class Jobs:
         self._asked = 0
         self._arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._open: set[asyncio.Future[object]] = set()
+        # In the order they were asked, as a dict keeps them and a set does not.
+        self._open: dict[asyncio.Future[Any], None] = {}
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -53,8 +54,8 @@ class Jobs:
     async def ask(self, work: Callable[[], Awaitable[T]]) -> T:
         """Have `work` done in its turn, and return its result. Raises what it raises."""
         answered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._open.add(answered)  # type: ignore[arg-type]
-        answered.add_done_callback(self._open.discard)
+        self._open[answered] = None
+        answered.add_done_callback(lambda done: self._open.pop(done, None))
 
         async def job() -> None:
             try:

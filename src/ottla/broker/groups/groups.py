@@ -51,7 +51,7 @@ class Groups:
         self._load_bytes = settings.integer("offsets.load.buffer.size")
         self._check_interval_ms = settings.integer("offsets.retention.check.interval.ms")
         self._shards: dict[int, Shard] = {}
-        self._loads: set[asyncio.Task[None]] = set()
+        self._loads: dict[asyncio.Task[None], None] = {}
         self._closed = False
 
     def start(self) -> None:
@@ -123,7 +123,7 @@ class Groups:
         return iter(self._shards.values())
 
     def _give_up(self) -> None:
-        for task in self._loads:
+        for task in list(self._loads):
             task.cancel()
         for shard in self._shards.values():
             shard.close(ErrorCode.NOT_COORDINATOR)
@@ -171,8 +171,8 @@ class Groups:
         if code is not ErrorCode.NONE or self._shards.get(shard.partition.index) is not shard:
             return
         task = asyncio.get_running_loop().create_task(shard.load_or_log())
-        self._loads.add(task)
-        task.add_done_callback(self._loads.discard)
+        self._loads[task] = None
+        task.add_done_callback(lambda done: self._loads.pop(done, None))
 
     def _expire(self) -> None:
         if self._closed:
