@@ -30,6 +30,8 @@ DUMP_LOG = "org.apache.kafka.tools.DumpLogSegments"
 CONSUMER_PERFORMANCE = "org.apache.kafka.tools.ConsumerPerformance"
 CLUSTER = "org.apache.kafka.tools.ClusterTool"
 GROUPS_OF_ALL_KINDS = "org.apache.kafka.tools.GroupsCommand"
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+LEADER_ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 
 
 class _ExitCalledError(Exception):

@@ -11,8 +11,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig import kafka as kafka_rig
 from rig.broker import ottla
+from rig.clusters import Cluster
 from rig.kafka import kafka
+from rig.kafka_cluster import kafka_cluster
 from rig.nodes import Node
+from rig.ottla_cluster import ottla_cluster
 from rig.tools import Tools, tools
 
 _numbers = itertools.count(1)
@@ -22,7 +25,7 @@ MakeTopic = Callable[..., str]
 @pytest.fixture(scope="session")
 def node() -> Iterator[Node]:
     """A broker of its own process on loopback."""
-    if os.environ.get("OTTLA_TEST_BROKER") == "kafka":
+    if _on_kafka():
         with kafka(quick=True) as running:
             yield running
     else:
@@ -73,3 +76,25 @@ def jvm() -> Iterator[Tools]:
 def unique(kind: str) -> str:
     """A name that nothing else in this session has."""
     return f"{kind}-{os.getpid()}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def brokers() -> Iterator[Cluster]:
+    """Three brokers, a process each. Who ends one starts it again: see `whole`."""
+    with kafka_cluster() if _on_kafka() else ottla_cluster() as running:
+        yield running
+
+
+@pytest.fixture
+def whole(brokers: Cluster) -> Iterator[Cluster]:
+    """The cluster with all its brokers, whatever is done to them here."""
+    yield brokers
+    for member in brokers.members.values():
+        if not member.alive():
+            member.start()
+    brokers.wait_until(lambda: len(brokers.running) == len(brokers.members), "all brokers")
+    brokers.wait_until_formed()
+
+
+def _on_kafka() -> bool:
+    return os.environ.get("OTTLA_TEST_BROKER") == "kafka"
