@@ -52,6 +52,7 @@ PARTS = (
     Part("fuzz", ("tests/fuzz",), 150),
     Part("lake", ("tests/lake",), 240),
     Part("cli", ("tests/cli",), 240),
+    Part("docs", ("tests/docs",), 300),
 )
 # For folders of tests that the table does not name.
 _OTHER_BUDGET_S = 120
