@@ -37,6 +37,8 @@ from ottla.metadata.notices import decode_controller, encode_controller
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1
+# How long a stopping broker waits at most for the others to hear of it.
+_TELLING_S = 1.0
 
 T = TypeVar("T")
 
@@ -140,9 +142,20 @@ class Controller:
         return self._in_office().moves()
 
     async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
-        """See `Requests.shut_down`."""
-        requests = self._in_office()
-        return await self._ask(lambda: requests.shut_down(broker_id, broker_epoch))
+        """See `Requests.shut_down`. Returns when all brokers know who leads instead, if soon.
+
+        Otherwise a controller that stops would take its own decisions with it, and leaders would
+        wait for a follower that has stopped.
+        """
+        requests, office = self._in_office(), self._office
+        assert office is not None, "checked by _in_office"
+        left = await self._ask(lambda: requests.shut_down(broker_id, broker_epoch))
+        told = [asyncio.ensure_future(s.settled()) for s in office.senders.values()]
+        if told:
+            _, late = await asyncio.wait(told, timeout=_TELLING_S)
+            for waiting in late:
+                waiting.cancel()
+        return left
 
     def suspect(self, broker_id: BrokerId) -> None:
         """There is a reason to think that a broker died: see at once whether it is there."""
