@@ -9,8 +9,9 @@ live inside any process.
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from ottla.base.chance import new_random, random_bytes
 from ottla.base.clock import Clock, SystemClock
@@ -38,12 +39,14 @@ from ottla.broker.maintenance import Maintenance
 from ottla.broker.membership import Membership
 from ottla.broker.metadata_updates import MetadataUpdates
 from ottla.broker.partitions import Partitions
+from ottla.broker.patience import patiently
 from ottla.broker.peers import PeerLimits, Peers
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.registration import agree_on_cluster_id, prepare
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
+from ottla.broker.session_note import SessionNote
 from ottla.broker.tasks import Tasks
 from ottla.broker.topics import Topics
 from ottla.coordination.connect import connect
@@ -65,6 +68,8 @@ _SESSION_EVICTION_MS = 120_000
 _PATIENCE_S = 2.0
 _PING_INTERVAL_MS = 10_000
 _STORE_FILE = "ottla-store.sqlite"
+
+T = TypeVar("T")
 
 
 class Broker:
@@ -209,10 +214,10 @@ class Broker:
     async def _open_store(self) -> None:
         paths = self.settings.log_dirs
         self.store = self._given_store or await self._default_store()
-        await prepare(self.store)
+        await self._patiently(lambda: prepare(self.store))
         found = LogDirectories.find_cluster_id(self.filesystem, paths)
-        self.cluster_id = await agree_on_cluster_id(self.store, found)
-        self._meet(await agree_on_secret(self.store, random_bytes))
+        self.cluster_id = await self._patiently(lambda: agree_on_cluster_id(self.store, found))
+        self._meet(await self._patiently(lambda: agree_on_secret(self.store, random_bytes)))
         self.log_directories = LogDirectories(
             self.filesystem,
             paths,
@@ -221,6 +226,10 @@ class Broker:
             producer_expiration_ms=self.settings.integer("producer.id.expiration.ms"),
             flushes_first=self.group_commit,
         )
+
+    async def _patiently(self, action: Callable[[], Awaitable[T]]) -> T:
+        limit_ms = self.settings.integer("broker.session.timeout.ms")
+        return await patiently(action, self.clock, limit_ms)
 
     def _meet(self, secret: bytes) -> None:
         """Make what this broker knows other brokers by."""
@@ -330,6 +339,7 @@ class Broker:
             self.clock,
             self.settings.integer("broker.session.timeout.ms"),
             self.filesystem.page_cache_id(self.settings.log_dirs[0]),
+            note=SessionNote(self.filesystem, self.settings.log_dirs[0]),
             on_lost=self._on_registration_lost,
             on_joined=self._on_joined,
         )
@@ -348,8 +358,8 @@ class Broker:
             callback()
 
     async def _load(self) -> None:
-        await self.config_changes.start()
-        loaded = await load_image(self.store, self.cluster_id)
+        await self._patiently(self.config_changes.start)
+        loaded = await self._patiently(lambda: load_image(self.store, self.cluster_id))
         # Until the controller tells more: what is in the store, led by whoever it was.
         self.image = loaded.image
         self.configs.load()

@@ -13,12 +13,14 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.controller_fence import ControllerFence
 from ottla.broker.registration import register
+from ottla.broker.session_note import SessionNote
 from ottla.coordination.store import (
     NodeExists,
     Session,
     SessionExpired,
     Store,
     StoreError,
+    StoreUnavailable,
     Watch,
 )
 from ottla.metadata import paths
@@ -27,6 +29,8 @@ from ottla.metadata.image import BrokerImage
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1
+# How much later than its lease a session may be seen to end.
+_MARGIN_MS = 2_000
 
 
 class Membership:
@@ -43,6 +47,7 @@ class Membership:
         lease_ms: int,
         boot_id: str,
         *,
+        note: SessionNote,
         on_lost: Callable[[], None],
         on_joined: Callable[[Session], Awaitable[None]],
     ) -> None:
@@ -51,6 +56,7 @@ class Membership:
         self._clock = clock
         self._lease_ms = lease_ms
         self._boot_id = boot_id
+        self._note = note
         self._on_lost = on_lost
         self._on_joined = on_joined
         self._broker: BrokerImage | None = None
@@ -63,23 +69,52 @@ class Membership:
     async def join(self, broker: BrokerImage, *, clean: bool) -> int:
         """Register, and stay so; return the broker epoch.
 
-        `clean`: no record was lost since the broker was here last. Raises OttlaError
-        (DUPLICATE_BROKER_REGISTRATION), StoreError.
+        `clean`: no record was lost since the broker was here last. Lost answers of the store,
+        and what is left of this broker's own last session, are waited out for one lease. Raises
+        OttlaError (DUPLICATE_BROKER_REGISTRATION), StoreError.
         """
         self._broker = broker
         self._watch = self._store.watch_data(paths.broker(broker.id), self._doubt.set)
-        session = await self._open_session()
-        try:
-            epoch = await self._register(session, clean=clean)
-        except NodeExists:
-            raise OttlaError(
-                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-                f"a broker with node.id {broker.id} already runs in this cluster: stop it,"
-                " or give this one another node.id",
-            ) from None
+        session, epoch = await self._join(broker, clean=clean)
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
         await self._on_joined(session)
         return epoch
+
+    async def _join(self, broker: BrokerImage, *, clean: bool) -> tuple[Session, int]:
+        past = self._note.read()
+        deadline_ms = self._clock.monotonic_ms() + self._lease_ms + _MARGIN_MS
+        while True:
+            try:
+                session = self.session
+                if session is None or session.expired:
+                    session = await self._open_session()
+                    past = (*past, session.id)
+                    # Before it registers: whatever comes then, its node is known for its own.
+                    await self._note.write(past)
+                epoch = await self._register_after(past, session, broker, clean=clean)
+                if epoch is not None:
+                    await self._note.write((session.id,))
+                    return session, epoch
+                _log.info("waiting for the end of this broker's last session")
+            except (StoreUnavailable, SessionExpired) as error:
+                if self._clock.monotonic_ms() >= deadline_ms:
+                    raise
+                _log.warning("registering this broker: %s", error.message)
+            if self._clock.monotonic_ms() >= deadline_ms:
+                raise _duplicate(broker)
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _register_after(
+        self, past: tuple[int, ...], session: Session, broker: BrokerImage, *, clean: bool
+    ) -> int | None:
+        """The broker epoch; None while the node of one of our `past` sessions stands."""
+        try:
+            return await self._register(session, clean=clean)
+        except NodeExists:
+            node = await self._store.get(paths.broker(broker.id))
+            if node is not None and node.owner not in past:
+                raise _duplicate(broker) from None
+            return None
 
     def retire(self) -> None:
         """Come back no more if the registration is lost: the broker stops."""
@@ -163,6 +198,7 @@ class Membership:
         self._on_lost()
         if session.expired:
             session = await self._open_session()
+            await self._note.write((session.id,))
         try:
             # The process lived on, and so did all that it had.
             await self._register(session, clean=True)
@@ -175,3 +211,11 @@ class Membership:
             self._doubt.set()
             return
         await self._on_joined(session)
+
+
+def _duplicate(broker: BrokerImage) -> OttlaError:
+    return OttlaError(
+        ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+        f"a broker with node.id {broker.id} already runs in this cluster: stop it,"
+        " or give this one another node.id",
+    )
