@@ -151,7 +151,7 @@ class Conversation:
         self._listener = listener
         self._connection = connection
         self._monotonic_ms = broker.clock.monotonic_ms
-        self._shortcuts = ProduceShortcuts(broker, connection)
+        self._shortcuts = ProduceShortcuts(broker, connection, listener)
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:

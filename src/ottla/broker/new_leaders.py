@@ -1,13 +1,12 @@
 """Tells a client that came to the wrong broker where to go, in the answer itself (KIP-951)."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId, TopicId
-from ottla.broker.advertised import BrokerAddress, broker_address
-from ottla.broker.request import RequestContext
+from ottla.broker.advertised import BrokerAddress, Reached, broker_address
 from ottla.wire.messages import fetch, produce
 
 if TYPE_CHECKING:
@@ -19,14 +18,19 @@ _FETCH_SINCE = 16
 _MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
+class Asked(Reached, Protocol):
+    """What is asked of a request: its version, and where it came in."""
+
+    @property
+    def version(self) -> int: ...
+
+
 class _Leader(NamedTuple):
     id: BrokerId
     epoch: int
 
 
-def tell_producer(
-    broker: "Broker", request: RequestContext, response: produce.ProduceResponse
-) -> None:
+def tell_producer(broker: "Broker", request: Asked, response: produce.ProduceResponse) -> None:
     """Add the leaders of partitions that are not led here, and how to reach them."""
     if request.version < _PRODUCE_SINCE:
         return
@@ -50,7 +54,7 @@ def tell_producer(
     ]
 
 
-def tell_consumer(broker: "Broker", request: RequestContext, response: fetch.FetchResponse) -> None:
+def tell_consumer(broker: "Broker", request: Asked, response: fetch.FetchResponse) -> None:
     """As `tell_producer`; from the first version that can say so on, topics have ids."""
     if request.version < _FETCH_SINCE:
         return
@@ -89,7 +93,7 @@ def _leader_of(broker: "Broker", topic: str, index: int) -> _Leader | None:
 
 
 def _addresses(
-    broker: "Broker", request: RequestContext, leaders: Iterable[BrokerId]
+    broker: "Broker", request: Asked, leaders: Iterable[BrokerId]
 ) -> list[BrokerAddress]:
     found = [broker_address(broker, leader, request) for leader in leaders]
     return [address for address in found if address is not None]

@@ -39,7 +39,7 @@ class Watcher(Protocol):
     """A follower's fetch session, as far as one partition of it is concerned."""
 
     def on_appended(self) -> None:
-        """There are records it has not been sent."""
+        """There are records it has not been sent, or a log start that cannot wait."""
         ...
 
     def on_committed(self) -> None:
@@ -106,6 +106,9 @@ class Partition:
         # In the order of their coming, which is the order they are woken in.
         self.waiters: dict[Waiter, None] = {}
         self.watchers: dict[Watcher, None] = {}
+        # Where the logs of followers begin, as they told last; and who waits to hear of it.
+        self.follower_starts: dict[int, int] = {}
+        self.start_waiters: dict[Waiter, None] = {}
         # Who is told of the next flush only: a follower's fetcher.
         self.on_next_flush: Callable[[Partition], None] | None = None
         # Where, how large and when the log was at its last checkpoint.
@@ -282,6 +285,14 @@ class Partition:
         self.check_led()
         self.log.advance_log_start(offset)
         self._wake()
+        # Followers hear of it at once.
+        self._tell_appended()
+
+    def on_follower_start(self, broker_id: int, log_start_offset: int) -> None:
+        """A follower's log begins at `log_start_offset`."""
+        self.follower_starts[broker_id] = log_start_offset
+        for waiter in list(self.start_waiters):
+            waiter.wake()
 
     def append_internal(
         self, records: Sequence[tuple[bytes | None, bytes | None]]
@@ -376,6 +387,8 @@ class Partition:
     def wake_all(self) -> None:
         """Have everyone who waits look again: the role or the log's fate has changed."""
         self._wake()
+        for waiter in list(self.start_waiters):
+            waiter.wake()
         for watcher in list(self.watchers):
             watcher.on_role()
 

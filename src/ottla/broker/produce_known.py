@@ -96,21 +96,26 @@ class Known:
 
     def refusal(self, error: OttlaError, correlation_id: int) -> list[Part]:
         """The answer where the log does not take the batch."""
-        return self._encode(
-            PartitionProduceResponse(
-                index=self.partition.index,
-                error_code=error.code,
-                base_offset=-1,
-                error_message=error.message,
-            ),
-            correlation_id,
+        answer = PartitionProduceResponse(
+            index=self.partition.index,
+            error_code=error.code,
+            base_offset=-1,
+            error_message=error.message,
         )
+        return self._encode(answer, correlation_id)
 
-    def _encode(self, answer: PartitionProduceResponse, correlation_id: int) -> list[Part]:
+    def response(self, answer: PartitionProduceResponse) -> ProduceResponse:
+        """A whole response with the answer for the partition."""
         topic = TopicProduceResponse(
             name=self._topic_name,
             topic_id=self.partition.topic_id,
             partition_responses=[answer],
         )
-        response = ProduceResponse(responses=[topic])
+        return ProduceResponse(responses=[topic])
+
+    def _encode(self, answer: PartitionProduceResponse, correlation_id: int) -> list[Part]:
+        return self.encode(self.response(answer), correlation_id)
+
+    def encode(self, response: ProduceResponse, correlation_id: int) -> list[Part]:
+        """A response, as the version wants it."""
         return encode_response(response, ApiKey.PRODUCE, self.version, correlation_id)

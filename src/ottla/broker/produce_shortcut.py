@@ -10,17 +10,18 @@ Measured: 8 µs less per request than decoding and encoding.
 """
 
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.varint import append_unsigned, read_unsigned
+from ottla.broker.new_leaders import tell_producer
 from ottla.broker.produce_known import FLEXIBLE_SINCE, NUMBERS, TRAILER, Known
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.record.header import LENGTH_OVERHEAD
 from ottla.record.validation import validate
 from ottla.wire.frames import Part
-from ottla.wire.messages.produce import ProduceRequest
+from ottla.wire.messages.produce import PartitionProduceResponse, ProduceRequest
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -42,11 +43,12 @@ _KNOWN_MAX = 1024
 class ProduceShortcuts:
     """The shortcuts of one connection."""
 
-    __slots__ = ("_broker", "_connection", "_known", "_now_ms", "_prefix_end")
+    __slots__ = ("_broker", "_connection", "_known", "_listener", "_now_ms", "_prefix_end")
 
-    def __init__(self, broker: "Broker", connection: Connection) -> None:
+    def __init__(self, broker: "Broker", connection: Connection, listener: str) -> None:
         self._broker = broker
         self._connection = connection
+        self._listener = listener
         self._now_ms = broker.clock.now_ms
         self._known: dict[bytes, Known] = {}
         # Where the prefix ends that was learnt last; it is as long for all partitions of a topic.
@@ -96,7 +98,9 @@ class ProduceShortcuts:
         )
         if known.acks == _ACKS_ALL and partition.high_watermark <= appended.last_offset:
             slot = self._connection.defer(len(frame))
-            _Acknowledgement(self._broker, slot, answer, known).wait(appended.last_offset + 1)
+            asked = _Asked(known.version, self._listener, self._connection)
+            acknowledgement = _Acknowledgement(self._broker, slot, answer, known, asked)
+            acknowledgement.wait(appended.last_offset + 1)
             return []
         return [answer]
 
@@ -159,16 +163,35 @@ def _records(frame: memoryview, position: int, version: int) -> memoryview | Non
     return frame[position:end] if size == end - position else None
 
 
+class _Asked(NamedTuple):
+    """What `new_leaders` asks of a request."""
+
+    version: int
+    listener: str
+    connection: Connection
+
+    @property
+    def local_host(self) -> str:
+        return self.connection.local_host
+
+    @property
+    def local_port(self) -> int:
+        return self.connection.local_port
+
+
 class _Acknowledgement:
     """An answer that waits for the high watermark."""
 
-    __slots__ = ("_answer", "_broker", "_deadline", "_known", "_slot")
+    __slots__ = ("_answer", "_asked", "_broker", "_deadline", "_known", "_slot")
 
-    def __init__(self, broker: "Broker", slot: Slot, answer: bytearray, known: Known) -> None:
+    def __init__(
+        self, broker: "Broker", slot: Slot, answer: bytearray, known: Known, asked: _Asked
+    ) -> None:
         self._broker = broker
         self._slot: Slot | None = slot
         self._answer = answer
         self._known = known
+        self._asked = asked
 
     def wait(self, offset: int) -> None:
         known = self._known
@@ -187,6 +210,26 @@ class _Acknowledgement:
     def _give(self, code: ErrorCode) -> None:
         slot, self._slot = self._slot, None
         assert slot is not None
+        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            slot.answer(self._redirection())
+            return
         if code is not ErrorCode.NONE:
             _INT16.pack_into(self._answer, self._known.numbers_position - _INT16.size, code)
         slot.answer([self._answer])
+
+    def _redirection(self) -> list[Part]:
+        """Somebody else leads, and the answer says who (KIP-951)."""
+        known, answer = self._known, self._answer
+        base_offset, appended_ms, log_start = NUMBERS.unpack_from(answer, known.numbers_position)
+        response = known.response(
+            PartitionProduceResponse(
+                index=known.partition.index,
+                error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                base_offset=base_offset,
+                log_append_time_ms=appended_ms,
+                log_start_offset=log_start,
+            )
+        )
+        tell_producer(self._broker, self._asked, response)
+        (correlation_id,) = _INT32.unpack_from(answer, _CORRELATION_POSITION)
+        return known.encode(response, correlation_id)

@@ -1,8 +1,12 @@
-"""DeleteRecords (21), versions 0-2: moves a log's start; older segments then go (KIP-107)."""
+"""DeleteRecords (21), versions 0-2: moves a log's start; older segments then go (KIP-107).
+
+Answered when the replicas that live have moved theirs, with the least of them, or by the timeout.
+"""
 
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.delayed_delete_records import DelayedDeleteRecords, Waiting, low_watermark
 from ottla.broker.handler import Handler
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
@@ -23,21 +27,26 @@ _INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 def handle(
-    broker: "Broker", _request: RequestContext, body: DeleteRecordsRequest
-) -> DeleteRecordsResponse:
+    broker: "Broker", request: RequestContext, body: DeleteRecordsRequest
+) -> DeleteRecordsResponse | None:
     """Move the start of each partition's log."""
-    return DeleteRecordsResponse(
+    waiting: Waiting = []
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
                 partitions=[
-                    _delete(broker, topic.name, wanted.partition_index, wanted.offset)
+                    _delete(broker, topic.name, wanted.partition_index, wanted.offset, waiting)
                     for wanted in topic.partitions
                 ],
             )
             for topic in body.topics
         ]
     )
+    if not waiting:
+        return response
+    DelayedDeleteRecords(broker, request, response, waiting).start(body.timeout_ms)
+    return None
 
 
 def on_error(
@@ -55,22 +64,28 @@ def on_error(
     )
 
 
-def _delete(broker: "Broker", topic: str, index: int, offset: int) -> DeleteRecordsPartitionResult:
+def _delete(
+    broker: "Broker", topic: str, index: int, offset: int, waiting: Waiting
+) -> DeleteRecordsPartitionResult:
+    """The partition's part of the answer; it is among `waiting` where followers are waited for."""
     try:
         if topic in _INTERNAL_TOPICS:
             raise OttlaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} belong to the broker"
             )
         partition = broker.partitions.get(topic, index)
-        _move_start(partition, offset)
+        start = _move_start(partition, offset)
     except OttlaError as error:
         return _failed(index, error.code)
-    return DeleteRecordsPartitionResult(
-        partition_index=index, low_watermark=partition.log_start_offset
-    )
+    least = low_watermark(broker, partition)
+    answer = DeleteRecordsPartitionResult(partition_index=index, low_watermark=least)
+    if least < start:
+        waiting.append((partition, start, answer))
+    return answer
 
 
-def _move_start(partition: Partition, offset: int) -> None:
+def _move_start(partition: Partition, offset: int) -> int:
+    """Move the start to `offset`, unless it lies beyond; where it is to be now."""
     if "delete" not in partition.config.cleanup_policy:
         raise OttlaError(
             ErrorCode.POLICY_VIOLATION,
@@ -86,6 +101,7 @@ def _move_start(partition: Partition, offset: int) -> None:
         )
     if offset > partition.log_start_offset:
         partition.advance_log_start(offset)
+    return offset
 
 
 def _failed(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:

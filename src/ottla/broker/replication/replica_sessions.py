@@ -45,6 +45,7 @@ class Entry:
         "answer",
         "asked",
         "key",
+        "log_start",
         "max_bytes",
         "nonce",
         "offset",
@@ -66,6 +67,8 @@ class Entry:
         self.max_bytes = 0
         self.told_high_watermark = -1
         self.told_log_start = -1
+        # Where the follower's own log begins, as it said last.
+        self.log_start = -1
 
     def attach(self, partition: Partition | None) -> None:
         """Be told of what happens to `partition` from now on."""
@@ -137,6 +140,9 @@ class ReplicaSession:
         if entry is None:
             entry = self.entries[key] = Entry(self, key)
         entry.attach(partition)
+        if partition is not None and wanted.log_start_offset != entry.log_start:
+            entry.log_start = wanted.log_start_offset
+            partition.on_follower_start(self.broker_id, wanted.log_start_offset)
         entry.asked = True
         entry.answer = answer
         entry.nonce = wanted.nonce
