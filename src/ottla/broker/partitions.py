@@ -235,7 +235,9 @@ class Partitions:
         }
         if not topics:
             return
-        configs = {topic.name: self._config_of(topic) for topic in topics.values()}
+        # Once for each topic: it takes longer than a partition's own part.
+        by_name = {topic.name: topic for topic in topics.values()}
+        configs = {name: self._config_of(topic) for name, topic in by_name.items()}
         wanted = [Wanted(TopicPartition(*k), t.id, configs[k[0]]) for k, t in topics.items()]
 
         def open_logs() -> dict[TopicPartition, Log | StorageError]:
