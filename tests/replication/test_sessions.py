@@ -1,5 +1,7 @@
 """What a follower and its leader say to each other, and who may say it."""
 
+import asyncio
+
 from ottla.base.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchRequest, ReplicaState
 
@@ -60,3 +62,27 @@ def test_lost_connections_are_made_again():
         assert scene.ends("a") == {1: 4, 2: 4}
 
     play(scenario, 2)
+
+
+def test_follower_waits_for_its_min_bytes():
+    """replica.fetch.min.bytes: what is less waits for replica.fetch.wait.max.ms, or for more."""
+
+    async def scenario(scene):
+        await scene.create("a", 1, 2)
+        sessions = scene.cluster.brokers[1].replication.sessions._sessions
+        # The first fetch of a session is answered at once; it is the next one that waits.
+        await scene.cluster.until(
+            lambda: (
+                [e.asked for s in sessions.values() if s.waiting for e in s.entries.values()]
+                == [True]
+            )
+        )
+        assert (await scene.write(1, "a", b"x" * 100, acks=1)).error_code == ErrorCode.NONE
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert scene.ends("a") == {1: 1, 2: 0}
+        assert (await scene.write(1, "a", b"x" * 2000)).error_code == ErrorCode.NONE
+        assert scene.ends("a") == {1: 2, 2: 2}
+
+    long = {"replica.fetch.wait.max.ms": "600000", "replica.lag.time.max.ms": "900000"}
+    play(scenario, 2, {"replica.fetch.min.bytes": "2000", **long})

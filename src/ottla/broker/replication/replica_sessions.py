@@ -109,6 +109,8 @@ class ReplicaSession:
         self.epoch = 1
         self.used_ms = now_ms
         self.entries: dict[PartitionKey, Entry] = {}
+        # What the follower waits for: replica.fetch.min.bytes of its own.
+        self.min_bytes = 1
         # Answered before anything else; and what is told when an answer goes out anyway.
         self._ready: dict[Entry, None] = {}
         self._news: dict[Entry, None] = {}
@@ -120,7 +122,22 @@ class ReplicaSession:
 
     @property
     def is_ready(self) -> bool:
-        return bool(self._ready) or (self.news_are_urgent and bool(self._news))
+        if self.news_are_urgent and self._news:
+            return True
+        if self.min_bytes <= 1:
+            return bool(self._ready)
+        return self._has_enough()
+
+    def _has_enough(self) -> bool:
+        """Whether the records there are make `min_bytes`, or something is to be told at once."""
+        size_bytes = 0
+        for entry in self._ready:
+            if isinstance(entry.answer, (Diverging, Refuse)) or not entry.has_records:
+                return True
+            size_bytes += _waiting_bytes(entry)
+            if size_bytes >= self.min_bytes:
+                return True
+        return False
 
     def add_ready(self, entry: Entry) -> None:
         self._ready[entry] = None
@@ -206,6 +223,16 @@ class ReplicaSession:
             and entry.partition.leader is not None
             and broker_id not in entry.partition.leader.isr
         ]
+
+
+def _waiting_bytes(entry: Entry) -> int:
+    """Bytes of the records that could be sent now."""
+    assert entry.partition is not None
+    log = entry.partition.log
+    try:
+        return log.read(entry.offset, entry.max_bytes, max_offset=log.log_end_offset).size
+    except OttlaError:
+        return entry.max_bytes  # There is an error to tell.
 
 
 def _has_news(entry: Entry) -> bool:
@@ -300,6 +327,7 @@ class ReplicaSessions:
     def take(self, body: FetchRequest, now_ms: int) -> ReplicaSession:
         """The session of a follower's request, its questions taken in. Raises OttlaError."""
         session = self._session(body, now_ms)
+        session.min_bytes = body.min_bytes
         for topic in body.forgotten_topics_data:
             for index in topic.partitions:
                 session.forget(PartitionKey(topic.topic_id, index))
