@@ -94,6 +94,9 @@ def whole(brokers: Cluster) -> Iterator[Cluster]:
             member.start()
     brokers.wait_until(lambda: len(brokers.running) == len(brokers.members), "all brokers")
     brokers.wait_until_formed()
+    # Else the next death could be that of the last one in sync.
+    for topic in brokers.seen_by(1).topics:
+        brokers.wait_until_in_sync(topic)
 
 
 def _on_kafka() -> bool:
