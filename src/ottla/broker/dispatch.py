@@ -161,6 +161,8 @@ class Conversation:
             return parts
         try:
             api_key, version, correlation_id = _PREFIX.unpack_from(frame)
+            if not self._broker.is_serving and self._must_wait(api_key):
+                return None
             served = self._table.get(api_key)
             if served is None or not served.min_version <= version <= served.max_version:
                 if self._comes_from_client(api_key):
@@ -203,6 +205,14 @@ class Conversation:
                 body, ErrorCode.UNKNOWN_SERVER_ERROR, message, request.version
             )
         request.reply(response)
+
+    def _must_wait(self, api_key: int) -> bool:
+        """Whether a client came before this broker knows what it hosts; then it is held back."""
+        if api_key == ApiKey.BROKER_HANDSHAKE or proven_broker(self._connection) is not None:
+            return False
+        self._connection.hold()
+        self._broker.on_serving.append(self._connection.release)
+        return True
 
     def _comes_from_client(self, api_key: int) -> bool:
         """Whether a client sends what only brokers may send."""

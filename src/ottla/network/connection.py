@@ -59,6 +59,8 @@ class Connection(asyncio.BufferedProtocol):
         self._in_turn = False
         self._reading = True
         self._awaits_budget = False
+        # Whether the service takes no request now; the one it was offered is kept.
+        self._is_held = False
         self._greeted = False
         # Who is at the other end, as far as the service knows; its own business.
         self.identity: object | None = None
@@ -140,6 +142,24 @@ class Connection(asyncio.BufferedProtocol):
         self._unanswered_bytes += request_bytes
         return slot
 
+    def hold(self) -> None:
+        """Take back the request that is being served, and offer it again at `release`.
+
+        The service answers None for it.
+        """
+        self._is_held = True
+        self._apply_pressure()
+
+    def release(self) -> None:
+        """Offer the request that was held, and what came after it."""
+        if not self._is_held or self.closed:
+            return
+        self._is_held = False
+        if self._large_filled:
+            self._fill_large(0)
+            self._flush_soon()
+        self._relieve()
+
     def on_slot_answered(self) -> None:
         """Move what is answered, in order, to the output of this turn."""
         slots = self._slots
@@ -208,6 +228,9 @@ class Connection(asyncio.BufferedProtocol):
                     if answers >= at_once and end - position >= _SIZE_BYTES:
                         answers = 0
                         self._flush()
+            elif self._is_held:
+                position = int(frame_end - _SIZE_BYTES - size)
+                break
             if slots and self._must_wait():
                 self._apply_pressure()
                 break
@@ -266,10 +289,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._large_filled < len(self._large):
             return
         frame = self._large
-        self._large = _NOTHING
-        self._large_filled = 0
         self._serve_frames(frame, len(frame))
-        self._hub.budget.give(len(frame))
+        if not self._is_held:
+            self._drop_large()
 
     def _drop_large(self) -> None:
         if self._large_filled:
@@ -281,7 +303,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _must_wait(self) -> bool:
         return (
-            len(self._slots) >= self._limits.unanswered_requests_max
+            self._is_held
+            or len(self._slots) >= self._limits.unanswered_requests_max
             or self._unanswered_bytes >= self._limits.unanswered_bytes_max
             or self.output.blocked
         )
@@ -304,11 +327,14 @@ class Connection(asyncio.BufferedProtocol):
             if consumed < len(held):
                 self._keep(held[consumed:])
             self._in_turn = False
-            if self._out and not self._flush_scheduled:
-                self._flush_scheduled = True
-                self._loop.call_soon(self._flush_later)
+            self._flush_soon()
         if self._reading and not self.closed:
             self._transport.resume_reading()
+
+    def _flush_soon(self) -> None:
+        if self._out and not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
 
     def _flush_later(self) -> None:
         self._flush_scheduled = False

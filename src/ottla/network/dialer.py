@@ -1,6 +1,8 @@
 """How a broker opens a connection to another: the seam where a simulated network comes in."""
 
 import asyncio
+import contextlib
+import socket
 from collections.abc import Callable
 from typing import Protocol
 
@@ -22,7 +24,15 @@ class Dialer(Protocol):
 
 
 class LoopDialer:
-    """Asks the running loop: TCP on a real one, whatever it has on a simulated one."""
+    """Asks the running loop: TCP on a real one, whatever it has on a simulated one.
+
+    A connection on which nothing that was sent arrives for `silence_ms_max` ends: one that lost
+    its way for longer would only be tried again after as long once more (TCP_USER_TIMEOUT, where
+    the system has it). 0 leaves that to the system.
+    """
+
+    def __init__(self, silence_ms_max: int = 0) -> None:
+        self._silence_ms_max = silence_ms_max
 
     async def dial(
         self,
@@ -35,11 +45,16 @@ class LoopDialer:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                await loop.create_connection(protocol, host, port)
+                transport, _ = await loop.create_connection(protocol, host, port)
         except TimeoutError:
             raise _unreachable(host, port, f"no answer within {timeout_ms} ms") from None
         except OSError as error:
             raise _unreachable(host, port, error.strerror or str(error)) from error
+        end = transport.get_extra_info("socket")
+        if end is not None and self._silence_ms_max and hasattr(socket, "TCP_USER_TIMEOUT"):
+            # Gone already, it will be told so.
+            with contextlib.suppress(OSError):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._silence_ms_max)
 
 
 def _unreachable(host: str, port: int, why: str) -> OttlaError:

@@ -306,3 +306,30 @@ def test_a_lost_connection_gives_its_budget_back():
     assert rig.hub.budget.held_bytes == 10_004
     rig.connection.connection_lost(None)
     assert rig.hub.budget.held_bytes == 0
+
+
+@pytest.mark.parametrize("first", [b"one", b"x" * 10_000], ids=["small", "large"])
+def test_what_is_held_is_served_once_when_released_with_all_that_followed(first):
+    """A service that is not ready loses no request and changes no order."""
+    rig = Rig()
+    echo = rig.service.serve
+    is_ready = False
+
+    def serve(connection, request):
+        if is_ready:
+            return echo(connection, request)
+        connection.hold()
+        return None
+
+    rig.service.serve = serve
+    rest = rig.receive(frame(first) + frame(b"two"))
+    assert rig.written == b""
+    assert not rig.transport.reading
+    is_ready = True
+    rig.connection.release()
+    rig.loop.run()
+    rig.receive(rest)
+    rig.loop.run()
+    assert rig.service.seen == [first, b"two"]
+    assert rig.written == b"<" + first.upper() + b"><TWO>"
+    assert rig.transport.reading

@@ -2,8 +2,7 @@
 
 A version from the future is answered by the dispatcher, in version 0 with error 35, as KIP-511
 asks. No features are advertised: clients switch on what they see. APIs of Ottla's own are told
-to clients that call themselves Ottla; others would only wonder. It is what clients ask first, so
-a broker that does not know yet what it hosts lets them wait here, and is not asked for the rest.
+to clients that call themselves Ottla; others would only wonder.
 """
 
 import re
@@ -24,8 +23,8 @@ _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 def handle(
     broker: "Broker", request: RequestContext, body: ApiVersionsRequest
-) -> ApiVersionsResponse | None:
-    """List the ranges of all APIs, as soon as the broker serves."""
+) -> ApiVersionsResponse:
+    """List the ranges of all APIs."""
     if request.version >= 3:
         for name in (body.client_software_name, body.client_software_version):
             if _CLIENT_NAME.fullmatch(name) is None:
@@ -35,11 +34,7 @@ def handle(
     ranges = broker.api_ranges
     if not body.client_software_name.lower().startswith(_OWN_CLIENTS):
         ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]
-    response = ApiVersionsResponse(api_keys=ranges)
-    if broker.is_serving or request.peer_broker is not None:
-        return response
-    broker.on_serving.append(lambda: request.reply(response))
-    return None
+    return ApiVersionsResponse(api_keys=ranges)
 
 
 def on_error(
