@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ottla.broker.purgatory import Deadline
-from ottla.broker.replication.replica_sessions import ReplicaSession
+from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.request import RequestContext
 
 if TYPE_CHECKING:

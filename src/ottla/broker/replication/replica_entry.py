@@ -1,0 +1,155 @@
+"""One partition of a follower's fetch session: what was asked, and what is answered to it."""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.fetch_read import as_part, failed
+from ottla.broker.fetch_sessions import PartitionKey
+from ottla.broker.partition import Partition
+from ottla.broker.replication.roles import NOT_LEADER, Answer
+from ottla.replica.effects import Diverging, Refuse
+from ottla.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
+
+if TYPE_CHECKING:
+    from ottla.broker.replication.replica_session import ReplicaSession
+
+
+class Entry:
+    """One partition of a session; implements `broker.partition.Watcher`."""
+
+    __slots__ = (
+        "answer",
+        "asked",
+        "key",
+        "log_start",
+        "max_bytes",
+        "nonce",
+        "offset",
+        "partition",
+        "session",
+        "told_high_watermark",
+        "told_log_start",
+    )
+
+    def __init__(self, session: "ReplicaSession", key: PartitionKey) -> None:
+        self.session = session
+        self.key = key
+        self.partition: Partition | None = None
+        # Whether the follower waits for an answer to its last question.
+        self.asked = False
+        self.answer: Answer = NOT_LEADER
+        self.nonce = 0
+        self.offset = 0
+        self.max_bytes = 0
+        self.told_high_watermark = -1
+        self.told_log_start = -1
+        # Where the follower's own log begins, as it said last.
+        self.log_start = -1
+
+    def attach(self, partition: Partition | None) -> None:
+        """Be told of what happens to `partition` from now on."""
+        if self.partition is not partition:
+            if self.partition is not None:
+                self.partition.watchers.pop(self, None)
+            if partition is not None:
+                partition.watchers[self] = None
+            self.partition = partition
+
+    def on_appended(self) -> None:
+        if self.asked:
+            self.session.add_ready(self)
+
+    def on_committed(self) -> None:
+        if self.asked:
+            self.session.add_news(self)
+
+    def on_role(self) -> None:
+        if self.asked:
+            self.answer = NOT_LEADER
+            self.session.add_ready(self)
+
+    @property
+    def has_records(self) -> bool:
+        partition = self.partition
+        return partition is not None and partition.log_end_offset > self.offset
+
+
+def waiting_bytes(entry: Entry) -> int:
+    """Bytes of the records that could be sent now."""
+    assert entry.partition is not None
+    log = entry.partition.log
+    try:
+        return log.read(entry.offset, entry.max_bytes, max_offset=log.log_end_offset).size
+    except OttlaError:
+        return entry.max_bytes  # There is an error to tell.
+
+
+def has_news(entry: Entry) -> bool:
+    """Whether high watermark or log start are others than the follower was told."""
+    partition = entry.partition
+    return partition is not None and (
+        partition.high_watermark != entry.told_high_watermark
+        or partition.log_start_offset != entry.told_log_start
+    )
+
+
+# Hot: once per partition of an answer.
+def answer(entry: Entry, budget: int, *, first: bool) -> tuple[PartitionData, int]:
+    """The answer to its question, with up to `budget` bytes of records, and how many."""
+    answer = entry.answer
+    partition = entry.partition
+    if partition is None or isinstance(answer, Refuse):
+        entry.asked = False
+        error = answer.error if isinstance(answer, Refuse) else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        data = failed(entry.key.partition, error)
+        data.nonce = entry.nonce
+        if partition is not None:
+            data.current_leader = _leader(partition)
+            data.log_start_offset = partition.log_start_offset
+        return data, 0
+    data = good(entry)
+    if isinstance(answer, Diverging):
+        data.diverging_epoch = EpochEndOffset(epoch=answer.epoch, end_offset=answer.end_offset)
+        return data, 0
+    log = partition.log
+    try:
+        located = log.read(
+            entry.offset,
+            max(0, min(entry.max_bytes, budget)),
+            max_offset=log.log_end_offset,
+            min_one_batch=first,
+        )
+    except OttlaError as error:
+        refused = failed(entry.key.partition, error.code)
+        refused.nonce = entry.nonce
+        refused.current_leader = _leader(partition)
+        refused.log_start_offset = log.log_start_offset
+        return refused, 0
+    if located.size:
+        data.records = as_part(located)
+    return data, located.size
+
+
+def good(entry: Entry) -> PartitionData:
+    """An answer without an error, and without records so far. The question is answered by it."""
+    partition = entry.partition
+    assert partition is not None
+    entry.asked = False
+    entry.told_high_watermark = partition.high_watermark
+    entry.told_log_start = partition.log_start_offset
+    return PartitionData(
+        partition_index=entry.key.partition,
+        high_watermark=partition.high_watermark,
+        last_stable_offset=partition.high_watermark,
+        log_start_offset=partition.log_start_offset,
+        current_leader=_leader(partition),
+        nonce=entry.nonce,
+        records=b"",
+    )
+
+
+def _leader(partition: Partition) -> LeaderIdAndEpoch:
+    image = partition.image
+    return LeaderIdAndEpoch(
+        leader_id=-1 if image is None else image.leader, leader_epoch=partition.leader_epoch
+    )

@@ -1,0 +1,148 @@
+"""What one fetcher of one follower wants from this broker, and what there is to tell it.
+
+Who is not in sync is asked to ask again twice a second, as if it had news: whatever kept it out
+(a change that the store refused, a leader that had not heard that it lives) may have passed.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.ids import BrokerId
+from ottla.broker.fetch_reply import by_topic
+from ottla.broker.fetch_sessions import PartitionKey
+from ottla.broker.partition import Partition
+from ottla.broker.replication.replica_entry import Entry, answer, good, has_news, waiting_bytes
+from ottla.broker.replication.roles import Answer
+from ottla.replica.effects import Diverging, Refuse
+from ottla.wire.messages.fetch import FetchPartition, FetchResponse, PartitionData
+
+if TYPE_CHECKING:
+    from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
+
+_OUTSIDERS_MS = 500
+
+
+class ReplicaSession:
+    """What one fetcher of one follower wants, and what there is to tell it."""
+
+    def __init__(self, session_id: int, broker_id: int, broker_epoch: int, now_ms: int) -> None:
+        self.id = session_id
+        self.broker_id = broker_id
+        self.broker_epoch = broker_epoch
+        # The epoch the next request must carry.
+        self.epoch = 1
+        self.used_ms = now_ms
+        self.entries: dict[PartitionKey, Entry] = {}
+        # What the follower waits for: replica.fetch.min.bytes of its own.
+        self.min_bytes = 1
+        # Answered before anything else; and what is told when an answer goes out anyway.
+        self._ready: dict[Entry, None] = {}
+        self._news: dict[Entry, None] = {}
+        self.waiting: DelayedReplicaFetch | None = None
+        # Whether news alone are worth an answer: somebody reads from followers.
+        self.news_are_urgent = False
+        # When outsiders were last asked to ask again.
+        self._outsiders_ms = now_ms
+
+    @property
+    def is_ready(self) -> bool:
+        if self.news_are_urgent and self._news:
+            return True
+        if self.min_bytes <= 1:
+            return bool(self._ready)
+        return self._has_enough()
+
+    def _has_enough(self) -> bool:
+        """Whether the records there are make `min_bytes`, or something is to be told at once."""
+        size_bytes = 0
+        for entry in self._ready:
+            if isinstance(entry.answer, (Diverging, Refuse)) or not entry.has_records:
+                return True
+            size_bytes += waiting_bytes(entry)
+            if size_bytes >= self.min_bytes:
+                return True
+        return False
+
+    def add_ready(self, entry: Entry) -> None:
+        self._ready[entry] = None
+        if self.waiting is not None:
+            self.waiting.wake()
+
+    def add_news(self, entry: Entry) -> None:
+        self._news[entry] = None
+        if self.news_are_urgent and self.waiting is not None:
+            self.waiting.wake()
+
+    def ask(
+        self, key: PartitionKey, wanted: FetchPartition, partition: Partition | None, answer: Answer
+    ) -> None:
+        """Take a question in; `answer` is what the partition's leader says of it."""
+        entry = self.entries.get(key)
+        if entry is None:
+            entry = self.entries[key] = Entry(self, key)
+        entry.attach(partition)
+        if partition is not None and wanted.log_start_offset != entry.log_start:
+            entry.log_start = wanted.log_start_offset
+            partition.on_follower_start(self.broker_id, wanted.log_start_offset)
+        entry.asked = True
+        entry.answer = answer
+        entry.nonce = wanted.nonce
+        entry.offset = wanted.fetch_offset
+        entry.max_bytes = wanted.partition_max_bytes
+        if isinstance(answer, (Diverging, Refuse)) or entry.has_records:
+            self._ready[entry] = None
+        else:
+            self._ready.pop(entry, None)
+            if has_news(entry):
+                self._news[entry] = None
+
+    def forget(self, key: PartitionKey) -> None:
+        """The follower wants no more of this partition."""
+        entry = self.entries.pop(key, None)
+        if entry is not None:
+            entry.attach(None)
+            self._ready.pop(entry, None)
+            self._news.pop(entry, None)
+
+    def close(self) -> None:
+        """Be told of nothing any more."""
+        for entry in self.entries.values():
+            entry.attach(None)
+        self.entries.clear()
+        self._ready.clear()
+        self._news.clear()
+
+    def respond(self, max_bytes: int, now_ms: int) -> FetchResponse:
+        """Tell what there is, up to `max_bytes` of records; the rest waits for the next fetch."""
+        told: list[tuple[PartitionKey, PartitionData]] = []
+        size_bytes = 0
+        for entry in list(self._ready):
+            if size_bytes >= max_bytes and size_bytes > 0:
+                break
+            del self._ready[entry]
+            self._news.pop(entry, None)
+            data, size = answer(entry, max_bytes - size_bytes, first=size_bytes == 0)
+            size_bytes += size
+            told.append((entry.key, data))
+        told += [
+            (entry.key, good(entry))
+            for entry in self._news
+            if entry.asked and entry not in self._ready and has_news(entry)
+        ]
+        self._news.clear()
+        if now_ms - self._outsiders_ms >= _OUTSIDERS_MS:
+            self._outsiders_ms = now_ms
+            told += [(entry.key, good(entry)) for entry in self._outsiders()]
+        return FetchResponse(session_id=self.id, responses=by_topic(told))
+
+    def _outsiders(self) -> list[Entry]:
+        """Questions that wait for records, of a follower that is not in sync."""
+        broker_id = BrokerId(self.broker_id)
+        return [
+            entry
+            for entry in self.entries.values()
+            if entry.asked
+            and entry not in self._ready
+            and entry.partition is not None
+            and entry.partition.leader is not None
+            and broker_id not in entry.partition.leader.isr
+        ]
