@@ -56,6 +56,12 @@ SOON = (
     "no_elr",
     "trusts_lossy",
 )
+# These want several things at once: steps from seed 1 to a violation, with room to spare.
+LATER_STEPS = 900_000
+LATER = ("forgets_eligible", "reverts_on_reject")
+# Seeds that found something once: 5156 an epoch that was forgotten with an empty term above it,
+# 1842 what a blackout may take when the store sees its victims die one by one.
+KEPT_SEEDS = (37, 1842, 5156)
 
 
 @pytest.mark.timeout(600)
@@ -75,6 +81,22 @@ def test_the_walk_finds_a_bug_put_back(name: str) -> None:
     """A walk that is silent about the shipped cores is not blind."""
     _, _, violation = walk(MUTANTS[name], 1, SOON_STEPS, Counter())
     assert violation is not None
+
+
+@pytest.mark.parametrize("name", LATER)
+@pytest.mark.timeout(600)
+def test_the_walk_finds_a_bug_that_wants_a_coincidence(name: str) -> None:
+    """Seeds with a theme bring together what is rare by itself."""
+    _, _, violation = walk(MUTANTS[name], 1, LATER_STEPS, Counter())
+    assert violation is not None
+
+
+@pytest.mark.parametrize("seed", KEPT_SEEDS)
+def test_seeds_that_found_something_stay_good(seed: int) -> None:
+    """The run holds all invariants, and is whole again when healed."""
+    run = Walk(seed)
+    run.run(1500)
+    run.heal()
 
 
 def trace(seed: int) -> str:

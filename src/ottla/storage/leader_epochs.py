@@ -38,11 +38,13 @@ class LeaderEpochs:
         """Note that `epoch` begins at `start_offset`; entries that contradict it are dropped."""
         if epoch < 0 or (self.epochs and epoch == self.epochs[-1]):
             return
-        while self.epochs and (self.epochs[-1] >= epoch or self.start_offsets[-1] >= start_offset):
+        while self.epochs and (self.epochs[-1] > epoch or self.start_offsets[-1] >= start_offset):
             self.epochs.pop()
             self.start_offsets.pop()
-        self.epochs.append(epoch)
-        self.start_offsets.append(start_offset)
+        # An own term without records may have stood over the one that now goes on.
+        if not self.epochs or self.epochs[-1] != epoch:
+            self.epochs.append(epoch)
+            self.start_offsets.append(start_offset)
         self.changes += 1
 
     def epoch_of(self, offset: int) -> int:

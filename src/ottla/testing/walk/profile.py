@@ -3,6 +3,8 @@
 import random
 from dataclasses import dataclass
 
+from ottla.testing.walk.messages import Fetch, Outcome, Parting, WriteIsr
+
 # How often each kind of step is taken, of 1000, before a seed makes some rarer or commoner.
 WEIGHTS = {
     "deliver": 300,
@@ -29,6 +31,48 @@ BLACKOUTS = {"blackout": 3}
 
 
 @dataclass(frozen=True, slots=True)
+class Theme:
+    """What some seeds are mostly about, so that what needs many things at once is not rare."""
+
+    # Weights in place of the usual ones.
+    weights: tuple[tuple[str, int], ...] = ()
+    # Kinds of messages of which some come very late, and how many of them.
+    late: tuple[type, ...] = ()
+    delay: float = 0.0
+    # How often what has arrived arrives again.
+    repeat: float | None = None
+
+
+PLAIN = Theme()
+THEMES = (
+    # Wishes and answers of the store come late and twice, while those they name come and go.
+    Theme(
+        (("doubt", 80), ("register", 140), ("power", 60), ("tick", 80), ("prefer", 0), ("late", 6)),
+        (WriteIsr, Outcome),
+        0.5,
+        0.4,
+    ),
+    # Fetches and answers of terms long gone, while leadership goes back and forth.
+    Theme(
+        (
+            ("prefer", 40),
+            ("move", 16),
+            ("doubt", 8),
+            ("kill", 0),
+            ("plan", 120),
+            ("late", 12),
+        ),
+        (Fetch, Parting),
+        0.06,
+    ),
+    # Logs that begin late, and replicas that come back with less than that.
+    Theme((("delete", 50), ("power", 40), ("tick", 60), ("doubt", 60), ("register", 120))),
+    # All lose power again and again; the store notices sooner or later.
+    Theme((("blackout", 24), ("doubt", 30), ("kill", 0), ("power", 0), ("restart", 80))),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """What may happen in one run."""
 
@@ -40,10 +84,13 @@ class Profile:
     weights: tuple[tuple[str, int], ...]
     drop: float
     repeat: float
+    late: tuple[type, ...]
+    delay: float
 
 
 def draw(rng: random.Random) -> Profile:
     """A profile from a seed."""
+    theme = rng.choice(THEMES) if rng.random() < 0.4 else PLAIN
     group_commit = rng.random() < 0.25
     weights = dict(WEIGHTS)
     brokers = 3
@@ -51,7 +98,6 @@ def draw(rng: random.Random) -> Profile:
     if rng.random() < 0.15:
         brokers = 4
         weights |= MOVES
-        power_cuts = 0  # A move turned round may leave one copy of what is committed.
     if rng.random() < 0.2:
         weights |= DELETES
     if rng.random() < 0.15:
@@ -59,6 +105,8 @@ def draw(rng: random.Random) -> Profile:
         power_cuts = 0
     if rng.random() < 0.15:
         weights |= BLACKOUTS
+    weights |= dict(theme.weights)
+    if "blackout" in weights:
         power_cuts = 0
     if group_commit:
         power_cuts = 1000
@@ -71,5 +119,14 @@ def draw(rng: random.Random) -> Profile:
     replicas = rng.sample(range(1, brokers + 1), 3)
     drop = rng.choice((0.0, 0.04, 0.04, 0.1))
     repeat = rng.choice((0.0, 0.05, 0.05, 0.15))
-    named = tuple(sorted(weights.items()))
-    return Profile(group_commit, brokers, tuple(replicas), power_cuts, named, drop, repeat)
+    return Profile(
+        group_commit,
+        brokers,
+        tuple(replicas),
+        power_cuts,
+        tuple(sorted(weights.items())),
+        drop,
+        repeat if theme.repeat is None else theme.repeat,
+        theme.late,
+        theme.delay,
+    )

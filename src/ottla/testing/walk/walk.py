@@ -7,13 +7,13 @@ from ottla.base.ids import BrokerId
 from ottla.replica.follower import NO_FETCH, Follower
 from ottla.replica.leader import Leader
 from ottla.testing.walk import profile
-from ottla.testing.walk.messages import Fetch, WriteIsr, WriteState
+from ottla.testing.walk.messages import Fetch, Message, WriteIsr, WriteState
 from ottla.testing.walk.node import LAG_MS_MAX, Node
 from ottla.testing.walk.violation import Violation
 from ottla.testing.walk.world import SHIPPED, Build, World
 
 # A log no longer than this keeps the ways to lose records close together.
-LOG_RECORDS = 40
+LOG_RECORDS = 120
 # A follower that hears nothing asks again; no more than so many of its fetches are under way.
 FETCHES = 3
 # How often a follower does not wait for its answer.
@@ -39,6 +39,7 @@ class Walk:
         self._leader, self._follower = build.node.leader_class, build.node.follower_class
         self._power_cuts = self.profile.power_cuts
         self._values = 0
+        self._delayed: list[Message] = []
         self._steps: list[tuple[str, Callable[[], None]]] = []
         for name, weight in self.profile.weights:
             self._steps += [(name, getattr(self, f"_{name}"))] * weight
@@ -64,6 +65,8 @@ class Walk:
     def heal(self) -> None:
         """End all faults: within bounded work all replicas are in sync and equal (liveness)."""
         world = self.world
+        world.network += self._delayed
+        self._delayed.clear()
         for _ in range(HEAL_ROUNDS):
             if self._whole():
                 return
@@ -129,10 +132,19 @@ class Walk:
         if rng.random() >= self.profile.repeat:
             network[slot] = network[-1]
             network.pop()
+        if message.__class__ in self.profile.late and rng.random() < self.profile.delay:
+            self._delayed.append(message)
+            return
         if rng.random() < self.profile.drop:
             world.lose(message)
         else:
             world.deliver(message)
+
+    def _late(self) -> None:
+        """What was held up somewhere for a long time arrives."""
+        if self._delayed:
+            slot = int(self.rng.random() * len(self._delayed))
+            self.world.deliver(self._delayed.pop(slot))
 
     def _fetch(self) -> None:
         followers = [node for node in self._nodes if node.role.__class__ is self._follower]
@@ -215,34 +227,59 @@ class Walk:
 
     def _power(self) -> None:
         node = self._any()
-        if node.up and self._power_cuts:
+        if not node.up:
+            return
+        if not self._power_cuts and self.profile.power_cuts and self._is_sound():
+            self._power_cuts = self.profile.power_cuts
+        if self._power_cuts:
             self._power_cuts -= 1
             keep = self.rng.randint(node.log.synced_end, node.log.log_end_offset)
             self.world.cut_power(node.id, keep, self.rng.randint(0, node.high_watermark))
 
+    def _is_sound(self) -> bool:
+        """Whether all replicas are in sync, so that all that was ever committed is on each."""
+        store = self.world.store
+        if store.doubtful or any(node.lossy for node in self._nodes):
+            return False
+        return len(store.state.isr) == len(store.state.replicas)
+
     def _blackout(self) -> None:
         """All lose power; of those who held what is committed, one happens to keep it.
 
-        The store sees them all end at once, and no wish of a leader or controller is under way:
-        one granted afterwards would forget who was eligible for the sake of members that have
-        lost what they had. That is beyond what an ISR can promise without flushing.
+        It holds what is committed by the store, and by each wish that is under way: one granted
+        afterwards may forget who was eligible for the sake of members that have lost what they
+        had. To keep only such a one is beyond what an ISR can promise without flushing. So it
+        is where as many as the minimum outlive their death in the eyes of the store: who is
+        seen to die before them leaves an ISR that is large enough without it.
         """
         world = self.world
-        if {WriteIsr, WriteState} & set(map(type, world.network)):
-            return
-        state = world.store.state
-        held = [world.nodes[broker] for broker in state.isr + state.elr]
-        held = [n for n in held if not n.lossy and n.id not in world.store.doubtful]
+        held = self._holders()
         if not held:
             return
         keeper = held[int(self.rng.random() * len(held))]
+        least = min(world.min_isr, world.controller.min_isr)
+        believed = self.rng.sample(self._nodes, self.rng.randrange(least))
         for node in self._nodes:
             log = node.log
             first = log.log_end_offset if node is keeper else log.synced_end
             keep = self.rng.randint(first, log.log_end_offset)
             world.cut_power(node.id, keep, self.rng.randint(0, node.high_watermark))
-            world.expire(node.id)
+            if node not in believed:
+                world.expire(node.id)
         world.controller.look()
+
+    def _holders(self) -> list[Node]:
+        """Who holds all that is committed, whatever becomes of the wishes under way."""
+        world = self.world
+        state = world.store.state
+        ids = set(state.isr + state.elr)
+        for message in world.network + self._delayed:
+            if isinstance(message, WriteIsr):
+                ids &= {*message.change.after.isr, *message.change.after.elr}
+            elif isinstance(message, WriteState):
+                ids &= {*message.after.isr, *message.after.elr}
+        nodes = [world.nodes[broker] for broker in sorted(ids)]
+        return [n for n in nodes if not n.lossy and n.id not in world.store.doubtful]
 
     def _restart(self) -> None:
         node = self._any()
