@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
+from ottla.base.clock import Clock
 from ottla.base.settings import BrokerSettings
 from ottla.broker.broker import Broker
 from ottla.coordination.faults import StoreFaults
@@ -42,6 +43,7 @@ class Cluster:
         *,
         racks: Mapping[int, str] | None = None,
         faults: StoreFaults | None = None,
+        clocks: Mapping[int, Clock] | None = None,
     ) -> None:
         self.tree = MemoryTree()
         # Between the brokers and the store, whose clients are named by their broker ids.
@@ -51,6 +53,7 @@ class Cluster:
         self._ids = range(1, count + 1)
         self._settings = {**_SETTINGS, **(settings or {})}
         self._racks = dict(racks or {})
+        self._clocks = dict(clocks or {})
         self._disks = {broker_id: MemoryFileSystem() for broker_id in self._ids}
 
     async def __aenter__(self) -> Self:
@@ -87,6 +90,7 @@ class Cluster:
             settings["broker.rack"] = self._racks[broker_id]
         broker = Broker(
             BrokerSettings(settings),
+            clock=self._clocks.get(broker_id),
             filesystem=self._disks[broker_id],
             store=MemoryStore(self.tree, name=str(broker_id), faults=self._faults),
         )
