@@ -121,7 +121,7 @@ def main() -> int:
     parser.add_argument("--partitions", type=int, required=True)
     parser.add_argument("--history", required=True)
     chosen = parser.parse_args()
-    with open(chosen.history, "w", encoding="ascii") as file:
+    with open(chosen.history, "w", encoding="ascii", buffering=1) as file:
         member = GroupMember(chosen.name, chosen.bootstrap, Recorder(time.monotonic, file))
 
         def end(*_: object) -> None:

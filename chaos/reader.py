@@ -98,7 +98,7 @@ def main() -> int:
     parser.add_argument("--history", required=True)
     parser.add_argument("--final", action="store_true")
     chosen = parser.parse_args()
-    with open(chosen.history, "w", encoding="ascii") as file:
+    with open(chosen.history, "w", encoding="ascii", buffering=1) as file:
         reader = Reader(chosen.name, chosen.bootstrap, Recorder(time.monotonic, file))
         if chosen.final:
             reader.read_all(chosen.topic, chosen.partitions)

@@ -31,6 +31,8 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Outcome:
         _make_topic(brokers, folder)
         clients = _start_clients(brokers, folder, plan)
         try:
+            # Who has not begun has nothing to lose.
+            wait_until("all clients are at work", lambda: _at_work(folder))
             time.sleep(_CALM_S)
             for _ in range(plan.cycles):
                 for name in plan.faults:
@@ -97,6 +99,11 @@ def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
     clients.append(_ask(brokers, folder, "reader", "reader", []))
     clients.append(_ask(brokers, folder, "member", "member", []))
     return clients
+
+
+def _at_work(folder: Path) -> bool:
+    histories = [folder / f"{name}.history" for name in (*_WRITERS, "reader", "member")]
+    return all(file.exists() and '"type":"ok"' in file.read_text() for file in histories)
 
 
 def _ask(brokers: Cluster, folder: Path, module: str, name: str, options: Sequence[str]) -> Process:

@@ -104,7 +104,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=500)
     parser.add_argument("--history", required=True)
     chosen = parser.parse_args()
-    with open(chosen.history, "w", encoding="ascii") as file:
+    with open(chosen.history, "w", encoding="ascii", buffering=1) as file:
         writer = Writer(chosen.name, chosen.bootstrap, Recorder(time.monotonic, file))
 
         def end(*_: object) -> None:

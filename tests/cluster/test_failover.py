@@ -112,6 +112,25 @@ def test_a_broker_taken_for_dead_by_mistake_registers_anew():
     run(scenario)
 
 
+def test_a_broker_that_hears_of_nobody_lets_others_lead():
+    """It gives up its registration, comes back with a new epoch, and follows who leads now."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            await cluster.create_topic("t", assignments={0: [3, 2, 1]})
+            lonely = cluster.brokers[3]
+            epoch = lonely.fence.broker_epoch
+            lonely.replication.on_isolated()
+            await cluster.until(lambda: cluster.leader("t") == 2)
+            await cluster.until(lambda: lonely.fence.broker_epoch > epoch)
+            await cluster.until(
+                lambda: cluster.state("t") is not None and set(cluster.state("t").isr) == {1, 2, 3}
+            )
+            assert cluster.leader("t") == 2
+
+    run(scenario)
+
+
 def test_a_controlled_shutdown_moves_leadership_before_the_broker_goes():
     """The leader changes while it still lives."""
 

@@ -43,10 +43,11 @@ from ottla.broker.patience import patiently
 from ottla.broker.peers import PeerLimits, Peers
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
-from ottla.broker.registration import agree_on_cluster_id, prepare
+from ottla.broker.registration import agree_on_cluster_id, known_cluster_id, prepare
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
 from ottla.broker.session_note import SessionNote
+from ottla.broker.store_mark import StoreMark
 from ottla.broker.tasks import Tasks
 from ottla.broker.topics import Topics
 from ottla.coordination.connect import connect
@@ -116,7 +117,7 @@ class Broker:
         self.group_commit = settings.text("log.flush.policy") == "group"
         self._given_store = store
         self._worker = worker
-        self._dialer = dialer or LoopDialer()
+        self._dialer = dialer or LoopDialer(settings.integer("broker.session.timeout.ms"))
         self.inter_broker_listener = inter_broker_listener(settings)
         self._handlers: dict[int, Served] = load_handlers()
         self.api_ranges = api_ranges(self._handlers)
@@ -126,6 +127,8 @@ class Broker:
             _SESSION_EVICTION_MS,
             self._rng,
         )
+        # Where the store is the broker's own to open; whoever passes one answers for it.
+        self.store_mark: StoreMark | None = None
         self._tasks = Tasks()
         self.spawn = self._tasks.spawn
         self.listeners = Listeners(self, self._handlers)
@@ -169,6 +172,8 @@ class Broker:
         for callback in self.on_serving:
             callback()
         self.on_serving.clear()
+        if self.store_mark is not None:
+            self.spawn(self.store_mark.keep())
         for note in self.settings.notes:
             _log.info("%s", note)
 
@@ -214,8 +219,13 @@ class Broker:
     async def _open_store(self) -> None:
         paths = self.settings.log_dirs
         self.store = self._given_store or await self._default_store()
-        await self._patiently(lambda: prepare(self.store))
+        if self._given_store is None and not self.filesystem.in_memory:
+            self.store_mark = StoreMark(self.filesystem, paths[0], self.store, self._run_in_thread)
         found = LogDirectories.find_cluster_id(self.filesystem, paths)
+        # Another cluster's store is refused as that, by its id.
+        if self.store_mark and await known_cluster_id(self.store) in (None, found):
+            await self.store_mark.check()
+        await self._patiently(lambda: prepare(self.store))
         self.cluster_id = await self._patiently(lambda: agree_on_cluster_id(self.store, found))
         self._meet(await self._patiently(lambda: agree_on_secret(self.store, random_bytes)))
         self.log_directories = LogDirectories(
@@ -226,6 +236,9 @@ class Broker:
             producer_expiration_ms=self.settings.integer("producer.id.expiration.ms"),
             flushes_first=self.group_commit,
         )
+
+    async def _run_in_thread(self, work: Callable[[], None]) -> None:
+        await self.loop.run_in_executor(None, work)
 
     async def _patiently(self, action: Callable[[], Awaitable[T]]) -> T:
         limit_ms = self.settings.integer("broker.session.timeout.ms")
@@ -343,6 +356,10 @@ class Broker:
             on_lost=self._on_registration_lost,
             on_joined=self._on_joined,
         )
+        self.replication.on_isolated = self._on_isolated
+
+    def _on_isolated(self) -> None:
+        self.spawn(self.membership.withdraw())
 
     async def _on_joined(self, session: Session) -> None:
         """A registration has begun: roles come with it, from a controller, perhaps this one."""

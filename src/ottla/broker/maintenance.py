@@ -45,6 +45,8 @@ class Maintenance:
             settings.integer("replica.high.watermark.checkpoint.interval.ms"),
         )
         self._every(checkpoint_ms, self.write_checkpoints)
+        if self._broker.store_mark is not None:
+            self._every(checkpoint_ms, self._broker.store_mark.keep)
 
     async def stop(self) -> None:
         """Begin nothing more; files that wait for their removal are removed now."""

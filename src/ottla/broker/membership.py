@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.controller_fence import ControllerFence
-from ottla.broker.registration import register
+from ottla.broker.registration import check_registration, register
 from ottla.broker.session_note import SessionNote
 from ottla.coordination.store import (
+    Delete,
     NodeExists,
     Session,
     SessionExpired,
@@ -31,6 +32,7 @@ _log = logging.getLogger(__name__)
 _PAUSE_S = 0.1
 # How much later than its lease a session may be seen to end.
 _MARGIN_MS = 2_000
+_ASIDE_S = 1.0
 
 
 class Membership:
@@ -64,6 +66,8 @@ class Membership:
         self._doubt = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self._left = False
+        # Whether the registration was given up, and others are let go first.
+        self._stands_aside = False
         self.session: Session | None = None
 
     async def join(self, broker: BrokerImage, *, clean: bool) -> int:
@@ -129,6 +133,27 @@ class Membership:
         self.retire()
         if self.session is not None:
             await self.session.close()
+
+    async def withdraw(self) -> None:
+        """Give up the registration, and so all leadership, to come back as who leads nothing.
+
+        For a broker that reaches the store and is cut off from the others: they go on without.
+        """
+        if self._left or self._stands_aside or self._broker is None:
+            return
+        self._stands_aside = True
+        broker_id = self._broker.id
+        _log.warning("no follower is heard of any more, though they live: others are to lead")
+        try:
+            await self._store.multi(
+                [
+                    check_registration(broker_id, self._fence.broker_epoch),
+                    Delete(paths.broker(broker_id)),
+                ]
+            )
+        except StoreError as error:
+            self._stands_aside = False
+            _log.warning("giving up the registration: %s", error.message)
 
     async def _open_session(self) -> Session:
         session = await self._store.open_session(self._lease_ms)
@@ -196,6 +221,10 @@ class Membership:
         _log.warning("this broker's registration is gone; dropping leadership, registering anew")
         self._fence.unregistered()
         self._on_lost()
+        if self._stands_aside:
+            # Others are to take office before this broker stands again.
+            await asyncio.sleep(_ASIDE_S)
+            self._stands_aside = False
         if session.expired:
             session = await self._open_session()
             await self._note.write((session.id,))

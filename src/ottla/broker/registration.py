@@ -39,6 +39,12 @@ async def prepare(store: Store) -> None:
             await store.ensure(path)
 
 
+async def known_cluster_id(store: Store) -> str | None:
+    """The cluster's id as the store has it."""
+    node = await store.get(paths.CLUSTER_ID)
+    return None if node is None else decode_cluster_id(paths.CLUSTER_ID, node.data)
+
+
 async def agree_on_cluster_id(
     store: Store, proposed: str | None, random_bytes: Callable[[int], bytes] = random_bytes
 ) -> str:

@@ -184,11 +184,18 @@ class Leader(Term):
             return None if self.resigned else negotiation.retry_at_ms
         if negotiation.proposal is not None:
             return None  # The answer to the proposal comes first.
-        caught_up = [remote.caught_up_ms for remote in self._behind()]
-        return min(caught_up) + self.lag_ms_max if caught_up else None
+        lag_ms, silence_ms = self.lag_ms_max, self.silence_ms_max
+        return min(
+            (min(r.caught_up_ms + lag_ms, r.heard_ms + silence_ms) for r in self._behind()),
+            default=None,
+        )
 
     def on_deadline(self, *, now_ms: int) -> Effects:
-        """Propose those out who lack records and were not caught up for too long (P16)."""
+        """Propose those out who lack records and were not caught up for too long (P16).
+
+        Or of whom nothing was heard as long as it takes to be dead, where enough remain: writes
+        wait no longer for whom the store still reaches, and we do not (else see `is_isolated`).
+        """
         negotiation = self.negotiation
         if self.resigned:
             return NOTHING
@@ -198,6 +205,9 @@ class Leader(Term):
             return NOTHING
         slowest_ms = now_ms - self.lag_ms_max
         late = [r.broker_id for r in self._behind() if r.caught_up_ms <= slowest_ms]
+        silent = [r.broker_id for r in self._silent(now_ms) if r.broker_id not in late]
+        if len(self.isr) - len(late) - len(silent) >= self.min_isr:
+            late += silent
         if not late:
             return NOTHING
         isr = tuple(broker for broker in self.isr if broker not in late)
@@ -205,7 +215,23 @@ class Leader(Term):
         self._recount(now_ms)
         return (effect,)
 
+    def is_isolated(self, now_ms: int) -> bool:
+        """Whether so many live followers are silent that nothing can be committed without them.
+
+        They are in sync, and who else they hear of may lead them: it is rather we whom nobody
+        hears. So they are not proposed out.
+        """
+        if self.resigned or self.silence_ms_max >= self.lag_ms_max:
+            return False
+        silent = [r for r in self._silent(now_ms) if r.broker_id in self.standing.live]
+        return bool(silent) and len(self.isr) - len(silent) < self.min_isr <= len(self.isr)
+
     # ------------------------------------------------------------ rules
+
+    def _silent(self, now_ms: int) -> list[Remote]:
+        """In-sync followers that lack records and have not been heard of for too long."""
+        longest_ms = now_ms - self.silence_ms_max
+        return [remote for remote in self._behind() if remote.heard_ms <= longest_ms]
 
     def _expand(self, remote: Remote) -> Effects:
         isr = (*self.isr, remote.broker_id)

@@ -21,9 +21,13 @@ def isr_reason(
     left = [broker for broker in before.isr if broker not in term.isr]
     if left:
         late = [remotes[broker] for broker in left if broker in remotes]
-        seen = (f"{r.broker_id}: {now_ms - r.caught_up_ms} ms ago" for r in late)
-        evidence = f"log end {term.log.log_end_offset}; last caught up {', '.join(seen)}"
-        return evidence, f"replica.lag.time.max.ms={term.lag_ms_max}"
+        end = f"log end {term.log.log_end_offset}"
+        if any(now_ms - r.caught_up_ms >= term.lag_ms_max for r in late):
+            seen = (f"{r.broker_id}: {now_ms - r.caught_up_ms} ms ago" for r in late)
+            evidence = f"{end}; last caught up {', '.join(seen)}"
+            return evidence, f"replica.lag.time.max.ms={term.lag_ms_max}"
+        seen = (f"{r.broker_id}: {now_ms - r.heard_ms} ms ago" for r in late)
+        return f"{end}; last heard of {', '.join(seen)}", "broker.session.timeout.ms"
     joined = (remotes[broker] for broker, _ in own.joining if broker in remotes)
     seen = (f"{r.broker_id} (broker epoch {r.broker_epoch}): end {r.end}" for r in joined)
     floor = f"high watermark {term.high_watermark}, epoch start {term.epoch_start}"

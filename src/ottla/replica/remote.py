@@ -42,6 +42,11 @@ class Remote:
         # The epoch of its last refused fetch, to record a refusal once.
         self.refused_epoch = -1
 
+    @property
+    def heard_ms(self) -> int:
+        """When it was last heard of, or the term began."""
+        return max(self.fetched_ms, self.followed_ms)
+
     # Hot: once per follower, partition and fetch.
     def note_fetch(self, offset: int, leader_end: int, now_ms: int) -> None:
         """It holds everything below `offset`, and we everything below `leader_end`.

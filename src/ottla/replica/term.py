@@ -43,6 +43,7 @@ class Term:
         "partition",
         "remotes",
         "resigned",
+        "silence_ms_max",
         "standing",
     )
 
@@ -57,12 +58,14 @@ class Term:
         high_watermark: int,
         min_isr: int,
         lag_ms_max: int,
+        silence_ms_max: int | None = None,
         now_ms: int,
     ) -> None:
         """`own_end`: what the leader counts for itself, the flushed end with group commit.
 
         `high_watermark` is what this replica knew last; `min_isr` and `lag_ms_max` are
-        `min.insync.replicas` and `replica.lag.time.max.ms`.
+        `min.insync.replicas` and `replica.lag.time.max.ms`. A follower that lacks records and
+        was not heard for `silence_ms_max` is out sooner: as long as a session's end.
         """
         assert image.leader == standing.broker_id
         assert image.leader in image.isr
@@ -76,6 +79,7 @@ class Term:
         self.high_watermark = min(high_watermark, own_end)
         self.min_isr = min_isr
         self.lag_ms_max = lag_ms_max
+        self.silence_ms_max = lag_ms_max if silence_ms_max is None else silence_ms_max
         self.negotiation = Negotiation(standing, image)
         self.resigned = False
         self.remotes: dict[BrokerId, Remote] = {}

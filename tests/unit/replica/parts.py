@@ -45,6 +45,7 @@ def leader(
     own_end: int | None = None,
     high_watermark: int = 0,
     min_isr: int = 1,
+    silence_ms: int | None = None,
 ) -> Leader:
     """Epoch 5 begins at the end of `log`; both others are alive at broker epoch 7."""
     standing = Standing(ONE, BROKER_EPOCH, 3000)
@@ -59,6 +60,7 @@ def leader(
         high_watermark=high_watermark,
         min_isr=min_isr,
         lag_ms_max=LAG_MS,
+        silence_ms_max=silence_ms,
         now_ms=0,
     )
 

@@ -59,6 +59,54 @@ def test_a_slow_follower_goes_and_a_busy_one_stays() -> None:
     assert change.after.isr == (ONE, TWO)
 
 
+def test_a_silent_follower_that_lacks_records_goes_sooner() -> None:
+    """Nothing heard of it for a session: writes wait no longer, however short it lags."""
+    leading = leader(log_of([EPOCH] * 5), silence_ms=3_500)
+    fetch = Fetches(leading)
+    fetch(TWO, 5, now_ms=20_000)
+    fetch(THREE, 4, now_ms=20_000)
+    assert leading.next_deadline_ms() == 23_500
+    assert leading.on_deadline(now_ms=23_499) == ()
+    change = change_in(leading.on_deadline(now_ms=23_500))
+    assert change.after.isr == (ONE, TWO)
+    decision = decision_in(leading.on_state(change.committed(5), now_ms=23_510))
+    assert decision.evidence == "log end 5; last heard of 3: 3510 ms ago"
+    assert decision.setting == "broker.session.timeout.ms"
+
+
+def test_a_follower_that_is_heard_of_may_lag_to_the_full() -> None:
+    """It fetches, and has not all: that is lag, not silence."""
+    leading = leader(log_of([EPOCH] * 5), silence_ms=3_500)
+    fetch = Fetches(leading)
+    fetch(TWO, 5, now_ms=20_000)
+    for now_ms in range(0, LAG_MS - 1, 3_000):
+        fetch(THREE, 3, now_ms=now_ms)
+        assert leading.on_deadline(now_ms=now_ms + 2_999) == ()
+
+
+def test_who_hears_of_too_few_is_isolated_and_proposes_nobody_out() -> None:
+    """Both live, both are silent, 2 are needed: they stay in sync, so that one of them can lead."""
+    leading = leader(log_of([EPOCH] * 5), silence_ms=3_500, min_isr=2)
+    fetch = Fetches(leading)
+    fetch(TWO, 4, now_ms=1_000)
+    fetch(THREE, 4, now_ms=1_500)
+    assert not leading.is_isolated(4_999)
+    assert leading.is_isolated(5_000)
+    assert leading.on_deadline(now_ms=5_000) == ()
+    leading.standing.live = {ONE: BROKER_EPOCH}
+    assert not leading.is_isolated(5_000)
+
+
+def test_with_one_silent_of_two_nobody_is_isolated() -> None:
+    """Enough remain without it."""
+    leading = leader(log_of([EPOCH] * 5), silence_ms=3_500, min_isr=2)
+    fetch = Fetches(leading)
+    fetch(TWO, 5, now_ms=5_000)
+    fetch(THREE, 4, now_ms=1_000)
+    assert not leading.is_isolated(5_000)
+    assert change_in(leading.on_deadline(now_ms=5_000)).after.isr == (ONE, TWO)
+
+
 def test_an_idle_partition_never_expires_its_followers() -> None:
     """Who holds every record is in sync however long ago it fetched."""
     leading = leader(log_of([EPOCH]))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # How soon a leader whose session is in doubt is held back, and let go on again.
 _CERTAINTY_S = 0.1
+# How often to look for followers that fell silent, in the time that silence may last.
+_LOOKS = 10
 
 
 class Replication:
@@ -56,10 +58,20 @@ class Replication:
         self._rng = rng
         self._lag_ms_max = settings.integer("replica.lag.time.max.ms")
         standing = Standing(BrokerId(settings.broker_id), 0, session_ms)
-        self.roles = Roles(standing, clock, decisions, lag_ms_max=self._lag_ms_max)
+        # A living follower's next fetch comes when we have answered its last.
+        self._silence_ms_max = session_ms + settings.integer("replica.fetch.wait.max.ms")
+        self.roles = Roles(
+            standing,
+            clock,
+            decisions,
+            lag_ms_max=self._lag_ms_max,
+            silence_ms_max=self._silence_ms_max,
+        )
         self.roles.isr_writer = IsrWriter(store, self.roles, clock, spawn)
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._was_confirmed = True
+        # Called when followers that the store knows to live are not heard of any more.
+        self.on_isolated: Callable[[], None] = lambda: None
         # The one that the present registration belongs to.
         self._session: Session | None = None
 
@@ -103,7 +115,10 @@ class Replication:
 
     def start(self) -> None:
         """Begin to look after followers that fall behind (P17)."""
-        self._every(max(self._lag_ms_max, 2) / 2000, self._check_lag)
+        interval_ms = self._lag_ms_max / 2
+        if self._silence_ms_max < self._lag_ms_max:
+            interval_ms = min(interval_ms, self._silence_ms_max / _LOOKS)
+        self._every(max(interval_ms, 1) / 1000, self._check_lag)
         self._every(_CERTAINTY_S, self._check_certainty)
         self.moves.resume()
 
@@ -140,6 +155,10 @@ class Replication:
         self.standing.live = {broker.id: broker.epoch for broker in image.brokers.values()}
 
     def _check_lag(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if any(p.leader is not None and p.leader.is_isolated(now_ms) for p in self._led()):
+            self.on_isolated()
+            return
         for partition in self._led():
             self.roles.on_deadline(partition)
 

@@ -72,11 +72,13 @@ class Roles:
         decisions: Decisions,
         *,
         lag_ms_max: int,
+        silence_ms_max: int,
     ) -> None:
         self.standing = standing
         self.decisions = decisions
         self._clock = clock
         self._lag_ms_max = lag_ms_max
+        self._silence_ms_max = silence_ms_max
         # Called after a partition's role has changed.
         self.on_role: Callable[[Partition], None] = _nobody
 
@@ -128,6 +130,7 @@ class Roles:
             high_watermark=partition.high_watermark,
             min_isr=partition.config.min_insync_replicas,
             lag_ms_max=self._lag_ms_max,
+            silence_ms_max=self._silence_ms_max,
             now_ms=self._clock.monotonic_ms(),
         )
         self._stop_following(partition)
