@@ -9,7 +9,8 @@ from ottla.broker.partition import Partition
 from ottla.storage.producer_state import ProducerStates
 from ottla.testing.simulation.decisions import Decision
 from ottla.testing.simulation.profile import draw
-from ottla.testing.simulation.run import Report, simulate_seed
+from ottla.testing.simulation.report import Report
+from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.shrinking import Shrinker
 
 # Power cuts while the disk is behind, and connections that break.

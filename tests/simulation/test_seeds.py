@@ -12,6 +12,21 @@ from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.table import events, wrongs
 
 SEEDS = 20
+# What the laws must have been in danger of, over all seeds together.
+SIGHTS = [
+    "elected alone",
+    "elected from ELR",
+    "fsync error",
+    "full disk",
+    "isr change refused",
+    "isr expanded",
+    "isr shrunk",
+    "killed",
+    "log truncated",
+    "loses power",
+    "torn tail cut",
+    "unflushed lost",
+]
 _REGRESS = Path(__file__).parent / "seeds" / "regress.txt"
 
 
@@ -40,6 +55,9 @@ def test_twenty_seeds_hold_and_repeat_whatever_strings_hash_to() -> None:
     assert len(lines[0]) == SEEDS
     assert lines[0] == lines[1]
     assert [batch.returncode for batch in batches] == [0, 0]
+    reached = outputs[0].splitlines()[-1]
+    assert reached.startswith("reached: ")
+    assert [sight for sight in SIGHTS if f" {sight}" not in reached] == []
 
 
 @pytest.mark.parametrize(

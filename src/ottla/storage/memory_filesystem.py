@@ -14,6 +14,8 @@ from ottla.storage.memory_nodes import FileNode, FolderNode, files_below
 
 # Called with an operation's name and path before it is done; returns the error to raise.
 Fault = Callable[[str, str], OSError | None]
+# Called with a path, a position and what stands there: returns what is read, or raises OSError.
+Reading = Callable[[str, int, bytes], bytes]
 
 
 class MemoryFile:
@@ -46,11 +48,12 @@ class MemoryFile:
     def pread(self, size: int, position: int) -> bytes:
         self._check("read")
         with memoryview(self._node.content) as view:
-            return bytes(view[position : position + size])
+            found = bytes(view[position : position + size])
+        reading = self._filesystem.reading
+        return found if reading is None else reading(self.path, position, found)
 
     def read_into(self, buffer: bytearray | memoryview, position: int) -> int:
-        self._check("read")
-        found = self._node.content[position : position + len(buffer)]
+        found = self.pread(len(buffer), position)
         buffer[: len(found)] = found
         return len(found)
 
@@ -101,6 +104,8 @@ class MemoryFileSystem:
         self.now_ms = now_ms
         # Errors to come, for tests: see `Fault`.
         self.fault: Fault | None = None
+        # What open files give to read instead of what they hold, for tests: see `Reading`.
+        self.reading: Reading | None = None
         # Counts crashes: files opened before one are closed.
         self.run = 0
         # Counts those that lost what was not flushed.

@@ -134,7 +134,7 @@ def test_old_connection_is_overtaken_by_a_new_one() -> None:
     async def story() -> None:
         await stage.listen()
         first = await stage.connect()
-        first.transport.is_stalled = True
+        first.transport.stall()
         first.transport.write(b"old")
         second = await stage.connect()
         second.transport.write(b"new")

@@ -54,11 +54,16 @@ def gather(operations: Iterable[Operation]) -> Evidence:
         for step in operation.steps:
             if step.f == "send":
                 evidence.senders.setdefault(step.value, operation)
-            if step.offset is not None and (step.f == "poll" or operation.outcome == "ok"):
+            if step.offset is not None and (step.f == "poll" or _is_promise(operation)):
                 evidence.partition(step.partition).see(step, operation)
         if operation.f == "final" and operation.outcome == "ok":
             _take_final(evidence, operation)
     return evidence
+
+
+def _is_promise(operation: Operation) -> bool:
+    """Whether the offsets it was told for what it sent hold for ever."""
+    return operation.outcome == "ok" and operation.acks == -1
 
 
 def _take_final(evidence: Evidence, operation: Operation) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ottla.testing.simulation.decisions import Decision, from_json, to_json
 from ottla.testing.simulation.profile import draw
-from ottla.testing.simulation.run import Report, simulate_seed
+from ottla.testing.simulation.report import Report
+from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.shrinking import Shrinker
 from ottla.testing.simulation.table import events, repeatable, summary, wrongs
 

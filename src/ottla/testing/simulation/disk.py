@@ -5,7 +5,9 @@ import os
 from collections.abc import Callable
 from random import Random
 
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.memory_filesystem import MemoryFileSystem, Reading
+from ottla.storage.names import LOG_SUFFIX
+from ottla.testing.simulation.process import PROCESS
 
 # Operations that change what the disk holds.
 WRITES = frozenset({"append", "fsync", "truncate", "rename", "unlink", "mkdir", "rmdir", "open"})
@@ -34,7 +36,26 @@ class SimulatedDisk(MemoryFileSystem):
         """Fail no more, and have room again. What was lost stays lost."""
         self._failing.clear()
         self.fault = None
+        self.reading = None
         self.capacity_bytes = None
+
+    def trouble_reads(self, trouble: Reading) -> None:
+        """Let what brokers read of closed segments pass through `trouble`."""
+
+        def read(path: str, position: int, found: bytes) -> bytes:
+            # The simulation's own looks are not a broker's.
+            process = PROCESS.get()
+            if process is None or not path.endswith(LOG_SUFFIX) or not self._is_closed(path):
+                return found
+            return trouble(path, position, found)
+
+        self.reading = read
+
+    def _is_closed(self, path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return any(
+            other > name and other.endswith(LOG_SUFFIX) for other in self._folder(folder).names
+        )
 
     def fill(self, free_bytes: int) -> None:
         """Leave room for so many bytes."""
@@ -43,6 +64,7 @@ class SimulatedDisk(MemoryFileSystem):
 
     def crash(self, random: Random | None = None) -> None:
         super().crash(random)
+        self.reading = None
         if random is not None:
             self._failing.clear()
         elif self._failing:

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from ottla.broker.partition import Partition
 from ottla.record.reader import batches
@@ -28,11 +30,18 @@ def state_of(world: World, topic: str, number: int) -> PartitionState | None:
     topic_entry = world.tree.entries.get(f"/brokers/topics/{topic}")
     if entry is None or topic_entry is None:
         return None
-    told = json.loads(entry.data)
-    replicas = json.loads(topic_entry.data)["partitions"][str(number)]
+    told = _told(entry.data)
+    replicas = _told(topic_entry.data)["partitions"][str(number)]
     return PartitionState(
         told["leader"], told["leader_epoch"], tuple(told["isr"]), tuple(replicas), entry.version
     )
+
+
+@lru_cache(maxsize=64)
+def _told(data: bytes) -> dict[str, Any]:
+    # Looked at ten times a second, and seldom another.
+    told: dict[str, Any] = json.loads(data)
+    return told
 
 
 def replicas_of(world: World, topic: str, number: int) -> Iterator[tuple[int, Partition]]:

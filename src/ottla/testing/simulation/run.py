@@ -2,16 +2,13 @@
 
 import asyncio
 import gc
-import logging
 import time
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from ottla.base.chance import set_chance
 from ottla.base.errors import OttlaError
 from ottla.client import Admin, NewTopic
-from ottla.testing.history.anomaly import Anomaly
+from ottla.testing.history.anomaly import Rules
 from ottla.testing.history.checker import Verdict, check
 from ottla.testing.history.recorder import Recorder
 from ottla.testing.simulation.atlas import Atlas
@@ -21,53 +18,16 @@ from ottla.testing.simulation.invariants import Invariants
 from ottla.testing.simulation.liveness import PATIENCE_S, Liveness
 from ottla.testing.simulation.loop import Deadlock, VirtualLoop
 from ottla.testing.simulation.profile import Profile, draw
+from ottla.testing.simulation.quiet import Quiet
+from ottla.testing.simulation.report import Report
+from ottla.testing.simulation.sights import Sights
 from ottla.testing.simulation.workload import TOPIC, Workload
-from ottla.testing.simulation.world import OFFSETS, OFFSETS_PARTITIONS, FailureLog, World
+from ottla.testing.simulation.world import OFFSETS, OFFSETS_PARTITIONS, World
 
 _LOOK_EVERY_S = 0.1
 _START_S = 30.0
 # Cycles are looked for at fixed moments, so that nothing depends on when.
 _COLLECT_EVERY_S = 5.0
-
-
-@dataclass(slots=True)
-class Report:
-    """What came of one run. Equal seeds give equal `digest`s."""
-
-    seed: int | str
-    profile: Profile
-    decisions: list[Decision]
-    digest: str = ""
-    # What was violated, in words; empty where all is well.
-    failures: list[str] = field(default_factory=list)
-    anomalies: list[Anomaly] = field(default_factory=list)
-    events: list[tuple[float, str, str]] = field(default_factory=list)
-    sometimes: Counter[str] = field(default_factory=Counter)
-    operations: Counter[str] = field(default_factory=Counter)
-    records_acknowledged: int = 0
-    unavailable_s: float = 0.0
-    virtual_s: float = 0.0
-    real_s: float = 0.0
-    callbacks_total: int = 0
-    history: list[str] = field(default_factory=list)
-
-    @property
-    def is_good(self) -> bool:
-        return not self.failures and not self.anomalies
-
-    @property
-    def speed(self) -> float:
-        """Virtual seconds per second."""
-        return self.virtual_s / self.real_s if self.real_s else 0.0
-
-    def wrongs(self) -> list[str]:
-        """All that was violated, a line each."""
-        return [*self.failures, *map(str, self.anomalies)]
-
-    def kinds(self) -> set[str]:
-        """What kind of wrong it is: what shrinking holds on to."""
-        words = {failure.split(":")[0] for failure in self.failures}
-        return words | {anomaly.name for anomaly in self.anomalies}
 
 
 class Run:
@@ -97,6 +57,7 @@ class Run:
         self.faults = Faults(self.world, self.atlas, profile.partitions)
         self.topics = {TOPIC: profile.partitions, OFFSETS: OFFSETS_PARTITIONS}
         self.invariants = Invariants(self.world, self.topics)
+        self.sights = Sights(self.world)
         for broker_id in range(1, profile.brokers + 1):
             self.world.add_broker(broker_id, _settings(profile))
         self.workload = Workload(self.world.bootstrap, profile, self.recorder)
@@ -155,7 +116,10 @@ class Run:
             name=TOPIC,
             partitions=profile.partitions,
             replication_factor=profile.replication,
-            configs={"min.insync.replicas": str(profile.min_in_sync)},
+            configs={
+                "min.insync.replicas": str(profile.min_in_sync),
+                "segment.ms": str(profile.segment_ms),
+            },
         )
         deadline_s = self.loop.time() + _START_S
         async with Admin(self.world.bootstrap) as admin:
@@ -173,6 +137,7 @@ class Run:
     def _start_clients(self) -> None:
         workload, profile = self.workload, self.profile
         lives = [(f"p{n}", workload.produce) for n in range(1, profile.producers + 1)]
+        lives += [(f"h{n}", workload.produce_hastily) for n in range(profile.hasty_producers)]
         lives += [(f"r{n}", workload.read) for n in range(1, profile.readers + 1)]
         lives += [(f"m{n}", workload.take_part) for n in range(1, profile.members + 1)]
         lives.append(("e1", workload.ask_ends))
@@ -184,6 +149,7 @@ class Run:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             self.invariants.look()
+            self.sights.look()
             self.atlas.look(self.world, self.topics)
 
     async def _collect_garbage(self) -> None:
@@ -209,13 +175,13 @@ def simulate_seed(
     report = Report(seed, profile, list(run.decisions))
     set_chance(run.world.chance_of("simulation"))
     began_s = time.perf_counter()
-    with _Quiet(run.world):
+    with Quiet(run.world):
         try:
             run.go_to_end()
         finally:
             run.world.close()
             run.loop.close()
-    verdict = check(run.recorder.operations())
+    verdict = check(run.recorder.operations(), Rules(recency=True))
     _fill(report, run, verdict)
     report.real_s = time.perf_counter() - began_s
     if keep_history or not report.is_good:
@@ -247,29 +213,3 @@ def _settings(profile: Profile) -> dict[str, str]:
         "replica.lag.time.max.ms": "2000",
         "auto.create.topics.enable": "false",
     }
-
-
-class _Quiet:
-    """Keeps the brokers' log from the screen, and listens to it for what nobody expected."""
-
-    def __init__(self, world: World) -> None:
-        self._handler = FailureLog(world)
-
-    def __enter__(self) -> None:
-        logger = logging.getLogger("ottla")
-        self._before = (logger.level, logger.propagate)
-        logger.addHandler(self._handler)
-        logger.propagate = False
-        logger.setLevel(logging.ERROR)
-        self._collecting = gc.isenabled()
-        gc.disable()
-        gc.collect()
-        gc.freeze()
-
-    def __exit__(self, *_error: object) -> None:
-        logger = logging.getLogger("ottla")
-        logger.removeHandler(self._handler)
-        logger.level, logger.propagate = self._before
-        gc.unfreeze()
-        if self._collecting:
-            gc.enable()

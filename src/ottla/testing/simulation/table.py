@@ -1,6 +1,6 @@
 """A run as a table for people: what was done to whom, and what went wrong."""
 
-from ottla.testing.simulation.run import Report
+from ottla.testing.simulation.report import Report
 
 
 def summary(report: Report) -> str:

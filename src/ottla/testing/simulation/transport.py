@@ -8,29 +8,16 @@ writing, and what was sent to a process that is dead is answered by a reset.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from ottla.testing.simulation.link import Link
+from ottla.testing.simulation.outbox import Mark, Outbox, Packet
 from ottla.testing.simulation.process import Process
 
 if TYPE_CHECKING:
     from ottla.testing.simulation.network import Network
 
-_WINDOW_BYTES = 256 << 10
-_PACKET_BYTES = 64 << 10
 _HIGH_BYTES = 64 << 10
-_HEADER_BYTES = 60
-
-
-class Mark(Enum):
-    """What ends a stream: in order, or at once."""
-
-    FINISH = 1
-    RESET = 2
-
-
-Packet = bytes | Mark
 
 
 class Endpoint(asyncio.Transport):
@@ -48,14 +35,10 @@ class Endpoint(asyncio.Transport):
         self._network = network
         self._loop = network.loop
         self.process = process
-        self._link = link
+        self._outbox = Outbox(link, self._deliver)
         self.peer: Endpoint
         self._protocol: asyncio.BaseProtocol | None = None
-        # Sending: what waits for the window, what is on its way, and the packets of both links.
-        self._unsent: deque[bytes] = deque()
-        self._unsent_bytes = 0
-        self._travelling_bytes = 0
-        self._packets: deque[Packet] = deque()
+        # Sending.
         self._low_bytes, self._high_bytes = _HIGH_BYTES // 4, _HIGH_BYTES
         self._writing_paused = False
         # Receiving.
@@ -63,9 +46,6 @@ class Endpoint(asyncio.Transport):
         self._inbox_mark: Mark | None = None
         self._reading_paused = False
         self._read_scheduled = False
-        # A connection that stands still in this direction, while others of its hosts do not.
-        self.is_stalled = False
-        self._overdue = 0
         self._closing = False
         self.is_lost = False
 
@@ -84,10 +64,8 @@ class Endpoint(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._closing or self.is_lost or not data:
             return
-        self._unsent.append(bytes(data))
-        self._unsent_bytes += len(data)
-        self._send()
-        if self._unsent_bytes > self._high_bytes and not self._writing_paused:
+        self._outbox.put(bytes(data))
+        if self._outbox.unsent_bytes > self._high_bytes and not self._writing_paused:
             self._writing_paused = True
             self.get_protocol().pause_writing()
 
@@ -98,7 +76,7 @@ class Endpoint(asyncio.Transport):
         return False
 
     def get_write_buffer_size(self) -> int:
-        return self._unsent_bytes
+        return self._outbox.unsent_bytes
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._high_bytes = _HIGH_BYTES if high is None else high
@@ -118,15 +96,15 @@ class Endpoint(asyncio.Transport):
         """Send what was written, then finish."""
         if not self._closing:
             self._closing = True
-            if not self._unsent:
+            if self._outbox.is_empty:
                 self._finish()
 
     def abort(self) -> None:
         """Forget what was not sent, and reset the connection."""
         if not self.is_lost:
             self._closing = True
-            self._forget_unsent()
-            self._post(Mark.RESET)
+            self._outbox.forget()
+            self._outbox.post(Mark.RESET)
             self._lose(None)
 
     # -- the network's side
@@ -142,76 +120,56 @@ class Endpoint(asyncio.Transport):
         """The process was killed: its system sends what is in the window, and then finishes."""
         if not self.is_lost:
             self.is_lost = self._closing = True
-            self._forget_unsent()
-            self._post(Mark.RESET if self._inbox else Mark.FINISH)
+            self._outbox.forget()
+            self._outbox.post(Mark.RESET if self._inbox else Mark.FINISH)
             self._network.forget(self)
 
     def vanish(self) -> None:
         """The host lost its power: nobody is told."""
         self.is_lost = self._closing = True
-        self._forget_unsent()
+        self._outbox.forget()
         self._network.forget(self)
 
     def reset(self) -> None:
         """Something between the hosts reset the connection; this end learns of it now."""
         if not self.is_lost:
             self._closing = True
-            self._forget_unsent()
+            self._outbox.forget()
             self._lose(ConnectionResetError("connection reset by peer"))
+
+    @property
+    def is_stalled(self) -> bool:
+        return self._outbox.is_stalled
+
+    def stall(self) -> None:
+        """Let nothing more arrive at the other end, until `release`."""
+        self._outbox.is_stalled = True
 
     def release(self) -> None:
         """Let pass what stood still."""
-        self.is_stalled = False
-        overdue, self._overdue = self._overdue, 0
-        for _ in range(overdue):
-            self._on_arrival()
+        self._outbox.release()
 
     # -- sending
 
-    def _send(self) -> None:
-        unsent = self._unsent
-        while unsent and self._travelling_bytes < _WINDOW_BYTES:
-            packet = unsent.popleft()
-            if len(packet) > _PACKET_BYTES:
-                unsent.appendleft(packet[_PACKET_BYTES:])
-                packet = packet[:_PACKET_BYTES]
-            self._unsent_bytes -= len(packet)
-            self._travelling_bytes += len(packet)
-            self._post(packet)
-
-    def _post(self, packet: Packet) -> None:
-        self._packets.append(packet)
-        size = _HEADER_BYTES if isinstance(packet, Mark) else _HEADER_BYTES + len(packet)
-        self._link.carry(size, self._on_arrival)
-
     def _finish(self) -> None:
-        self._post(Mark.FINISH)
+        self._outbox.post(Mark.FINISH)
         self._lose(None)
 
-    def _forget_unsent(self) -> None:
-        self._unsent.clear()
-        self._unsent_bytes = 0
-
-    def _on_arrival(self) -> None:
-        """The oldest packet on its way is at the other host."""
-        if self.is_stalled:
-            self._overdue += 1
-            return
-        packet = self._packets.popleft()
+    def _deliver(self, packet: Packet) -> None:
+        """A packet is at the other host."""
         if isinstance(packet, bytes):
             self._loop.note(packet)
         self.peer._receive(packet)
 
     def _on_read(self, size: int) -> None:
         """The other end has read: there is room in its window."""
-        self._travelling_bytes -= size
+        self._outbox.on_read(size, goes_on=not self.is_lost)
         if self.is_lost:
             return
-        self._send()
-        if self._writing_paused and self._unsent_bytes <= self._low_bytes:
+        if self._writing_paused and self._outbox.unsent_bytes <= self._low_bytes:
             self._writing_paused = False
             self._loop.call_soon(self._resume_writing, context=self.process.context)
-        if self._closing and not self._unsent:
+        if self._closing and self._outbox.is_empty:
             self._finish()
 
     def _resume_writing(self) -> None:
@@ -224,7 +182,7 @@ class Endpoint(asyncio.Transport):
         if self.is_lost:
             # Nobody is there any more, or does not know of it: a reset says so.
             if isinstance(packet, bytes) and self._network.is_up(self.process.host):
-                self._post(Mark.RESET)
+                self._outbox.post(Mark.RESET)
             return
         if packet is Mark.RESET:
             self._inbox.clear()
@@ -276,7 +234,7 @@ class Endpoint(asyncio.Transport):
             protocol.data_received(packet[:size])
 
     def _on_window(self, size: int) -> None:
-        back = self.peer._link
+        back = self.peer._outbox.link
         if back.is_open:
             self._on_read(size)
         else:

@@ -6,6 +6,7 @@ asks for the ends: all on `ottla.client`'s own face, each in a process and on a 
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from ottla.base.chance import new_random
@@ -25,6 +26,13 @@ from ottla.testing.simulation.profile import Profile
 
 TOPIC = "t"
 GROUP = "g"
+_SENDING = ProducerOptions(
+    request_timeout_ms=2_000,
+    connect_timeout_ms=1_000,
+    delivery_timeout_ms=15_000,
+    retry_backoff_ms=20,
+    retry_backoff_max_ms=300,
+)
 # So many of a producer's sends may be without an answer.
 _OPEN_SENDS = 5
 _AGAIN_S = 0.2
@@ -48,14 +56,14 @@ class Workload:
 
     async def produce(self, name: str) -> None:
         """Send batches of a few records to partitions drawn, until it is over."""
+        await self._produce(name, _SENDING)
+
+    async def produce_hastily(self, name: str) -> None:
+        """The same, waiting for the leaders only: what these acknowledge may be lost."""
+        await self._produce(name, replace(_SENDING, acks=1))
+
+    async def _produce(self, name: str, options: ProducerOptions) -> None:
         chance = new_random()
-        options = ProducerOptions(
-            request_timeout_ms=2_000,
-            connect_timeout_ms=1_000,
-            delivery_timeout_ms=15_000,
-            retry_backoff_ms=20,
-            retry_backoff_max_ms=300,
-        )
         number = 0
         sends: dict[asyncio.Task[None], None] = {}
         producer = Producer(self.bootstrap, options)
@@ -83,7 +91,10 @@ class Workload:
         at = f"{TOPIC}-{partition}"
         padding = "." * chance.randrange(self.profile.record_bytes_max)
         op = self.recorder.invoke(
-            name, "send", steps=[Step("send", at, None, value) for value in values]
+            name,
+            "send",
+            steps=[Step("send", at, None, value) for value in values],
+            **({} if producer.options.acks == "all" else {"acks": 1, "idempotent": False}),
         )
         column = [f"{value} {padding}".encode() for value in values]
         try:

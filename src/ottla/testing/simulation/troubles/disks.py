@@ -1,12 +1,17 @@
 """Troubles of disks and clocks: slow, full, failing, wrong."""
 
 import asyncio
+import errno
+import os
 
+from ottla.record.header import HEADER_SIZE, MAGIC, read_header
 from ottla.testing.simulation.decisions import Decision
 from ottla.testing.simulation.machine import Machine
 from ottla.testing.simulation.troubles.trouble import Trouble
 
 _FREE_BYTES_UNIT = 200
+_RANGE_BYTES = 1_000
+_RANGE_STEP_BYTES = 20
 _HOUR_MS = 3_600_000
 
 
@@ -48,6 +53,51 @@ class DiskTrouble(Trouble):
         self.mending.forget(number)
         machine.disk.repair()
         await self.down(machine, decision, "loses power" if loses_power else "killed", end)
+
+    async def read_error(self, decision: Decision) -> None:
+        """Some bytes of closed segments cannot be read; in the end the broker starts again."""
+        machine = self.machine(decision)
+        if not machine.is_ready:
+            return
+        begin = decision.amount * _RANGE_STEP_BYTES
+        self.world.note(machine.host, f"cannot read byte {begin} of closed segments and some more")
+
+        def read(path: str, position: int, found: bytes) -> bytes:
+            if position < begin + _RANGE_BYTES and begin < position + len(found):
+                self.world.count("read error")
+                raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+            return found
+
+        machine.disk.trouble_reads(read)
+        number = self.mending.remember(machine.kill)
+        await asyncio.sleep(decision.for_ms / 1000)
+        self.mending.forget(number)
+        machine.disk.repair()
+        await self.down(machine, decision, "killed, its disk mended", Machine.kill)
+
+    async def bit_flip(self, decision: Decision) -> None:
+        """Every so many reads of records in closed segments have one bit turned round."""
+        machine = self.machine(decision)
+        if not machine.is_ready:
+            return
+        chance = self.world.chance_of(f"flip/{decision.at_ms}")
+        self.world.note(machine.host, f"reads wrong bits for {decision.for_ms} ms")
+
+        def read(_path: str, _position: int, found: bytes) -> bytes:
+            if len(found) <= HEADER_SIZE or chance.randrange(100) > decision.amount:
+                return found
+            first = read_header(found)
+            if first.magic != MAGIC or first.size > len(found) or first.size <= HEADER_SIZE:
+                return found
+            self.world.count("bit flip")
+            # Places and epochs stand before what the checksum covers: nobody could see it there.
+            place = chance.randrange(HEADER_SIZE, first.size)
+            flipped = bytearray(found)
+            flipped[place] ^= 1 << chance.randrange(8)
+            return bytes(flipped)
+
+        machine.disk.trouble_reads(read)
+        await self.last(decision, machine.disk.repair, machine.host, "reads what is there")
 
     async def clock_jump(self, decision: Decision) -> None:
         machine = self.machine(decision)

@@ -84,7 +84,7 @@ class NetworkTrouble(Trouble):
             return
         endpoint = endpoints[decision.subject % len(endpoints)]
         if not endpoint.is_stalled:
-            endpoint.is_stalled = True
+            endpoint.stall()
             name = endpoint.process.name
             self.world.note(name, f"a connection stands still for {decision.for_ms} ms")
             await self.last(decision, endpoint.release, name, "the connection goes on")

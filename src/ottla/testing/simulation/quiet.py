@@ -1,0 +1,32 @@
+"""What a run changes of its own process while it lasts: the log, and when memory is freed."""
+
+import gc
+import logging
+
+from ottla.testing.simulation.world import FailureLog, World
+
+
+class Quiet:
+    """Keeps the brokers' log from the screen, and listens to it for what nobody expected."""
+
+    def __init__(self, world: World) -> None:
+        self._handler = FailureLog(world)
+
+    def __enter__(self) -> None:
+        logger = logging.getLogger("ottla")
+        self._before = (logger.level, logger.propagate)
+        logger.addHandler(self._handler)
+        logger.propagate = False
+        logger.setLevel(logging.ERROR)
+        self._collecting = gc.isenabled()
+        gc.disable()
+        gc.collect()
+        gc.freeze()
+
+    def __exit__(self, *_error: object) -> None:
+        logger = logging.getLogger("ottla")
+        logger.removeHandler(self._handler)
+        logger.level, logger.propagate = self._before
+        gc.unfreeze()
+        if self._collecting:
+            gc.enable()
