@@ -7,12 +7,8 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.metadata.image import PartitionImage
 from ottla.metadata.in_sync import effective_min_isr
-from ottla.replica.effects import (
-    OUT_OF_RANGE,
-    AdvanceHighWatermark,
-    Diverging,
-    LeaderEffect,
-)
+from ottla.replica.compare import compare
+from ottla.replica.effects import AdvanceHighWatermark, LeaderEffect
 from ottla.replica.log_view import LogView
 from ottla.replica.negotiation import Negotiation
 from ottla.replica.remote import Remote
@@ -160,20 +156,7 @@ class Term:
 
     def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
         """How a follower's log ends beside ours; None where it continues (KIP-279, KIP-595)."""
-        log = self.log
-        if last_fetched_epoch >= 0:
-            epoch, end = log.end_offset_for_epoch(last_fetched_epoch)
-            if epoch < 0:
-                epoch, end = log.last_epoch, log.log_end_offset
-            if epoch < 0 or last_fetched_epoch < log.first_epoch:
-                # Our records of that time are deleted, so that nobody can tell whether the
-                # follower's are the same: it begins anew where we begin, and loses nothing.
-                return OUT_OF_RANGE
-            if epoch < last_fetched_epoch or end < offset:
-                return (Diverging(epoch, end),)
-        if offset < log.log_start_offset or offset > log.log_end_offset:
-            return OUT_OF_RANGE
-        return None
+        return compare(self.log, offset, last_fetched_epoch)
 
     # Hot: once per fetch that moves a follower.
     def _advance(self) -> Effects:

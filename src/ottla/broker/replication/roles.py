@@ -155,6 +155,8 @@ class Roles:
             retry_ms=FIRST_RETRY_MS,
         )
         reason = f"{partition.topic_partition} is led by broker {image.leader}"
+        # Known before anybody who waits is sent on.
+        partition.image = image
         self.give_up(partition, reason)
         partition.follower = follower
         self.fetchers.add(partition)
