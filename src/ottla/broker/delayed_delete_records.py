@@ -1,4 +1,4 @@
-"""A DeleteRecords that waits until the replicas that live have moved their starts, too (KIP-107)."""
+"""A DeleteRecords that waits until all live replicas have moved their starts, too (KIP-107)."""
 
 from typing import TYPE_CHECKING
 
