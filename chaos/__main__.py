@@ -7,6 +7,7 @@ anything was lost, doubled or told differently, or when replicas differ in the e
 import argparse
 import functools
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -43,6 +44,8 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="ottla-chaos-"))
     plan = Plan(names, chosen.cycles, chosen.seed, chosen.rate, chosen.store, chosen.java)
     print(f"logs and histories come into {folder}", flush=True)
+    # Who is asked to end takes hosts and disks away first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     outcome = run(plan, folder, functools.partial(print, flush=True))
     print(outcome.table())
     if chosen.keep or not outcome.is_good:
