@@ -90,13 +90,15 @@ class AppendLog:
         log_start_offset: int = 0,
         recovery_point: int = 0,
         clean: bool = False,
+        is_lossy: bool = False,
         producer_expiration_ms: int = 86_400_000,
         now_ms: int,
     ) -> Self:
         """Open the log in `folder`, made where missing.
 
         Below `recovery_point` everything was flushed; `clean` says that the log was closed in
-        order, so that its end need not be checked. Raises LogCorrupt, StorageError.
+        order, so that its end need not be checked; `is_lossy` that the cluster takes records
+        above `recovery_point` for lost. Raises LogCorrupt, StorageError.
         """
         write_again = has_failed_flush(filesystem, folder)
         clean = clean and not write_again
@@ -108,6 +110,7 @@ class AppendLog:
             recovery_point=recovery_point,
             clean=clean,
             write_again=write_again,
+            is_lossy=is_lossy,
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )

@@ -47,12 +47,13 @@ def load(
     recovery_point: int,
     clean: bool,
     write_again: bool,
+    is_lossy: bool,
     producer_expiration_ms: int,
     now_ms: int,
 ) -> LoadedLog:
     """Load and, after an unclean stop, recover. Raises LogCorrupt and other StorageErrors.
 
-    `write_again`: a flush of this log has failed, see `failed_flush`.
+    `write_again`: a flush of this log has failed, see `failed_flush`. `is_lossy`: see `recover`.
     """
     try:
         filesystem.mkdir(folder)
@@ -70,7 +71,14 @@ def load(
         begin = max(first_offset, reflected)
         producers.load(entries, begin, now_ms)
         replay = Replay(epochs, producers, begin)
-        found = recover(segments, replay, known_below, check_end=not clean, write_again=write_again)
+        found = recover(
+            segments,
+            replay,
+            known_below,
+            check_end=not clean,
+            write_again=write_again,
+            is_lossy=is_lossy,
+        )
         if write_again:
             forget_failed_flush(filesystem, folder)
         end = replay.next_offset

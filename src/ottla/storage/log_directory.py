@@ -225,6 +225,7 @@ class LogDirectory:
             log_start_offset=0 if is_stray else self.log_starts.get(partition, 0),
             recovery_point=0 if is_stray else self.recovery_points.get(partition, 0),
             clean=self.was_clean and partition in self.recovery_points and not is_stray,
+            is_lossy=not self.kept_all,
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )

@@ -32,6 +32,8 @@ class Recovery:
     notes: list[str] = field(default_factory=list)
     # Whether a flush has failed, so that the unflushed end may stand in the page cache alone.
     write_again: bool = False
+    # Whether any page that was not flushed may be missing, also before one that is there.
+    is_lossy: bool = False
 
 
 def recover(
@@ -41,14 +43,17 @@ def recover(
     *,
     check_end: bool,
     write_again: bool = False,
+    is_lossy: bool = False,
 ) -> Recovery:
     """Read `segments` (by base offset) from where `replay` must begin; cut the torn end.
 
     Segments behind a cut are removed from the list (their files too). With `check_end` a log
     that ends below its recovery point is refused. With `write_again` what stands above the
-    recovery point is written again, in place, before it is read. Raises LogCorrupt, OSError.
+    recovery point is written again, in place, before it is read. `is_lossy`: a power cut took
+    what was not flushed, and the cluster knows: what is bad above the recovery point is cut with
+    all behind it. Raises LogCorrupt, OSError.
     """
-    result = Recovery(write_again=write_again)
+    result = Recovery(write_again=write_again, is_lossy=is_lossy)
     number = 0
     while number < len(segments):
         segment = segments[number]
@@ -120,7 +125,8 @@ def _recover_segment(
     result.scanned_bytes += end - position
     if end == size:
         return True
-    _judge(segment, end, scan, following)
+    if not result.is_lossy:
+        _judge(segment, end, scan, following)
     result.cut_bytes += size - end
     result.notes.append(
         f"{segment.path()}: cut {size - end} bytes of an unfinished write at byte {end}, "

@@ -20,6 +20,7 @@ def open_log(
     recovery_point: int = 0,
     log_start_offset: int = 0,
     clean: bool = False,
+    is_lossy: bool = False,
     config: LogConfig | None = None,
     folder: str = FOLDER,
     partition: TopicPartition = PARTITION,
@@ -34,6 +35,7 @@ def open_log(
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
         clean=clean,
+        is_lossy=is_lossy,
         now_ms=NOW_MS,
     )
 

@@ -114,6 +114,7 @@ def test_corrupt_log_is_offline_and_others_serve() -> None:
     """The error names what is wrong; a clean stop does not hide it from the next start."""
     filesystem = MemoryFileSystem()
     directories = start(filesystem, "/one")
+    directories.confirm_run()
     for number in (0, 1):
         for _ in range(3):
             append(open_one(directories, number))

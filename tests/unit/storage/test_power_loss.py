@@ -137,3 +137,24 @@ def test_any_flipped_byte_is_cut_or_refused_but_never_served(
         assert caught.value.position in starts[number : number + 2]
     else:
         assert open_log(filesystem).log_end_offset == len(sizes)
+
+
+def test_hole_in_what_a_lossy_broker_had_not_flushed_is_the_end_of_its_log() -> None:
+    """Where the cluster knows that records are lost here, the rest comes from the leader."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem)
+    append(log)
+    log.flush()
+    hole = log.active.size
+    append(log, payload=b"x" * 200)
+    append(log)
+    content = bytearray(filesystem.read_bytes(LOG))
+    content[hole + 100] ^= 1
+    file = filesystem.open(LOG)
+    file.truncate(0)
+    file.append(content)
+    filesystem.crash()
+    with pytest.raises(LogCorrupt, match="valid batches stand"):
+        open_log(filesystem, recovery_point=1)
+    again = open_log(filesystem, recovery_point=1, is_lossy=True)
+    assert ranges(again) == [(0, 0)]
