@@ -48,7 +48,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     outcome = run(plan, folder, functools.partial(print, flush=True))
     print(outcome.table())
-    if chosen.keep or not outcome.is_good:
+    if chosen.keep or outcome.unexpected or not outcome.is_good:
         print(f"logs and histories are in {folder}")
     else:
         shutil.rmtree(folder, ignore_errors=True)

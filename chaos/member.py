@@ -87,13 +87,16 @@ class GroupMember:
         op = self._recorder.invoke(self._name, "commit", group=_GROUP, offsets=told)
         try:
             answered = self._consumer.commit(offsets=offsets, asynchronous=False)
-        except KafkaException:
+        except KafkaException as error:
             self._recorder.info(op)
+            print(f"{time.strftime('%H:%M:%S')} commit: {error}", flush=True)
             return
-        if all(found.error is None for found in answered or ()):
-            self._recorder.ok(op)
-        else:
+        refused = [str(found.error) for found in answered or () if found.error is not None]
+        if refused:
             self._recorder.info(op)
+            print(f"{time.strftime('%H:%M:%S')} commit: {refused}", flush=True)
+        else:
+            self._recorder.ok(op)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._tell()
