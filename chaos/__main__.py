@@ -14,7 +14,7 @@ from pathlib import Path
 
 from chaos import disks, hosts
 from chaos.commands import missing
-from chaos.faults import FAULTS, impossible
+from chaos.faults import BY_NAME_ONLY, USUAL, impossible
 from chaos.outcome import Plan
 from chaos.run import run
 
@@ -24,7 +24,7 @@ STORES = ("sqlite", "zookeeper", "zookeeper3")
 def main() -> int:
     """Run as the command line says."""
     parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
-    parser.add_argument("--faults", default=",".join(FAULTS), help="which, by name")
+    parser.add_argument("--faults", default=",".join(USUAL), help="which, by name")
     parser.add_argument("--cycles", type=int, default=2, help="how often each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", type=int, default=500, help="records per second and producer")
@@ -35,6 +35,8 @@ def main() -> int:
     if reason := missing((*hosts.TOOLS, *disks.TOOLS)):
         print(f"cannot make faults here: {reason}")
         return 2
+    for name in set(BY_NAME_ONLY) - set(chosen.faults.split(",")):
+        print(f"left out unless it is named: {name}")
     names = []
     for name in chosen.faults.split(","):
         if reason := impossible(name, chosen.store):
