@@ -74,6 +74,11 @@ class FileSystem(Protocol):
         """Whether nothing here ever waits for a disk."""
         ...
 
+    @property
+    def is_concurrent(self) -> bool:
+        """Whether several threads at once are faster than one, and as good."""
+        ...
+
     def open(self, path: str, *, create: bool = False) -> File:
         """Open for reading and appending; `create` makes it where it is missing."""
         ...
@@ -228,6 +233,7 @@ class OsFileSystem:
     """The operating system's files. Folders are made for the owner alone (0700)."""
 
     in_memory = False
+    is_concurrent = True
 
     def open(self, path: str, *, create: bool = False) -> OsFile:
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)

@@ -176,7 +176,7 @@ class LogDirectories:
             except StorageError as error:
                 return error
 
-        if len(places) < 2 or self.in_memory:
+        if len(places) < 2 or not all(d.filesystem.is_concurrent for d in self.directories):
             logs = [open_one(place) for place in places]
         else:
             with ThreadPoolExecutor(LOADING_THREADS, "ottla-load") as pool:

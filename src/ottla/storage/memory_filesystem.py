@@ -96,6 +96,8 @@ class MemoryFileSystem:
     """Folders and files in memory. `capacity_bytes` (None: endless) limits all files together."""
 
     in_memory = True
+    # Threads would make the order of changes, which power cuts go by, a matter of chance.
+    is_concurrent = False
 
     def __init__(
         self, *, capacity_bytes: int | None = None, now_ms: Callable[[], int] = lambda: 0
