@@ -152,8 +152,8 @@ class Controller:
         left = await self._ask(lambda: requests.shut_down(broker_id, broker_epoch))
         told = [asyncio.ensure_future(s.settled()) for s in office.senders.values()]
         if told:
-            _, late = await asyncio.wait(told, timeout=_TELLING_S)
-            for waiting in late:
+            await asyncio.wait(told, timeout=_TELLING_S)
+            for waiting in told:
                 waiting.cancel()
         return left
 
