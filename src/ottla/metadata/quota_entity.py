@@ -1,0 +1,135 @@
+"""Whom a quota is for, and where in the store it stands: the paths Kafka gave them in ZooKeeper."""
+
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import quote, unquote
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+
+class Default(Enum):
+    """The type of DEFAULT."""
+
+    DEFAULT = "<default>"
+
+
+# Everybody who has no quota of their own.
+DEFAULT = Default.DEFAULT
+Name = str | Default
+
+CONFIG_USERS = "/config/users"
+CONFIG_CLIENTS = "/config/clients"
+CONFIG_IPS = "/config/ips"
+QUOTA_ROOTS = (CONFIG_USERS, CONFIG_CLIENTS, CONFIG_IPS)
+
+_CLIENTS = "clients"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaEntity:
+    """A user, a client id, both together, or an address; each by name or DEFAULT."""
+
+    # Invariant: something is given; an address stands alone.
+    user: Name | None = None
+    client_id: Name | None = None
+    ip: Name | None = None
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{kind} {_shown(name)}"
+            for kind, name in (
+                ("user", self.user),
+                ("client-id", self.client_id),
+                ("ip", self.ip),
+            )
+            if name is not None
+        )
+
+
+def quota_path(entity: QuotaEntity) -> str:
+    """The node that holds the quotas of an entity."""
+    if entity.ip is not None:
+        return f"{CONFIG_IPS}/{_to_node(entity.ip)}"
+    if entity.user is None:
+        assert entity.client_id is not None
+        return f"{CONFIG_CLIENTS}/{_to_node(entity.client_id)}"
+    path = f"{CONFIG_USERS}/{_to_node(entity.user)}"
+    if entity.client_id is None:
+        return path
+    return f"{path}/{_CLIENTS}/{_to_node(entity.client_id)}"
+
+
+def quota_entity(path: str) -> QuotaEntity | None:
+    """Whose quotas the node at `path` holds; None for nodes that hold none."""
+    for root in QUOTA_ROOTS:
+        names = path.removeprefix(f"{root}/").split("/")
+        if path == root or not path.startswith(f"{root}/"):
+            continue
+        if root == CONFIG_IPS:
+            return QuotaEntity(ip=_to_name(names[0])) if len(names) == 1 else None
+        if root == CONFIG_CLIENTS:
+            return QuotaEntity(client_id=_to_name(names[0])) if len(names) == 1 else None
+        if len(names) == 1:
+            return QuotaEntity(user=_to_name(names[0]))
+        if len(names) == 3 and names[1] == _CLIENTS:
+            return QuotaEntity(user=_to_name(names[0]), client_id=_to_name(names[2]))
+    return None
+
+
+def parse_entity(parts: list[tuple[str, str | None]]) -> QuotaEntity:
+    """An entity as the protocol names it: (type, name) pairs, None for the default.
+
+    Raises OttlaError(INVALID_REQUEST) for what is no entity of a quota.
+    """
+    names: dict[str, Name] = {}
+    for kind, name in parts:
+        if kind not in ("user", "client-id", "ip"):
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unhandled client quota entity type: {kind[:100]}; there are user, client-id, ip",
+            )
+        if kind in names:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Client quota entity cannot contain duplicate entity type {kind}; name it once",
+            )
+        if name == "":
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Invalid empty {kind} entity name; null stands for the default",
+            )
+        names[kind] = DEFAULT if name is None else name
+    if not names:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "Invalid empty client quota entity; name a user, a client-id or an ip",
+        )
+    if "ip" in names and len(names) > 1:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "Invalid client quota entity: an ip cannot be combined with a user or client-id",
+        )
+    return QuotaEntity(names.get("user"), names.get("client-id"), names.get("ip"))
+
+
+def entity_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
+    """What `parse_entity` reads."""
+    named = (("user", entity.user), ("client-id", entity.client_id), ("ip", entity.ip))
+    return [
+        (kind, None if name is DEFAULT else str(name)) for kind, name in named if name is not None
+    ]
+
+
+def _to_node(name: Name) -> str:
+    """Names are free text: all but letters, digits and `._-` is escaped, as Kafka does it."""
+    if isinstance(name, Default):
+        return name.value
+    return quote(name, safe="").replace("~", "%7E")
+
+
+def _to_name(node: str) -> Name:
+    return DEFAULT if node == DEFAULT.value else unquote(node)
+
+
+def _shown(name: Name) -> str:
+    return name.value if isinstance(name, Default) else name

@@ -1,0 +1,88 @@
+"""What clients have used, by who shares a quota: connections of one entity count together."""
+
+from dataclasses import dataclass
+
+from ottla.metadata.quota_entity import QuotaEntity
+from ottla.quota.keys import QuotaKey
+from ottla.quota.table import Held, QuotaTable
+from ottla.quota.token_bucket import TokenBucket
+from ottla.quota.windowed_rate import WindowedRate
+
+# Milliseconds of work in a second that are one percent of it.
+_MS_PER_PERCENT = 10
+# After so many new entities those at rest are forgotten: client ids are whatever clients say.
+_NEW_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Kafka's `quota.window.*`: how many windows are remembered, and how long each is."""
+
+    num: int = 11
+    ms: int = 1000
+
+
+class ClientQuotas:
+    """How much each entity uses. Amounts: bytes, milliseconds, partitions or connections."""
+
+    def __init__(self, windows: Windows, mutation_windows: Windows) -> None:
+        self.table = QuotaTable({})
+        self._windows = windows
+        self._burst_s = mutation_windows.num * mutation_windows.ms / 1000
+        self._rates: dict[tuple[QuotaKey, QuotaEntity], WindowedRate] = {}
+        self._buckets: dict[QuotaEntity, TokenBucket] = {}
+        self._new = 0
+
+    # Hot: once per request of a client, where quotas are set.
+    def use(self, key: QuotaKey, user: str, client_id: str, amount: float, now_ms: int) -> int:
+        """Count `amount` as used, and return how long the client is to wait, in milliseconds."""
+        rate = self.rate(key, user, client_id, now_ms)
+        return 0 if rate is None else rate.record(amount, now_ms)
+
+    def rate(self, key: QuotaKey, user: str, client_id: str, now_ms: int) -> WindowedRate | None:
+        """What measures the use of `key` by a client; None where it has no limit."""
+        held = self.table.held(key, user, client_id)
+        return None if held is None else self._rate(key, held, now_ms)
+
+    def connect(self, address: str, now_ms: int) -> int:
+        """Count a new connection, and return how long it comes too early, in milliseconds."""
+        held = self.table.held_address(address)
+        return (
+            0 if held is None else self._rate(QuotaKey.CONNECTION, held, now_ms).record(1, now_ms)
+        )
+
+    def bucket(self, user: str, client_id: str, now_ms: int) -> TokenBucket | None:
+        """What gives a client its changes of topics; None where it has no limit."""
+        held = self.table.held(QuotaKey.MUTATION, user, client_id)
+        if held is None:
+            return None
+        bucket = self._buckets.get(held.sharing)
+        if bucket is None or bucket.limit != held.limit:
+            self._count_new(now_ms)
+            bucket = TokenBucket(held.limit, burst_s=self._burst_s, now_ms=now_ms)
+            self._buckets[held.sharing] = bucket
+        return bucket
+
+    def __len__(self) -> int:
+        """Entities whose use is remembered."""
+        return len(self._rates) + len(self._buckets)
+
+    def _rate(self, key: QuotaKey, held: Held, now_ms: int) -> WindowedRate:
+        limit = held.limit * _MS_PER_PERCENT if key is QuotaKey.REQUEST else held.limit
+        rate = self._rates.get((key, held.sharing))
+        if rate is None or rate.limit != limit:
+            self._count_new(now_ms)
+            windows = self._windows
+            rate = WindowedRate(
+                limit, window_num=windows.num, window_ms=windows.ms, grace_ms=windows.ms
+            )
+            self._rates[key, held.sharing] = rate
+        return rate
+
+    def _count_new(self, now_ms: int) -> None:
+        self._new += 1
+        if self._new < _NEW_MAX:
+            return
+        self._new = 0
+        self._rates = {k: rate for k, rate in self._rates.items() if not rate.at_rest(now_ms)}
+        self._buckets = {k: b for k, b in self._buckets.items() if not b.at_rest(now_ms)}

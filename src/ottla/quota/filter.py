@@ -1,0 +1,73 @@
+"""Which entities a DescribeClientQuotas asks for (KIP-546)."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.metadata.quota_entity import DEFAULT, Name, QuotaEntity
+
+_KINDS = ("user", "client-id", "ip")
+
+
+class Match(IntEnum):
+    """How a component names entities."""
+
+    EXACT = 0
+    DEFAULT = 1
+    ANY = 2
+
+
+class Component(NamedTuple):
+    """One condition: the entity has a `kind`, and it is the one meant. None means any."""
+
+    kind: str
+    name: Name | None
+
+
+def parse_component(kind: str, match_type: int, match: str | None) -> Component:
+    """Raises OttlaError(INVALID_REQUEST) for a condition that means nothing."""
+    if kind not in _KINDS:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unhandled client quota entity type: {kind[:100]}; there are {', '.join(_KINDS)}",
+        )
+    if match_type not in tuple(Match):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"Unexpected match type {match_type}; there are 0, 1 and 2"
+        )
+    if match_type == Match.EXACT:
+        if match is None:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, f"Request lacks the {kind} to match")
+        return Component(kind, match)
+    if match is not None:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Request names the {kind} {match[:100]}, but its match type is not exact",
+        )
+    return Component(kind, DEFAULT if match_type == Match.DEFAULT else None)
+
+
+def check_filter(components: Sequence[Component]) -> None:
+    """Refuse conditions that contradict each other. Raises OttlaError(INVALID_REQUEST)."""
+    kinds = [component.kind for component in components]
+    twice = [kind for kind in kinds if kinds.count(kind) > 1]
+    if twice:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"Entity type {twice[0]} cannot appear more than once"
+        )
+    if "ip" in kinds and len(kinds) > 1:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "Invalid entity filter: an ip cannot be combined with a user or client-id",
+        )
+
+
+def is_meant(entity: QuotaEntity, components: Sequence[Component], *, strict: bool) -> bool:
+    """Whether all conditions hold; `strict`: and the entity has no other kinds."""
+    names = {"user": entity.user, "client-id": entity.client_id, "ip": entity.ip}
+    has = {kind: name for kind, name in names.items() if name is not None}
+    for kind, wanted in components:
+        if kind not in has or (wanted is not None and has[kind] != wanted):
+            return False
+    return not strict or len(has) == len(components)

@@ -1,0 +1,68 @@
+"""Which quota holds for whom: the most special one that is set (Kafka's eight levels)."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
+from ottla.quota.keys import Limits, QuotaKey
+
+# What was looked up is remembered, but client ids are whatever clients say.
+_REMEMBERED_MAX = 10_000
+
+
+class Held(NamedTuple):
+    """A limit, and who shares it: a default holds for each user or client id by itself."""
+
+    limit: float
+    sharing: QuotaEntity
+
+
+class QuotaTable:
+    """All quotas that are set. Not changed: a change makes a new table."""
+
+    def __init__(self, quotas: Mapping[QuotaEntity, Limits]) -> None:
+        self.quotas = {entity: limits for entity, limits in quotas.items() if limits}
+        self.limits_clients = any(entity.ip is None for entity in self.quotas)
+        self.limits_addresses = any(entity.ip is not None for entity in self.quotas)
+        self._known: dict[tuple[QuotaKey, str, str], Held | None] = {}
+
+    def with_limits(self, entity: QuotaEntity, limits: Limits) -> "QuotaTable":
+        """The table with all quotas of one entity replaced; no limits remove it."""
+        return QuotaTable({**self.quotas, entity: limits})
+
+    # Hot: once per request of a client, where quotas are set.
+    def held(self, key: QuotaKey, user: str, client_id: str) -> Held | None:
+        """What `key` of a client is held to; None for no limit."""
+        asked = (key, user, client_id)
+        if asked in self._known:
+            return self._known[asked]
+        if len(self._known) >= _REMEMBERED_MAX:
+            self._known.clear()
+        found = self._known[asked] = self._find(key, user, client_id)
+        return found
+
+    def held_address(self, address: str) -> Held | None:
+        """What the rate of new connections from an address is held to."""
+        for ip in (address, DEFAULT):
+            limits = self.quotas.get(QuotaEntity(ip=ip))
+            if limits is not None and QuotaKey.CONNECTION in limits:
+                return Held(limits[QuotaKey.CONNECTION], QuotaEntity(ip=address))
+        return None
+
+    def _find(self, key: QuotaKey, user: str, client_id: str) -> Held | None:
+        both = QuotaEntity(user, client_id)
+        levels = (
+            (both, both),
+            (QuotaEntity(user, DEFAULT), both),
+            (QuotaEntity(user), QuotaEntity(user)),
+            (QuotaEntity(DEFAULT, client_id), both),
+            (QuotaEntity(DEFAULT, DEFAULT), both),
+            (QuotaEntity(DEFAULT), QuotaEntity(user)),
+            (QuotaEntity(client_id=client_id), QuotaEntity(client_id=client_id)),
+            (QuotaEntity(client_id=DEFAULT), QuotaEntity(client_id=client_id)),
+        )
+        for entity, sharing in levels:
+            limits = self.quotas.get(entity)
+            if limits is not None and key in limits:
+                return Held(limits[key], sharing)
+        return None

@@ -1,0 +1,104 @@
+"""How much was used lately, and when it will be within a limit again.
+
+Use is counted in windows of equal length, as in Kafka: what may be used grows with the time the
+windows cover. Unlike there, use beyond the limit is not forgotten with its window but counts in
+the next one: else a crowd of connections that all ask at once would get it for nothing.
+"""
+
+from collections import deque
+from math import ceil
+
+
+class WindowedRate:
+    """The use by one entity of one thing, held to `limit` per second.
+
+    Invariant: the first window begins at `_start_ms` and something was used in it; windows after
+    the last of `_used` are empty so far. At rest, where nothing is remembered, there is none.
+    """
+
+    __slots__ = ("_grace_ms", "_start_ms", "_used", "_window_ms", "_window_num", "limit")
+
+    def __init__(self, limit: float, *, window_num: int, window_ms: int, grace_ms: int) -> None:
+        """`grace_ms`: what that time is worth may be used in advance."""
+        assert limit >= 0
+        assert window_num > 0
+        assert window_ms > 0
+        self.limit = limit
+        self._window_num = window_num
+        self._window_ms = window_ms
+        self._grace_ms = grace_ms
+        self._start_ms = 0
+        self._used: deque[float] = deque()
+
+    # Hot: once per request of a client with a quota.
+    def record(self, amount: float, now_ms: int) -> int:
+        """Count `amount` (>= 0) as used, and return how long to wait then, in milliseconds."""
+        self._roll(now_ms)
+        used = self._used
+        if amount > 0:
+            if not used:
+                self._start_ms = now_ms
+            window = (now_ms - self._start_ms) // self._window_ms
+            while len(used) <= window:
+                used.append(0.0)
+            used[window] += amount
+        return self._wait_ms(0.0, now_ms)
+
+    def available(self, now_ms: int) -> float:
+        """What may be used now; below 0 what was used too much."""
+        self._roll(now_ms)
+        return self._worth(now_ms) - sum(self._used)
+
+    def wait_ms(self, now_ms: int, amount: float = 0.0) -> int:
+        """How long until `amount` may be used; 0 for now."""
+        self._roll(now_ms)
+        return self._wait_ms(amount, now_ms)
+
+    def rate(self, now_ms: int) -> float:
+        """Use per second, over the windows that are remembered."""
+        self._roll(now_ms)
+        if not self._used:
+            return 0.0
+        return sum(self._used) * 1000 / max(now_ms - self._start_ms, self._window_ms)
+
+    def at_rest(self, now_ms: int) -> bool:
+        """Whether nothing is remembered, so that a new rate would decide the same."""
+        self._roll(now_ms)
+        return not self._used
+
+    def _worth(self, now_ms: int) -> float:
+        """What may be used from the beginning of the first window until now."""
+        elapsed_ms = now_ms - self._start_ms if self._used else 0
+        return self.limit * (elapsed_ms + self._grace_ms) / 1000
+
+    def _wait_ms(self, amount: float, now_ms: int) -> int:
+        wanted = sum(self._used) + amount
+        if wanted <= self._worth(now_ms):
+            return 0
+        longest_ms = self._window_num * self._window_ms
+        if self.limit == 0:
+            return longest_ms
+        elapsed_ms = now_ms - self._start_ms if self._used else 0
+        return max(1, ceil(wanted * 1000 / self.limit - elapsed_ms - self._grace_ms))
+
+    def _roll(self, now_ms: int) -> None:
+        """Forget windows that are too old, but not what was used too much in them."""
+        used = self._used
+        old = (now_ms - self._start_ms) // self._window_ms - self._window_num + 1
+        worth = self.limit * self._window_ms / 1000
+        while old > 0 and used:
+            # All at once where only what was used too much is left.
+            count = old if len(used) == 1 else 1
+            excess = used.popleft() - worth * count
+            self._start_ms += self._window_ms * count
+            old -= count
+            if excess > 0:
+                if used:
+                    used[0] += excess
+                else:
+                    used.append(excess)
+            while used and used[0] == 0:
+                # Time in which nobody asked is worth nothing later.
+                used.popleft()
+                self._start_ms += self._window_ms
+                old -= 1
