@@ -245,13 +245,16 @@ class Log(FlushedLog):
         self.producers.expire(now_ms)
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Below it no transaction is undecided; at most `high_watermark`."""
+        """Below it no transaction is undecided; between log start and `high_watermark`."""
         producers = self.producers
         if not producers.open_transactions and not producers.unreplicated:
             return high_watermark
         producers.on_high_watermark(high_watermark)
         unstable = producers.first_unstable_offset()
-        return high_watermark if unstable is None else min(unstable, high_watermark)
+        if unstable is None:
+            return high_watermark
+        # Records of an open transaction may have been deleted.
+        return min(max(unstable, self.log_start_offset), high_watermark)
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """Aborted transactions with records in [start, end), for readers of committed records."""

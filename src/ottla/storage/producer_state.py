@@ -8,29 +8,28 @@ without state may begin anywhere. Not here: the snapshot's bytes (`producer_snap
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
+from ottla.base.ids import NO_SEQUENCE
 from ottla.record.header import TRANSACTIONAL_FLAG, BatchHeader
+from ottla.storage.producer_entry import (
+    BATCHES_KEPT,
+    NO_OFFSET,
+    SEQUENCE_MASK,
+    AppendedBatch,
+    ProducerEntry,
+    check_order,
+    fenced,
+)
 
-BATCHES_KEPT = 5
-SEQUENCE_MASK = 0x7FFFFFFF
-NO_OFFSET = -1
-
-
-class AppendedBatch(NamedTuple):
-    """One batch that a producer appended. `timestamp` is its greatest, in milliseconds."""
-
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-
-    @property
-    def first_sequence(self) -> int:
-        return (self.last_sequence - self.offset_delta) & SEQUENCE_MASK
-
-    @property
-    def first_offset(self) -> int:
-        return self.last_offset - self.offset_delta
+__all__ = [
+    "BATCHES_KEPT",
+    "NO_OFFSET",
+    "SEQUENCE_MASK",
+    "AppendedBatch",
+    "CompletedTransaction",
+    "Guard",
+    "ProducerEntry",
+    "ProducerStates",
+]
 
 
 class CompletedTransaction(NamedTuple):
@@ -42,53 +41,8 @@ class CompletedTransaction(NamedTuple):
     is_aborted: bool
 
 
-class ProducerEntry:
-    """The state of one producer id in one partition."""
-
-    __slots__ = (
-        "batches",
-        "coordinator_epoch",
-        "last_timestamp",
-        "producer_epoch",
-        "producer_id",
-        "transaction_first_offset",
-    )
-
-    def __init__(
-        self,
-        producer_id: int,
-        producer_epoch: int = NO_PRODUCER_EPOCH,
-        coordinator_epoch: int = -1,
-        last_timestamp: int = -1,
-        transaction_first_offset: int = NO_OFFSET,
-        batches: list[AppendedBatch] | None = None,
-    ) -> None:
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
-        self.coordinator_epoch = coordinator_epoch
-        self.last_timestamp = last_timestamp
-        # First offset of the open transaction, NO_OFFSET where none is open.
-        self.transaction_first_offset = transaction_first_offset
-        # Invariant: oldest first, at most BATCHES_KEPT, all of `producer_epoch`.
-        self.batches = batches if batches is not None else []
-
-    @property
-    def last_sequence(self) -> int:
-        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
-
-    @property
-    def last_offset(self) -> int:
-        return self.batches[-1].last_offset if self.batches else NO_OFFSET
-
-    def duplicate_of(self, header: BatchHeader) -> AppendedBatch | None:
-        """The kept batch that `header` repeats, if any."""
-        if header.producer_epoch != self.producer_epoch:
-            return None
-        first, last = header.base_sequence, header.last_sequence
-        for batch in self.batches:
-            if batch.last_sequence == last and batch.first_sequence == first:
-                return batch
-        return None
+class Guard:
+    """Holds while no marker has ended a producer's transaction since it was given out."""
 
 
 class ProducerStates:
@@ -103,6 +57,8 @@ class ProducerStates:
         self.open_transactions: dict[int, int] = {}
         # Ended by a marker which may still lie above the high watermark.
         self.unreplicated: list[CompletedTransaction] = []
+        # Producers whose transaction its coordinator is being asked about, see `guard`.
+        self._guards: dict[int, Guard] = {}
 
     def check(self, header: BatchHeader) -> AppendedBatch | None:
         """Judge a client's batch before it is appended.
@@ -115,12 +71,17 @@ class ProducerStates:
         if entry is None:
             return None
         batches = entry.batches
+        if header.base_sequence == NO_SEQUENCE:
+            # A group coordinator's, on behalf of the producer: it counts nothing.
+            if header.producer_epoch < entry.producer_epoch:
+                raise fenced(entry, header.producer_epoch)
+            return None
         expected = batches[-1].last_sequence + 1 & SEQUENCE_MASK if batches else 0
         if header.producer_epoch != entry.producer_epoch or header.base_sequence != expected:
             duplicate = entry.duplicate_of(header)
             if duplicate is not None:
                 return duplicate
-            _check_order(entry, header)
+            check_order(entry, header)
         if entry.transaction_first_offset != NO_OFFSET and not header.is_transactional:
             raise OttlaError(
                 ErrorCode.INVALID_TXN_STATE,
@@ -142,36 +103,83 @@ class ProducerStates:
             batches.clear()
         delta = header.last_offset_delta
         timestamp = header.max_timestamp
-        last_sequence = header.base_sequence + delta & SEQUENCE_MASK
-        batches.append(AppendedBatch(last_sequence, base_offset + delta, delta, timestamp))
-        if len(batches) > BATCHES_KEPT:
-            del batches[0]
+        if header.base_sequence != NO_SEQUENCE:
+            last_sequence = header.base_sequence + delta & SEQUENCE_MASK
+            batches.append(AppendedBatch(last_sequence, base_offset + delta, delta, timestamp))
+            if len(batches) > BATCHES_KEPT:
+                del batches[0]
         entry.last_timestamp = timestamp
         if header.attributes & TRANSACTIONAL_FLAG and entry.transaction_first_offset == NO_OFFSET:
             entry.transaction_first_offset = base_offset
             self.open_transactions[base_offset] = producer_id
+            self._guards.pop(producer_id, None)
 
-    def check_marker(self, header: BatchHeader, coordinator_epoch: int) -> None:
-        """Judge a marker before it is appended by the leader.
+    def guard(self, producer_id: int) -> Guard:
+        """What to show with a batch, once its coordinator has said that the transaction is open.
 
-        Raises OttlaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        It is void when a marker comes between question and answer (KIP-890): ask again then.
+        """
+        return self._guards.setdefault(producer_id, Guard())
+
+    def is_open(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has a transaction here, so that nobody need be asked."""
+        entry = self.entries.get(producer_id)
+        return (
+            entry is not None
+            and entry.transaction_first_offset != NO_OFFSET
+            and entry.producer_epoch == producer_epoch
+        )
+
+    def check_open(self, header: BatchHeader, guard: Guard | None) -> None:
+        """Refuse a transactional batch of which nobody knows that its transaction is open.
+
+        Raises OttlaError: INVALID_TXN_STATE.
+        """
+        producer_id = header.producer_id
+        if self.is_open(producer_id, header.producer_epoch):
+            return
+        if guard is None or self._guards.get(producer_id) is not guard:
+            raise OttlaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {producer_id} of epoch {header.producer_epoch} has no open transaction "
+                "here; add the partition to it first",
+            )
+
+    def check_marker(
+        self, header: BatchHeader, coordinator_epoch: int, *, raises_epoch: bool = False
+    ) -> bool:
+        """Judge a marker before it is appended by the leader; False where it stands already.
+
+        `raises_epoch`: each transaction of the producer ends in an epoch of its own (KIP-890), so
+        that one that comes twice or late is known. Raises OttlaError: INVALID_PRODUCER_EPOCH,
+        TRANSACTION_COORDINATOR_FENCED.
         """
         entry = self.entries.get(header.producer_id)
         if entry is None:
-            return
+            return True
         if header.producer_epoch < entry.producer_epoch:
-            raise _fenced(entry, header.producer_epoch)
+            raise fenced(entry, header.producer_epoch)
         if coordinator_epoch < entry.coordinator_epoch:
             raise OttlaError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
                 f"marker of coordinator epoch {coordinator_epoch} for producer "
                 f"{entry.producer_id}, which has seen epoch {entry.coordinator_epoch}",
             )
+        if raises_epoch and header.producer_epoch == entry.producer_epoch:
+            if entry.transaction_first_offset == NO_OFFSET:
+                return False
+            raise OttlaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"marker of epoch {header.producer_epoch} for producer {entry.producer_id}, whose "
+                "next transaction has begun in that epoch",
+            )
+        return True
 
     def end_transaction(
         self, header: BatchHeader, offset: int, coordinator_epoch: int, is_aborted: bool
     ) -> CompletedTransaction | None:
         """Take in a marker that stands at `offset`; returns what it ended, None for nothing."""
+        self._guards.pop(header.producer_id, None)
         entry = self.entries.get(header.producer_id)
         if entry is None:
             entry = self.entries[header.producer_id] = ProducerEntry(header.producer_id)
@@ -216,6 +224,8 @@ class ProducerStates:
         """Forget producers that have been silent for `expiration_ms` and hold no transaction."""
         for producer_id in [p for p, entry in self.entries.items() if self.expired(entry, now_ms)]:
             del self.entries[producer_id]
+        # Whoever still waits for an answer asks again.
+        self._guards.clear()
 
     def expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         return (
@@ -233,32 +243,5 @@ class ProducerStates:
             if entry.transaction_first_offset != NO_OFFSET
         }
         self.unreplicated = []
+        self._guards.clear()
         self.map_end_offset = map_end_offset
-
-
-def _check_order(entry: ProducerEntry, header: BatchHeader) -> None:
-    """Raise OttlaError where the batch, which repeats none, is not the next one."""
-    epoch = header.producer_epoch
-    if epoch < entry.producer_epoch:
-        raise _fenced(entry, epoch)
-    if epoch > entry.producer_epoch:
-        if header.base_sequence != 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
-            raise OttlaError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {entry.producer_id} begins epoch {epoch} at sequence "
-                f"{header.base_sequence}; a new epoch begins at 0",
-            )
-    elif header.base_sequence != entry.last_sequence + 1 & SEQUENCE_MASK:
-        raise OttlaError(
-            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-            f"producer {entry.producer_id} of epoch {epoch} sent sequence "
-            f"{header.base_sequence} after {entry.last_sequence}",
-        )
-
-
-def _fenced(entry: ProducerEntry, producer_epoch: int) -> OttlaError:
-    return OttlaError(
-        ErrorCode.INVALID_PRODUCER_EPOCH,
-        f"producer {entry.producer_id} sent epoch {producer_epoch}, "
-        f"but epoch {entry.producer_epoch} is in use",
-    )

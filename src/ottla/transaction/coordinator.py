@@ -1,0 +1,174 @@
+"""The coordinator of the transactional ids in one partition of `__transaction_state`.
+
+Commands decide: they return records to append, and answers and markers to send once these are
+committed. `apply` is the only thing that changes state, so replaying the partition rebuilds it.
+"""
+
+from collections.abc import Set as AbstractSet
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.transaction import adding, ending, initializing
+from ottla.transaction.describing import Filter
+from ottla.transaction.settings import TransactionSettings
+from ottla.transaction.state import TransactionState
+from ottla.transaction.transaction import Identity, Transaction
+from ottla.transaction.turn import (
+    Answered,
+    Decision,
+    Markers,
+    Reply,
+    Ticket,
+    TransactionRecord,
+    Verdict,
+)
+
+
+class Coordinator:
+    """Transactional ids and the commands on them. Times are times of day, in milliseconds."""
+
+    def __init__(self, settings: TransactionSettings) -> None:
+        self._settings = settings
+        self.transactions: dict[str, Transaction] = {}
+
+    def apply(self, record: TransactionRecord) -> None:
+        """Make a record part of the state: at its append, or when the partition is replayed."""
+        if record.transaction is None:
+            self.transactions.pop(record.transactional_id, None)
+        else:
+            self.transactions[record.transactional_id] = record.transaction
+
+    def start(self) -> Decision:
+        """Everything is replayed: outcomes that were decided are written to their partitions."""
+        return Decision(
+            markers=[
+                _markers(transactional_id, known)
+                for transactional_id, known in self.transactions.items()
+                if known.is_prepared
+            ]
+        )
+
+    def needs_producer_id(self, transactional_id: str) -> bool:
+        """Whether the next InitProducerId or EndTxn may need an id that was never used."""
+        known = self.transactions.get(transactional_id)
+        return known is None or known.is_exhausted
+
+    def initialize(
+        self,
+        ticket: Ticket,
+        transactional_id: str,
+        wish: initializing.Wish,
+        fresh_producer_id: int | None,
+        timestamp_ms: int,
+    ) -> Decision:
+        """InitProducerId. Answered."""
+        if not 0 < wish.timeout_ms <= self._settings.max_timeout_ms:
+            verdict = Verdict(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        else:
+            known = self.transactions.get(transactional_id)
+            verdict = initializing.initialize(known, wish, fresh_producer_id, timestamp_ms)
+        return _decision(ticket, transactional_id, verdict)
+
+    def add(
+        self,
+        ticket: Ticket,
+        transactional_id: str,
+        identity: Identity,
+        partitions: AbstractSet[TopicPartition],
+        client_version: int,
+        timestamp_ms: int,
+    ) -> Decision:
+        """AddPartitionsToTxn. Answered."""
+        known = self.transactions.get(transactional_id)
+        verdict = adding.add(known, identity, partitions, client_version, timestamp_ms)
+        return _decision(ticket, transactional_id, verdict)
+
+    def verify(
+        self,
+        ticket: Ticket,
+        transactional_id: str,
+        identity: Identity,
+        partitions: AbstractSet[TopicPartition],
+    ) -> Decision:
+        """Whether the partitions are part of the transaction: an ErrorCode for each of them."""
+        found = adding.verify(self.transactions.get(transactional_id), identity, partitions)
+        if isinstance(found, Verdict):
+            codes = dict.fromkeys(partitions, found.code)
+            return Decision(replies=[Reply(ticket, codes)], waits=found.waits)
+        return Decision(replies=[Reply(ticket, found)])
+
+    def end(
+        self,
+        ticket: Ticket,
+        transactional_id: str,
+        wish: ending.End,
+        fresh_producer_id: int | None,
+        timestamp_ms: int,
+    ) -> Decision:
+        """EndTxn. Answered."""
+        known = self.transactions.get(transactional_id)
+        verdict = ending.end(known, wish, fresh_producer_id, timestamp_ms)
+        return _decision(ticket, transactional_id, verdict)
+
+    def complete(self, markers: Markers, timestamp_ms: int) -> Decision:
+        """The markers stand in all partitions. Nothing happens if that is of no more interest."""
+        known = self.transactions.get(markers.transactional_id)
+        if known is None or not known.is_prepared or known.identity != markers.identity:
+            return Decision()
+        completed = ending.complete(known, timestamp_ms)
+        return Decision(records=[TransactionRecord(markers.transactional_id, completed)])
+
+    def describe(self, ticket: Ticket, transactional_id: str) -> Decision:
+        """DescribeTransactions for one id: its Transaction, or None."""
+        return Decision(replies=[Reply(ticket, self.transactions.get(transactional_id))])
+
+    def list_transactions(self, wanted: Filter, timestamp_ms: int) -> list[tuple[str, Transaction]]:
+        """ListTransactions."""
+        return [
+            (transactional_id, known)
+            for transactional_id, known in self.transactions.items()
+            if wanted.passes(transactional_id, known, timestamp_ms)
+        ]
+
+    def abort_overdue(self, timestamp_ms: int) -> Decision:
+        """Abort what has been open for longer than its timeout, and fence its producers."""
+        decision = Decision()
+        for transactional_id, known in self.transactions.items():
+            if ending.is_overdue(known, timestamp_ms):
+                _write(decision, transactional_id, ending.fence(known, timestamp_ms))
+        return decision
+
+    def forget_unused(self, timestamp_ms: int) -> Decision:
+        """Forget ids that nobody has used for `transactional.id.expiration.ms`."""
+        limit_ms = timestamp_ms - self._settings.id_expiration_ms
+        return Decision(
+            records=[
+                TransactionRecord(transactional_id, None)
+                for transactional_id, known in self.transactions.items()
+                if known.is_idle and known.last_update_timestamp_ms <= limit_ms
+            ]
+        )
+
+
+def _decision(ticket: Ticket, transactional_id: str, verdict: Verdict) -> Decision:
+    answered = Answered(verdict.code, verdict.identity)
+    decision = Decision(replies=[Reply(ticket, answered)], waits=verdict.waits)
+    if verdict.to is not None:
+        _write(decision, transactional_id, verdict.to)
+    return decision
+
+
+def _write(decision: Decision, transactional_id: str, changed: Transaction) -> None:
+    decision.records.append(TransactionRecord(transactional_id, changed))
+    if changed.is_prepared:
+        decision.markers.append(_markers(transactional_id, changed))
+
+
+def _markers(transactional_id: str, prepared: Transaction) -> Markers:
+    return Markers(
+        transactional_id,
+        prepared.identity,
+        prepared.state is TransactionState.PREPARE_COMMIT,
+        prepared.partitions,
+        prepared.client_version,
+    )

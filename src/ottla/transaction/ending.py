@@ -1,0 +1,155 @@
+"""EndTxn, the abort of what takes too long, and the end that follows the markers."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from ottla.transaction.state import TransactionState
+from ottla.transaction.transaction import (
+    EPOCH_MAX,
+    EPOCH_PER_TRANSACTION,
+    Identity,
+    Transaction,
+)
+from ottla.transaction.turn import Verdict
+
+_State = TransactionState
+_COMPLETE = {
+    _State.PREPARE_COMMIT: _State.COMPLETE_COMMIT,
+    _State.PREPARE_ABORT: _State.COMPLETE_ABORT,
+}
+_COMMITTED = (_State.PREPARE_COMMIT, _State.COMPLETE_COMMIT)
+
+
+class End(NamedTuple):
+    """What a producer wants to become of its transaction. `client_version` as in Transaction."""
+
+    identity: Identity
+    is_commit: bool
+    client_version: int
+
+
+def end(
+    known: Transaction | None, wish: End, fresh_producer_id: int | None, timestamp_ms: int
+) -> Verdict:
+    """Decide a transaction at its producer's wish.
+
+    The answer may be given when the decision is committed; the markers follow. Who asks again,
+    since the answer was lost, is told the same; who asks for what was decided otherwise, is not.
+    """
+    if known is None:
+        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if wish.client_version < EPOCH_PER_TRANSACTION:
+        return _end_with_same_epoch(known, wish, timestamp_ms)
+    return _end_with_next_epoch(known, wish, fresh_producer_id, timestamp_ms)
+
+
+def _end_with_same_epoch(known: Transaction, wish: End, timestamp_ms: int) -> Verdict:
+    if wish.identity.producer_id != known.producer_id:
+        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if wish.identity.producer_epoch != known.producer_epoch:
+        return Verdict(ErrorCode.PRODUCER_FENCED)
+    if known.state is _State.ONGOING:
+        prepared = _prepare(known, wish, timestamp_ms)
+        return Verdict(ErrorCode.NONE, to=prepared, identity=known.identity)
+    return _told_again(known, wish)
+
+
+def _end_with_next_epoch(
+    known: Transaction, wish: End, fresh_producer_id: int | None, timestamp_ms: int
+) -> Verdict:
+    """KIP-890: the epoch tells whether it is this transaction's end, or an earlier one's again."""
+    if _is_again(known, wish.identity):
+        return _told_again(known, wish)
+    if known.is_prepared and wish.identity == known.next_identity:
+        # The next transaction ends before the last one is through.
+        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
+    if wish.identity.producer_id != known.producer_id:
+        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if wish.identity.producer_epoch != known.producer_epoch or known.is_prepared:
+        return Verdict(ErrorCode.PRODUCER_FENCED)
+    if known.is_idle and wish.is_commit:
+        # Nothing was added to a transaction; only an abort can end what perhaps was not begun.
+        return Verdict(ErrorCode.INVALID_TXN_STATE)
+    next_producer_id: int = NO_PRODUCER_ID
+    if known.is_exhausted:
+        if fresh_producer_id is None:
+            return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
+        next_producer_id = fresh_producer_id
+    raised = replace(
+        known,
+        producer_epoch=known.producer_epoch + 1,
+        last_producer_epoch=known.producer_epoch,
+        previous_producer_id=known.producer_id,
+        next_producer_id=next_producer_id,
+        start_timestamp_ms=timestamp_ms if known.is_idle else known.start_timestamp_ms,
+    )
+    prepared = _prepare(raised, wish, timestamp_ms)
+    return Verdict(ErrorCode.NONE, to=prepared, identity=prepared.next_identity)
+
+
+def _is_again(known: Transaction, asked: Identity) -> bool:
+    """Whether the epoch was raised by the very end that the producer asks for."""
+    return (
+        (known.is_prepared or known.state in _COMPLETE.values())
+        and known.last_producer_epoch != NO_PRODUCER_EPOCH
+        and asked == (known.previous_producer_id, known.last_producer_epoch)
+    )
+
+
+def _told_again(known: Transaction, wish: End) -> Verdict:
+    """The end was decided before: so, or otherwise."""
+    if known.state is _State.EMPTY or wish.is_commit != (known.state in _COMMITTED):
+        return Verdict(ErrorCode.INVALID_TXN_STATE)
+    if known.is_prepared:
+        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
+    return Verdict(ErrorCode.NONE, identity=known.next_identity)
+
+
+def _prepare(known: Transaction, wish: End, timestamp_ms: int) -> Transaction:
+    """The outcome is decided; it is complete at once where no partition has to learn of it."""
+    state = _State.PREPARE_COMMIT if wish.is_commit else _State.PREPARE_ABORT
+    prepared = replace(
+        known,
+        state=state,
+        client_version=wish.client_version,
+        last_update_timestamp_ms=timestamp_ms,
+    )
+    return prepared if prepared.partitions else complete(prepared, timestamp_ms)
+
+
+def fence(known: Transaction, timestamp_ms: int) -> Transaction:
+    """Abort the open transaction against its producer's will, in an epoch that nobody has."""
+    assert known.state is _State.ONGOING
+    assert known.producer_epoch < EPOCH_MAX
+    fenced = replace(
+        known,
+        producer_epoch=known.producer_epoch + 1,
+        last_producer_epoch=NO_PRODUCER_EPOCH,
+        state=_State.PREPARE_ABORT,
+        last_update_timestamp_ms=timestamp_ms,
+    )
+    return fenced if fenced.partitions else complete(fenced, timestamp_ms)
+
+
+def complete(prepared: Transaction, timestamp_ms: int) -> Transaction:
+    """Every partition knows the outcome."""
+    producer_id, producer_epoch = prepared.next_identity
+    return replace(
+        prepared,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        previous_producer_id=prepared.producer_id,
+        next_producer_id=NO_PRODUCER_ID,
+        state=_COMPLETE[prepared.state],
+        partitions=frozenset(),
+        last_update_timestamp_ms=timestamp_ms,
+    )
+
+
+def is_overdue(known: Transaction, timestamp_ms: int) -> bool:
+    """Whether the open transaction has taken longer than its producer said it would."""
+    return (
+        known.state is _State.ONGOING and known.start_timestamp_ms + known.timeout_ms < timestamp_ms
+    )

@@ -1,0 +1,73 @@
+"""A transactional id as a value: who may write under it, and what its transaction has touched."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from ottla.transaction.state import IDLE, PREPARED, TransactionState
+
+EPOCH_MAX = 2**15 - 1
+NO_TIMESTAMP = -1
+
+# A producer of this version (KIP-890) gets a new epoch with each transaction.
+EPOCH_PER_TRANSACTION = 2
+
+
+class Identity(NamedTuple):
+    """A producer id and an epoch of it."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+NOBODY = Identity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """The state of one transactional id; times of day in milliseconds.
+
+    Invariant: `partitions` is empty unless the state is ONGOING or PREPARED.
+    Invariant: no client ever has `producer_epoch` EPOCH_MAX: that one is left for fencing it.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    state: TransactionState = TransactionState.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    start_timestamp_ms: int = NO_TIMESTAMP
+    last_update_timestamp_ms: int = NO_TIMESTAMP
+    # The epoch before, where it was raised for the producer that had it: it may ask again. Kept in
+    # a field of our own, which Kafka does not write.
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    # The id before, and the one that the producer goes on with once the transaction is complete:
+    # ids are changed when the epochs of one are used up.
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    # What the producer of the latest transaction can: 0 and 1, or EPOCH_PER_TRANSACTION.
+    client_version: int = 0
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.producer_id, self.producer_epoch)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the id has no more epochs to give."""
+        return self.producer_epoch >= EPOCH_MAX - 1
+
+    @property
+    def is_idle(self) -> bool:
+        return self.state in IDLE
+
+    @property
+    def is_prepared(self) -> bool:
+        return self.state in PREPARED
+
+    @property
+    def next_identity(self) -> Identity:
+        """With what the producer goes on after the end that is prepared or complete."""
+        if self.next_producer_id != NO_PRODUCER_ID:
+            return Identity(self.next_producer_id, 0)
+        return self.identity

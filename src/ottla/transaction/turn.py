@@ -1,0 +1,69 @@
+"""What goes into a decision and what comes out of it."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.transaction.transaction import NOBODY, Identity, Transaction
+
+# Whoever asked; only the shell knows what it is.
+Ticket = object
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """The state of a transactional id, or its tombstone."""
+
+    transactional_id: str
+    transaction: Transaction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """An outcome that has to be written to every partition of a transaction."""
+
+    transactional_id: str
+    identity: Identity
+    is_commit: bool
+    partitions: frozenset[TopicPartition]
+    client_version: int
+
+
+class Answered(NamedTuple):
+    """The answer to InitProducerId and EndTxn: an error, or with what the producer goes on."""
+
+    code: ErrorCode
+    identity: Identity = NOBODY
+
+
+class Verdict(NamedTuple):
+    """What becomes of one transactional id: an answer, and a state to write, where it changes."""
+
+    code: ErrorCode
+    to: Transaction | None = None
+    identity: Identity = NOBODY
+    # Refused only because an outcome is still being written: whoever waits for that may go on.
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer for whoever waits with `ticket`; its type follows from what was asked."""
+
+    ticket: Ticket
+    message: Any
+
+
+@dataclass(slots=True)
+class Decision:
+    """Records to append and apply; answers and markers to send once they are committed.
+
+    `waits`: nothing happens before the outcome of the transaction before is written everywhere;
+    the answers are for those who do not want to wait for that.
+    """
+
+    records: list[TransactionRecord] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+    markers: list[Markers] = field(default_factory=list)
+    waits: bool = False

@@ -1,0 +1,1 @@
+"""Laws of the transaction coordinator's core."""
