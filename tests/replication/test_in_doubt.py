@@ -105,3 +105,25 @@ def test_registration_whose_answer_was_lost_is_taken_up():
         assert (await scene.write(1, "a", b"x")).error_code == ErrorCode.NONE
 
     play(scenario, 1, faults=lambda: faults.setdefault("store", StoreFaults(Random(7))))
+
+
+def test_orders_that_are_faster_than_the_answer_of_the_store_are_not_lost():
+    """S16: who does not know yet that it has registered drops no role that came with it."""
+    faults = {}
+
+    async def scenario(scene):
+        await scene.create("a", 1, 2)
+        broker = scene.cluster.brokers[2]
+        before = broker.fence.broker_epoch
+        # The controller sees the registration, and the broker waits for an answer in vain.
+        faults["store"].lose_next_answer("2", applied=True)
+        broker.membership.session.expire()
+        await scene.cluster.until(
+            lambda: (
+                broker.replication.standing.broker_epoch == before + 1
+                and scene.partition(2, "a").follower is not None
+                and scene.isr("a") == {1, 2}
+            )
+        )
+
+    play(scenario, 2, faults=lambda: faults.setdefault("store", StoreFaults(Random(7))))

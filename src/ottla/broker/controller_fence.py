@@ -24,6 +24,7 @@ class ControllerFence:
         """Raises OttlaError(STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH).
 
         A higher broker epoch than our own is that of a registration whose answer is on its way.
+        Roles given before it is here would be dropped with it: the controller asks again.
         """
         if controller_epoch < self.controller_epoch:
             _log.warning(
@@ -42,6 +43,12 @@ class ControllerFence:
                 ErrorCode.STALE_BROKER_EPOCH,
                 f"this is for broker epoch {broker_epoch}, and this broker has registered again "
                 f"as {self.broker_epoch}",
+            )
+        if broker_epoch > self.broker_epoch or not (self.is_registered or broker_epoch < 0):
+            raise OttlaError(
+                ErrorCode.STALE_BROKER_EPOCH,
+                f"this is for broker epoch {broker_epoch}, and this broker does not know yet "
+                "that it has registered as that; send it again",
             )
 
     def registered(self, broker_epoch: int) -> None:

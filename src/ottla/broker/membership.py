@@ -81,7 +81,9 @@ class Membership:
         self._watch = self._store.watch_data(paths.broker(broker.id), self._doubt.set)
         session, epoch = await self._join(broker, clean=clean)
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
+        # In the turn in which the registration is known: orders to it come from now on.
         await self._on_joined(session)
+        await self._note.write((session.id,))
         return epoch
 
     async def _join(self, broker: BrokerImage, *, clean: bool) -> tuple[Session, int]:
@@ -97,7 +99,6 @@ class Membership:
                     await self._note.write(past)
                 epoch = await self._register_after(past, session, broker, clean=clean)
                 if epoch is not None:
-                    await self._note.write((session.id,))
                     return session, epoch
                 _log.info("waiting for the end of this broker's last session")
             except (StoreUnavailable, SessionExpired) as error:

@@ -42,3 +42,16 @@ def test_registration_that_takes_many_attempts_is_known_by_its_own_epoch():
     fence.registered(2)
     assert fence.broker_epoch == 2
     fence.check(1, 1, 2)
+
+
+def test_orders_to_a_registration_that_is_not_known_yet_are_to_come_again():
+    """Its roles would be dropped in the moment in which the store's answer is there."""
+    fence = ControllerFence()
+    assert refusal(fence, 1, 1) == ErrorCode.STALE_BROKER_EPOCH
+    fence.registered(1)
+    fence.check(1, 1, 1)
+    assert refusal(fence, 1, 2) == ErrorCode.STALE_BROKER_EPOCH
+    fence.unregistered()
+    assert refusal(fence, 1, 2) == ErrorCode.STALE_BROKER_EPOCH
+    fence.registered(2)
+    fence.check(1, 1, 2)
