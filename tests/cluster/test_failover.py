@@ -16,8 +16,8 @@ def test_every_broker_sees_the_same_cluster():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", 3, 3)
             assert len([b for b in cluster.brokers.values() if b.controller.in_office]) == 1
-            leaders = {cluster.leader("t", index) for index in range(3)}
-            assert leaders == {1, 2, 3}
+            await cluster.until(lambda: all(cluster.state("t", i) is not None for i in range(3)))
+            assert {cluster.leader("t", index) for index in range(3)} == {1, 2, 3}
 
     run(scenario)
 
@@ -28,6 +28,7 @@ def test_a_dead_leader_is_replaced_from_the_isr():
     async def scenario():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [3, 2, 1]})
+            await cluster.until(lambda: cluster.state("t") is not None)
             before = cluster.state("t")
             await cluster.kill(3)
             await cluster.until(lambda: cluster.leader("t") == 2)
@@ -104,7 +105,7 @@ def test_a_broker_taken_for_dead_by_mistake_registers_anew():
             await cluster.create_topic("t", assignments={0: [wronged.broker_id]})
             epoch = wronged.fence.broker_epoch
             known = office.image.brokers[wronged.broker_id]
-            await office.controller._office.fence(known)
+            await office.controller._office.fence(known, "a test says so")
             await cluster.until(lambda: wronged.fence.broker_epoch > epoch)
             await cluster.until(lambda: cluster.leader("t") == wronged.broker_id)
             assert cluster.state("t").leader_epoch > 0

@@ -43,12 +43,14 @@ from ottla.broker.patience import patiently
 from ottla.broker.peers import PeerLimits, Peers
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
+from ottla.broker.quotas import Quotas
 from ottla.broker.registration import agree_on_cluster_id, known_cluster_id, prepare
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
 from ottla.broker.session_note import SessionNote
 from ottla.broker.store_mark import StoreMark
 from ottla.broker.tasks import Tasks
+from ottla.broker.throttling import Throttling
 from ottla.broker.topics import Topics
 from ottla.coordination.connect import connect
 from ottla.coordination.memory import MemoryStore
@@ -86,6 +88,7 @@ class Broker:
     partitions: Partitions
     topics: Topics
     configs: Configs
+    quotas: Quotas
     groups: Groups
     producer_ids: ProducerIds
     replication: Replication
@@ -142,6 +145,8 @@ class Broker:
         self.on_serving: list[Callable[[], None]] = []
         # Who points consumers to nearer replicas, where that is wanted.
         self.replica_selector: RackAwareSelector | None = None
+        # Who slows clients, where quotas are set for any.
+        self.throttling: Throttling | None = None
 
     @property
     def port(self) -> int:
@@ -333,9 +338,15 @@ class Broker:
             self.clock,
             self.controller.on_rules_changed,
         )
-        self.config_changes = ConfigChanges(self.store, self.clock, self.configs.on_changed)
+        self.quotas = Quotas(self.settings, self.store, self.clock, self.loop, self._on_throttling)
+        on_changed = self.quotas.before(self.configs.on_changed)
+        self.config_changes = ConfigChanges(self.store, self.clock, on_changed)
+
+    def _on_throttling(self, throttling: Throttling | None) -> None:
+        self.throttling = throttling
 
     def _assemble_controller(self) -> None:
+        control = Control(self)
         self.controller = Controller(
             self.store,
             self.broker_id,
@@ -343,7 +354,9 @@ class Broker:
             self.clock,
             self.decisions,
             lambda topic: election_rules(topic, self.image, self.settings),
-            Control(self).deliver,
+            control.deliver,
+            control.answers,
+            self._on_isolated,
         )
         self.peers.on_lost = self.controller.suspect
         self.membership = Membership(
@@ -370,7 +383,7 @@ class Broker:
 
     def _on_registration_lost(self) -> None:
         self.replication.on_unregistered()
-        self.controller.resign()
+        self.controller.stand_down()
         for callback in self.registration_lost:
             callback()
 
@@ -380,6 +393,7 @@ class Broker:
         # Until the controller tells more: what is in the store, led by whoever it was.
         self.image = loaded.image
         self.configs.load()
+        await self._patiently(self.quotas.load)
         self.config_changes.follow()
         for deletion in self.log_directories.leftovers():
             self.maintenance.remove_later(deletion)

@@ -26,6 +26,12 @@ class Control:
             return await self._obey(message)
         return await self._broker.peers.request(receiver.id, message)
 
+    async def answers(self, receiver: BrokerImage, within_s: float) -> bool:
+        """Whether a broker answers, over a connection of its own; see `Peers.answers`."""
+        if receiver.id == self._broker.broker_id:
+            return True
+        return await self._broker.peers.answers(receiver, within_s)
+
     async def _obey(self, message: Message) -> Message:
         """What the handlers of the same APIs do, without a connection."""
         match message:

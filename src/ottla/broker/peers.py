@@ -22,6 +22,12 @@ from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)
 
+# Codes that say that nothing came back.
+_NO_ANSWER = (
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+)
 # By then a dead broker has been replaced, or a living one was reached again.
 _DOUBT_S = 1.0
 
@@ -89,6 +95,24 @@ class Peers:
         """A proven connection of the caller's own, to be closed by it. Raises OttlaError."""
         connection, _ = await self._connect(broker_id, self._endpoint(self._broker(broker_id)))
         return connection
+
+    async def answers(self, broker: BrokerImage, within_s: float) -> bool:
+        """Whether a broker answers, be it in refusal: asked where `broker` says it is."""
+        loop = asyncio.get_running_loop()
+        while True:
+            began_s = loop.time()
+            try:
+                async with asyncio.timeout(within_s):
+                    connection, _ = await self._connect(broker.id, self._endpoint(broker))
+            except TimeoutError:
+                if loop.time() - began_s > 2 * within_s:
+                    # It was this process that stood still.
+                    continue
+                return False
+            except OttlaError as error:
+                return error.code not in _NO_ANSWER
+            connection.close()
+            return True
 
     def answering(self) -> AbstractSet[BrokerId]:
         """The brokers of the image, but for those whose connection broke just now.

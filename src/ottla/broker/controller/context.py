@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.controller.change import Rules
+from ottla.controller.shutdown import without
 from ottla.metadata.image import NO_LEADER, BrokerImage, PartitionImage, TopicImage
 
 RulesOf = Callable[[TopicImage], Rules]
@@ -23,6 +24,8 @@ class Context:
         self.deleting: dict[str, None] = {}
         # In a controlled shutdown, with their epochs: still alive, but nothing goes to them.
         self.stopping: dict[BrokerId, int] = {}
+        # Registered, and yet nothing can be told to them: they are given nothing to lead.
+        self.silent: dict[BrokerId, None] = {}
         # Replicas that their brokers could not open or had to give up.
         self.offline: dict[tuple[TopicPartition, BrokerId], None] = {}
         self._rules_of = rules_of
@@ -32,19 +35,26 @@ class Context:
         """Brokers that can lead or follow, with their epochs."""
         return {broker.id: broker.epoch for broker in self.brokers.values()}
 
+    @property
+    def staying(self) -> Mapping[BrokerId, int]:
+        """Of those that live, who neither stop nor are silent."""
+        return without(self.live, {**self.stopping, **self.silent})
+
     def live_for(
         self, name: TopicPartition, live: Mapping[BrokerId, int]
     ) -> Mapping[BrokerId, int]:
-        """Of `live`, those whose replica works and who stay, or lead it until they stop."""
-        if not self.offline and not self.stopping:
+        """Of `live`, those whose replica works, and who stay and are heard, or lead it already."""
+        if not self.offline and not self.stopping and not self.silent:
             return live
         partition = self.partition(name)
-        leader = NO_LEADER if partition is None else partition.leader
+        leader = NO_LEADER
+        if partition and live.get(partition.leader) == partition.leader_broker_epoch:
+            leader = partition.leader
         return {
             broker: epoch
             for broker, epoch in live.items()
             if (name, broker) not in self.offline
-            and (broker not in self.stopping or broker == leader)
+            and (broker == leader or (broker not in self.stopping and broker not in self.silent))
         }
 
     def partition(self, name: TopicPartition) -> PartitionImage | None:

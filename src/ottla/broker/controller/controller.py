@@ -3,17 +3,20 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.base.settings import BrokerSettings
+from ottla.broker.controller.chronicle import Chronicle
 from ottla.broker.controller.context import RulesOf
 from ottla.broker.controller.office import Office
 from ottla.broker.controller.recovery import Recovery
 from ottla.broker.controller.requests import ElectionType, Outcomes, Requests
 from ottla.broker.controller.sender import Deliver
+from ottla.broker.controller.silence import Answers
 from ottla.broker.controller.topics_in_office import TopicsInOffice
 from ottla.broker.controller.writing import Deposed
 from ottla.coordination.store import (
@@ -55,7 +58,10 @@ class Controller:
         decisions: Decisions,
         rules_of: RulesOf,
         deliver: Deliver,
+        answers: Answers,
+        on_isolated: Callable[[], None],
     ) -> None:
+        """`on_isolated` is called where no other broker can be reached: another is to decide."""
         self._store = store
         self._broker_id = broker_id
         self._settings = settings
@@ -63,13 +69,17 @@ class Controller:
         self._decisions = decisions
         self._rules_of = rules_of
         self._deliver = deliver
+        self._answers = answers
+        self._on_isolated = on_isolated
         self._session: Session | None = None
         self._office: Office | None = None
         self._requests: Requests | None = None
         self._watches: list[Watch] = []
         self._watch: Watch | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._rebalancing: asyncio.Task[None] | None = None
         self._candidacy: asyncio.Task[None] | None = None
+        # One attempt at a time: two would take each other for what is left of an office.
+        self._attempt = asyncio.Lock()
         self._seen = asyncio.Event()
         self._stopped = False
         # Who is controller as far as this broker knows; None while nobody is.
@@ -93,8 +103,17 @@ class Controller:
         if self._candidacy is None:
             self._candidacy = asyncio.get_running_loop().create_task(self._follow())
 
+    def stand_down(self) -> None:
+        """The registration is gone: be no candidate until `start` is called with a new one.
+
+        A broker that gave its registration up, being cut off, still reaches the store, and would
+        else win again before the others have heard that the office is free.
+        """
+        self._session = None
+        self.resign()
+
     def resign(self) -> None:
-        """Give up the office, if held: the session is gone, or another has taken it."""
+        """Give up the office, if held: another has taken it, or it could not be taken up whole."""
         if self._office is None:
             return
         _log.info("resigning as controller of epoch %d", self._office.epoch)
@@ -102,9 +121,9 @@ class Controller:
         for watch in self._watches:
             watch.cancel()
         self._watches.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._rebalancing is not None:
+            self._rebalancing.cancel()
+            self._rebalancing = None
         office.stop()
         self.controller_id = None
         self._seen.set()
@@ -122,8 +141,11 @@ class Controller:
 
     async def elect(self, kind: ElectionType, names: Sequence[TopicPartition] | None) -> Outcomes:
         """See `Requests.elect`."""
+        unreached: set[BrokerId] = set()
+        if kind is ElectionType.PREFERRED:
+            unreached = await self._in_office().unreached(names)
         requests = self._in_office()
-        return await self._ask(lambda: requests.elect(kind, names))
+        return await self._ask(lambda: requests.elect(kind, names, unreached))
 
     async def reassign(
         self,
@@ -214,6 +236,10 @@ class Controller:
 
     async def _stand(self) -> None:
         """Take the office if it is free; know who has it."""
+        async with self._attempt:
+            await self._stand_alone()
+
+    async def _stand_alone(self) -> None:
         while True:
             node = await self._store.get(paths.CONTROLLER)
             if node is not None:
@@ -236,6 +262,9 @@ class Controller:
                 continue
             except SessionExpired:
                 return
+            if self._session is not session:
+                # Stood down meanwhile: what was won is given up.
+                continue
             await self._take(epoch)
             return
 
@@ -261,11 +290,13 @@ class Controller:
             store,
             self._broker_id,
             epoch,
-            self._clock,
-            self._decisions,
+            Chronicle(self._broker_id, self._clock, self._decisions),
             self._rules_of,
             self._deliver,
-            self.resign,
+            self._answers,
+            session_ms=self._settings.integer("broker.session.timeout.ms"),
+            on_deposed=self.resign,
+            on_isolated=self._on_isolated,
         )
         requests, recovery = Requests(office), Recovery(office)
         topics = TopicsInOffice(office, deletes=self._settings.flag("delete.topic.enable"))
@@ -279,6 +310,7 @@ class Controller:
             (paths.DELETE_TOPICS, "deletions", topics.on_deletions),
             (paths.BROKER_IDS, "brokers", office.on_brokers),
             (paths.ISR_CHANGES, "announcements", topics.on_announcements),
+            (paths.LOG_DIR_EVENTS, "log dir events", topics.on_log_dir_events),
         )
         for path, name, job in data:
             self._watches.append(store.watch_data(path, _later(office, name, job)))
@@ -302,6 +334,7 @@ class Controller:
         jobs.once("marks", topics.mark_topics)
         jobs.once("deletions", topics.on_deletions)
         jobs.once("announcements", topics.on_announcements)
+        jobs.once("log dir events", topics.on_log_dir_events)
         jobs.once("unfinished moves", lambda: office.complete_moves(office.context.names()))
         jobs.once("moves", requests.on_reassign_node)
         jobs.once("preferred", requests.on_preferred_node)
@@ -312,13 +345,19 @@ class Controller:
         if not self._settings.flag("auto.leader.rebalance.enable"):
             return
         interval_s = self._settings.integer("leader.imbalance.check.interval.seconds")
+        self._rebalancing = asyncio.get_running_loop().create_task(
+            self._rebalance(office, requests, interval_s)
+        )
+
+    async def _rebalance(self, office: Office, requests: Requests, interval_s: float) -> None:
         percentage = self._settings.integer("leader.imbalance.per.broker.percentage")
-
-        def rebalance() -> None:
-            office.jobs.once("rebalance", lambda: requests.rebalance(percentage))
-            self._schedule_rebalance(office, requests)
-
-        self._timer = asyncio.get_running_loop().call_later(interval_s, rebalance)
+        while True:
+            await asyncio.sleep(interval_s)
+            away = requests.away(percentage)
+            if away:
+                # Asked beside the queue, which nobody's silence holds up.
+                unreached = await requests.unreached(away)
+                office.jobs.once("rebalance", partial(requests.rebalance, percentage, unreached))
 
 
 def _later(office: Office, name: str, job: Callable[[], Awaitable[None]]) -> Callable[[], None]:

@@ -7,55 +7,60 @@ is written in few transactions and told to each broker in one message of each ki
 import logging
 from collections.abc import Callable, Iterable
 
-from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.controller.chronicle import Chronicle
 from ottla.broker.controller.context import Context, RulesOf
+from ottla.broker.controller.deciding import Decide, Deciding
 from ottla.broker.controller.jobs import Jobs
 from ottla.broker.controller.messages import Letterhead
+from ottla.broker.controller.reachability import Reachability
 from ottla.broker.controller.reading import read_brokers
-from ottla.broker.controller.sender import Deliver, Reports, Sender
-from ottla.broker.controller.writing import Deposed, Planned, write_changes
+from ottla.broker.controller.reports import Reports
+from ottla.broker.controller.sender import Deliver, Sender
+from ottla.broker.controller.silence import Answers
+from ottla.broker.controller.writing import Deposed
 from ottla.broker.registration import check_controller, check_registration
-from ottla.controller.change import Change, How
+from ottla.controller.change import Change, Rules
 from ottla.controller.election import lose, settle
-from ottla.controller.reassignment import complete, is_moving
 from ottla.coordination.store import BadVersion, Delete, NoNode, Operation, Store
 from ottla.metadata import paths
-from ottla.metadata.decisions import Decision, DecisionKind, Decisions
-from ottla.metadata.image import NO_LEADER, BrokerImage, PartitionImage
+from ottla.metadata.image import BrokerImage, PartitionImage
 from ottla.metadata.loader import load_topics
 
 _log = logging.getLogger(__name__)
 
-Decide = Callable[[TopicPartition, PartitionImage], Change | None]
 
+class Office(Deciding, Reports):
+    """What the controller knows and does while `controller_epoch` is the newest.
 
-class Office(Reports):
-    """What the controller knows and does while `controller_epoch` is the newest."""
+    `on_deposed` is called when another is in office, `on_isolated` when no other broker can be
+    reached, and so this one is not the one to decide.
+    """
 
     def __init__(
         self,
         store: Store,
         broker_id: BrokerId,
         controller_epoch: int,
-        clock: Clock,
-        decisions: Decisions,
+        chronicle: Chronicle,
         rules_of: RulesOf,
         deliver: Deliver,
+        answers: Answers,
+        *,
+        session_ms: int,
         on_deposed: Callable[[], None],
+        on_isolated: Callable[[], None],
     ) -> None:
-        self.store = store
-        self.epoch = controller_epoch
-        self.context = Context(rules_of)
+        super().__init__(store, controller_epoch, Context(rules_of), chronicle)
         self.jobs = Jobs(self.repair, on_deposed)
-        self.senders: dict[BrokerId, Sender] = {}
-        # Elections that lost records, since this term began.
-        self.unclean_elections = 0
-        self._broker_id = broker_id
-        self._clock = clock
-        self._decisions = decisions
         self.deliver = deliver
         self.letterhead = Letterhead(broker_id, controller_epoch)
+        self.reachability = Reachability(
+            self, answers, patience_ms=session_ms, on_isolated=on_isolated
+        )
+        self._broker_id = broker_id
+        # Why registrations were ended before their sessions, until that is acted on.
+        self._fenced: dict[BrokerId, str] = {}
         # Deletions go on when replicas are gone, and when brokers come.
         self.on_deleted: Callable[[BrokerImage, list[TopicPartition]], None] = lambda _b, _n: None
         self.on_come: list[Callable[[], None]] = []
@@ -88,6 +93,7 @@ class Office(Reports):
     def stop(self) -> None:
         """Resign: decide and send no more."""
         self.jobs.stop()
+        self.reachability.stop()
         for sender in self.senders.values():
             sender.stop()
         self.senders.clear()
@@ -110,7 +116,7 @@ class Office(Reports):
             return
         self.context.brokers = brokers
         self._forget_old_lives()
-        cause = _what_happened(gone, come)
+        cause = self._what_happened(gone, come)
         _log.info("controller: %s", cause)
         affected = self.context.hosted_by({*gone, *come, *unclean})
         await self.decide(affected, self._settling(unclean, cause))
@@ -128,11 +134,21 @@ class Office(Reports):
     def _settling(self, lossy: Iterable[BrokerId], cause: str) -> Decide:
         context, doubtful, live = self.context, list(lossy), self.context.live
 
-        def decide(name: TopicPartition, partition: PartitionImage) -> Change | None:
+        def decide(name: TopicPartition, partition: PartitionImage, rules: Rules) -> Change | None:
             candidates = context.live_for(name, live)
-            return lose(partition, doubtful, candidates, context.rules(name.topic), cause=cause)
+            return lose(partition, doubtful, candidates, rules, cause=cause)
 
         return decide
+
+    async def settle(self, names: Iterable[TopicPartition], cause: str) -> None:
+        """Bring partitions in line with who lives."""
+        context, live = self.context, self.context.live
+        await self.decide(
+            names,
+            lambda name, partition, rules: settle(
+                partition, context.live_for(name, live), rules, cause=cause
+            ),
+        )
 
     def _follow_brokers(self) -> None:
         """Have a sender for each life of each live broker."""
@@ -141,6 +157,7 @@ class Office(Reports):
             now = brokers.get(broker_id)
             if now is None or now.epoch != sender.broker.epoch:
                 sender.stop()
+                self.reachability.forget(broker_id)
                 del self.senders[broker_id]
         # This broker first: it learns here where the others are.
         for broker_id in sorted(brokers, key=lambda broker: (broker != self._broker_id, broker)):
@@ -179,97 +196,6 @@ class Office(Reports):
                     raise Deposed from error
                 self.jobs.once("brokers", self.on_brokers)
 
-    # -- decisions
-
-    async def decide(self, names: Iterable[TopicPartition], decide: Decide) -> list[Planned]:
-        """Decide for each partition, write, and tell; return what was written.
-
-        A partition whose state somebody else changed meanwhile is read and decided anew. Raises
-        Deposed, StoreUnavailable.
-        """
-        pending = list(names)
-        all_written: list[Planned] = []
-        while pending:
-            planned: list[Planned] = []
-            for name in pending:
-                partition = self.context.partition(name)
-                change = None if partition is None else decide(name, partition)
-                if partition is not None and change is not None:
-                    planned.append(Planned(name, partition, change))
-            written, refused = await write_changes(self.store, self.context, self.epoch, planned)
-            all_written += written
-            pending = [p.name for p in refused]
-            if pending:
-                await self.reread(sorted({name.topic for name in pending}))
-        self._record(all_written)
-        self._tell(all_written)
-        return all_written
-
-    async def reread(self, topics: list[str]) -> None:
-        """Know topics as the store has them now; new partitions are told to everybody."""
-        found = await load_topics(self.store, topics)
-        context = self.context
-        for name in topics:
-            before = len(context.topics[name].partitions) if name in context.topics else 0
-            if name not in found:
-                context.topics.pop(name, None)
-                continue
-            context.topics[name] = found[name]
-            if len(found[name].partitions) > before:
-                added = range(before, len(found[name].partitions))
-                new = [TopicPartition(name, index) for index in added]
-                for sender in self.senders.values():
-                    sender.partitions(new)
-
-    async def complete_moves(self, names: Iterable[TopicPartition]) -> None:
-        """End the moves whose new replicas are all in sync."""
-        context, live = self.context, self.context.live
-        moving = [n for n in names if (p := context.partition(n)) is not None and is_moving(p)]
-        await self.decide(
-            moving, lambda name, partition: complete(partition, live, context.rules(name.topic))
-        )
-
-    def _tell(self, written: list[Planned]) -> None:
-        names = [planned.name for planned in written]
-        for broker_id, sender in self.senders.items():
-            if broker_id in self.context.stopping:
-                sender.metadata(names)
-            else:
-                sender.partitions(names)
-        for name, before, change in written:
-            for broker_id in before.replicas:
-                if broker_id not in change.after.replicas and broker_id in self.senders:
-                    stop = {name: change.after.leader_epoch}
-                    self.senders[broker_id].stop_replicas(stop, delete=True)
-
-    def _record(self, written: list[Planned]) -> None:
-        for name, before, change in written:
-            if change.how is How.UNCLEAN:
-                self.unclean_elections += 1
-                _log.warning(
-                    "unclean election of %d for %s: %s; records may be lost",
-                    change.after.leader,
-                    name,
-                    change.evidence,
-                )
-            elif change.after.leader == NO_LEADER:
-                _log.warning("%s is offline (NoReplicaOnline): %s", name, change.evidence)
-            led_by = "nobody" if before.leader == NO_LEADER else str(before.leader)
-            seen = f"led by {led_by} with ISR {list(before.isr)} before; {change.evidence}"
-            how = "" if change.how is None else f" ({change.how})"
-            self._decisions.record(
-                Decision(
-                    _kind(before, change),
-                    name,
-                    self._broker_id,
-                    change.after.leader_epoch,
-                    change.cause,
-                    seen + how,
-                    change.setting,
-                    self._clock.now_ms(),
-                )
-            )
-
     # -- what brokers report
 
     def deposed(self) -> None:
@@ -282,9 +208,19 @@ class Office(Reports):
 
     def refused(self, broker: BrokerImage) -> None:
         """See `Reports`: such a broker is dead, or has to say that it is not."""
-        self.jobs.once(f"refused by {broker.id}", lambda: self.fence(broker))
+        why = f"broker {broker.id} died: nobody listens where it was"
+        self.jobs.once(f"refused by {broker.id}", lambda: self.fence(broker, why))
 
-    async def fence(self, broker: BrokerImage) -> None:
+    def sending(self, broker: BrokerImage) -> None:
+        """See `Reports`."""
+        if broker.id != self._broker_id:
+            self.reachability.sending(broker)
+
+    def answered(self, broker: BrokerImage) -> None:
+        """See `Reports`."""
+        self.reachability.answered(broker)
+
+    async def fence(self, broker: BrokerImage, why: str) -> None:
         """End a registration before its session does: epochs keep it safe if this is wrong.
 
         Who is alive after all sees its node go, and registers anew.
@@ -299,7 +235,8 @@ class Office(Reports):
         ]
         try:
             await self.store.multi(operations)
-            _log.warning("broker %d cannot be reached any more: taken for dead", broker.id)
+            _log.warning("the registration of broker %d is ended: %s", broker.id, why)
+            self._fenced[broker.id] = why
         except (BadVersion, NoNode) as error:
             if error.path == paths.CONTROLLER_EPOCH:
                 raise Deposed from error
@@ -309,17 +246,7 @@ class Office(Reports):
         """See `Reports`: these replicas count as dead until their broker starts anew."""
         self.context.offline |= {(name, broker.id): None for name in names}
         cause = f"broker {broker.id} cannot use its disk"
-
-        async def settle_failed() -> None:
-            live, context = self.context.live, self.context
-            await self.decide(
-                names,
-                lambda name, partition: settle(
-                    partition, context.live_for(name, live), context.rules(name.topic), cause=cause
-                ),
-            )
-
-        self.jobs.once(f"failed {broker.id} {names[0]}", settle_failed)
+        self.jobs.once(f"failed {broker.id} {names[0]}", lambda: self.settle(names, cause))
 
     async def check_epoch(self) -> None:
         """Raise Deposed if another controller has taken office."""
@@ -328,17 +255,7 @@ class Office(Reports):
         except BadVersion as error:
             raise Deposed from error
 
-
-def _kind(before: PartitionImage, change: Change) -> DecisionKind:
-    if change.after.leader == NO_LEADER:
-        return DecisionKind.NO_LEADER
-    if change.how is not None:
-        return DecisionKind.ELECTED
-    grown = len(change.after.isr) > len(before.isr)
-    return DecisionKind.ISR_EXPANDED if grown else DecisionKind.ISR_SHRUNK
-
-
-def _what_happened(gone: list[BrokerId], come: list[BrokerId]) -> str:
-    parts = [f"broker {broker} died" for broker in gone]
-    parts += [f"broker {broker} came" for broker in come]
-    return ", ".join(parts) or "a broker may have lost records"
+    def _what_happened(self, gone: list[BrokerId], come: list[BrokerId]) -> str:
+        parts = [self._fenced.pop(broker, f"broker {broker} died") for broker in gone]
+        parts += [f"broker {broker} came" for broker in come]
+        return ", ".join(parts) or "a broker may have lost records"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.controller.office import Office
-from ottla.controller.change import Change
+from ottla.controller.change import Change, Rules
 from ottla.controller.election import may_recover, recover
 from ottla.metadata.image import BrokerImage, PartitionImage
 from ottla.wire.messages.log_ends import LogEndsResponse
@@ -75,7 +75,9 @@ class Recovery:
             if partition is not None and may_recover(partition, context.live_for(name, live))
         }
 
-    def _decide(self, name: TopicPartition, partition: PartitionImage) -> Change | None:
+    def _decide(
+        self, name: TopicPartition, partition: PartitionImage, _rules: Rules
+    ) -> Change | None:
         context = self._office.context
         live = context.live_for(name, context.live)
         ends = {

@@ -1,7 +1,7 @@
 """What the controller is asked for: elections, moves, controlled shutdowns, rebalancing."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -10,7 +10,7 @@ from ottla.broker.controller.office import Office
 from ottla.broker.controller.writing import Deposed
 from ottla.broker.registration import check_controller
 from ottla.controller import reassignment
-from ottla.controller.change import Change
+from ottla.controller.change import Change, Rules
 from ottla.controller.election import elect_unclean, prefer
 from ottla.controller.rebalance import to_return
 from ottla.controller.shutdown import move_away, still_led, without
@@ -38,20 +38,38 @@ class Requests:
     def __init__(self, office: Office) -> None:
         self._office = office
 
-    async def elect(self, kind: ElectionType, names: Sequence[TopicPartition] | None) -> Outcomes:
-        """Hold elections; None is for all partitions, of which only those that need one tell."""
+    async def unreached(self, names: Iterable[TopicPartition] | None) -> set[BrokerId]:
+        """Preferred leaders that others lead for, and that do not answer; not a job of the queue.
+
+        Who is made a leader and cannot be told so would hold its partitions up.
+        """
+        context = self._office.context
+        states = (context.partition(n) for n in (context.names() if names is None else names))
+        away = {s.replicas[0]: None for s in states if s and s.leader != s.replicas[0]}
+        return set(away) - await self._office.reachability.answering(away)
+
+    async def elect(
+        self,
+        kind: ElectionType,
+        names: Sequence[TopicPartition] | None,
+        unreached: Collection[BrokerId] = (),
+    ) -> Outcomes:
+        """Hold elections; None is for all partitions, of which only those that need one tell.
+
+        None of `unreached` becomes leader for being preferred.
+        """
         office, context = self._office, self._office.context
         asked = list(context.names()) if names is None else list(names)
         live = office.context.live
         outcomes = self._unknown(asked)
 
-        def decide(name: TopicPartition, partition: PartitionImage) -> Change | None:
+        def decide(name: TopicPartition, partition: PartitionImage, rules: Rules) -> Change | None:
             candidates = context.live_for(name, live)
             outcomes[name] = None
             try:
                 if kind is ElectionType.PREFERRED:
+                    _check_reached(partition, candidates, unreached)
                     return prefer(partition, candidates, cause="asked for the preferred leader")
-                rules = context.rules(name.topic)
                 return elect_unclean(partition, candidates, rules, cause="asked for, if unclean")
             except OttlaError as error:
                 outcomes[name] = error
@@ -77,8 +95,8 @@ class Requests:
         live = context.live
         outcomes = self._unknown(wanted)
 
-        def decide(name: TopicPartition, partition: PartitionImage) -> Change | None:
-            rules, goal = context.rules(name.topic), wanted[name]
+        def decide(name: TopicPartition, partition: PartitionImage, rules: Rules) -> Change | None:
+            goal = wanted[name]
             outcomes[name] = None
             try:
                 if goal is None:
@@ -110,12 +128,12 @@ class Requests:
             )
         context.stopping[broker_id] = broker.epoch
         names = context.hosted_by({broker_id})
-        live = without(context.live, context.stopping)
+        live = context.staying
         cause = f"broker {broker_id} stops"
         await office.decide(
             names,
-            lambda name, partition: move_away(
-                partition, broker_id, live, context.rules(name.topic), cause=cause
+            lambda _name, partition, rules: move_away(
+                partition, broker_id, live, rules, cause=cause
             ),
         )
         states = {n: p for n in names if (p := context.partition(n)) is not None}
@@ -125,14 +143,19 @@ class Requests:
             sender.stop_replicas(left, delete=False)
         return [name for name, partition in states.items() if still_led(partition, broker_id)]
 
-    async def rebalance(self, percentage: int) -> None:
-        """Return leadership to preferred leaders where too much of it is away (P26)."""
-        office, context = self._office, self._office.context
-        live = without(context.live, context.stopping)
+    def away(self, percentage: int) -> list[TopicPartition]:
+        """Partitions to return to their preferred leaders, as too many of these are away (P26)."""
+        context = self._office.context
         partitions = {n: p for n in context.names() if (p := context.partition(n)) is not None}
-        names = to_return(partitions, live, percentage)
+        return to_return(partitions, context.staying, percentage)
 
-        def decide(name: TopicPartition, partition: PartitionImage) -> Change | None:
+    async def rebalance(self, percentage: int, unreached: Collection[BrokerId]) -> None:
+        """Return leadership to preferred leaders, but for the `unreached`."""
+        office, context = self._office, self._office.context
+        live = without(context.staying, unreached)
+        names = self.away(percentage)
+
+        def decide(name: TopicPartition, partition: PartitionImage, _rules: Rules) -> Change | None:
             try:
                 return prefer(partition, context.live_for(name, live), cause="leaders rebalanced")
             except OttlaError:
@@ -186,6 +209,19 @@ class Requests:
             for name in names
             if self._office.context.partition(name) is None
         }
+
+
+def _check_reached(
+    partition: PartitionImage, live: Mapping[BrokerId, int], unreached: Collection[BrokerId]
+) -> None:
+    """Raises OttlaError."""
+    preferred = partition.replicas[0]
+    if preferred in unreached and preferred in live and partition.leader != preferred:
+        raise OttlaError(
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            f"the preferred leader {preferred} does not answer the controller; look at the "
+            "network between them",
+        )
 
 
 def _report(outcomes: Outcomes) -> None:

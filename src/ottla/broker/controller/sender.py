@@ -14,6 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.controller.context import Context
 from ottla.broker.controller.messages import Letterhead
+from ottla.broker.controller.reports import Reports
 from ottla.metadata.image import BrokerImage, TopicImage
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrResponse
 from ottla.wire.messages.stop_replica import StopReplicaResponse
@@ -26,22 +27,6 @@ _LONGEST_PAUSE_S = 1.0
 
 # Sends a request to a broker and returns its response. Raises OttlaError.
 Deliver = Callable[[BrokerImage, Message], Awaitable[Any]]
-
-
-class Reports:
-    """What a sender tells the office. The office replaces these with its own."""
-
-    def deposed(self) -> None:
-        """A broker knows a later controller."""
-
-    def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """A broker has deleted replicas."""
-
-    def refused(self, broker: BrokerImage) -> None:
-        """Nobody listens any more where a broker was."""
-
-    def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """A broker cannot serve its replicas of these partitions."""
 
 
 class Sender:
@@ -69,6 +54,8 @@ class Sender:
         self._deletions: dict[TopicPartition, int] = {}
         self._brokers_changed = False
         self._everything = True
+        # On their way, and not answered.
+        self._sending: dict[TopicPartition, None] = {}
         self._wanted = asyncio.Event()
         self._wanted.set()
         self._idle = asyncio.Event()
@@ -116,6 +103,12 @@ class Sender:
         (self._deletions if delete else self._stops).update(stops)
         self._want()
 
+    def untold(self) -> Iterable[TopicPartition]:
+        """Partitions whose present state the broker may not know, as one of their replicas."""
+        if self._everything:
+            return list(self._context.names())
+        return [*(self._sending | self._states)]
+
     async def settled(self) -> None:
         """Return once the broker knows all, or the sender has stopped."""
         await self._idle.wait()
@@ -155,14 +148,17 @@ class Sender:
         metadata, self._metadata = self._metadata, {}
         if everything:
             states = metadata = dict.fromkeys(self._context.names())
+        self._sending = states
         try:
             await self._send_stops()
             await self._send_states(states, full=everything)
+            self._sending = states = {}
             await self._send_metadata(metadata, full=everything)
             await self._send_deletions()
         except BaseException:
             self._everything = self._everything or everything
             self._states = states | self._states
+            self._sending = {}
             self._metadata = metadata | self._metadata
             raise
 
@@ -172,7 +168,7 @@ class Sender:
             return
         request = self._letterhead.stop_replica(self.broker, stops, delete=False)
         try:
-            self._check(await self._deliver(self.broker, request))
+            self._check(await self._ask(request))
         except BaseException:
             self._stops = stops | self._stops
             raise
@@ -181,7 +177,7 @@ class Sender:
         request = self._letterhead.leader_and_isr(self._context, self.broker, names, full=full)
         if not request.topic_states and not full:
             return
-        response = await self._deliver(self.broker, request)
+        response = await self._ask(request)
         self._check(response)
         failed = _failed_states(response, {topic.id: topic.name for topic in self._topics()})
         if failed:
@@ -196,7 +192,7 @@ class Sender:
             self._context, self.broker, names, list(deleted.values()), full=full
         )
         try:
-            self._check(await self._deliver(self.broker, request))
+            self._check(await self._ask(request))
         except BaseException:
             self._deleted = deleted | self._deleted
             self._brokers_changed = True
@@ -208,7 +204,7 @@ class Sender:
             return
         request = self._letterhead.stop_replica(self.broker, deletions, delete=True)
         try:
-            response = await self._deliver(self.broker, request)
+            response = await self._ask(request)
             self._check(response)
         except BaseException:
             self._deletions = deletions | self._deletions
@@ -221,6 +217,12 @@ class Sender:
                 ErrorCode.KAFKA_STORAGE_ERROR,
                 f"broker {self.broker.id} could not delete {len(refused)} replica(s)",
             )
+
+    async def _ask(self, request: Message) -> Any:
+        self._reports.sending(self.broker)
+        response = await self._deliver(self.broker, request)
+        self._reports.answered(self.broker)
+        return response
 
     def _topics(self) -> Iterable[TopicImage]:
         return self._context.topics.values()

@@ -10,12 +10,11 @@ from ottla.broker.controller.writing import Deposed
 from ottla.broker.registration import check_controller
 from ottla.broker.topic_operations import removal
 from ottla.controller.deletion import plan_deletion
-from ottla.controller.election import settle
 from ottla.coordination.store import Create, Delete, NodeExists, NoNode, StoreError
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, TopicImage
 from ottla.metadata.loader import load_topics
-from ottla.metadata.notices import decode_partitions
+from ottla.metadata.notices import decode_log_dir_event, decode_partitions
 
 _log = logging.getLogger(__name__)
 
@@ -43,19 +42,11 @@ class TopicsInOffice:
         found = await load_topics(office.store, new)
         if not found:
             return
-        context, live = office.context, office.context.live
+        context = office.context
         context.topics |= found
         partitions = [name for topic in found for name in context.names_of(topic)]
         # The broker that created it may have known less of who lives.
-        await office.decide(
-            partitions,
-            lambda name, partition: settle(
-                partition,
-                context.live_for(name, live),
-                context.rules(name.topic),
-                cause="its topic was created",
-            ),
-        )
+        await office.settle(partitions, "its topic was created")
         for sender in office.senders.values():
             sender.partitions(partitions)
 
@@ -87,12 +78,38 @@ class TopicsInOffice:
                     _log.error("%s", error.message)
         known = [name for name in told if context.partition(name) is not None]
         grown = {n.topic: None for n in told if n.topic in context.topics and n not in known}
-        context.set_partitions(await read_states(office.store, known, context.topics))
+        states = await read_states(office.store, known, context.topics)
+        context.set_partitions(states)
+        for name, state in states:
+            # Who is in sync works, though it may have been made anew since it failed.
+            for broker in state.isr:
+                context.offline.pop((name, broker), None)
         await office.reread(list(grown))
         for sender in office.senders.values():
             sender.metadata(known)
         await office.complete_moves(known)
         await self._remove([f"{paths.ISR_CHANGES}/{number}" for number in numbers])
+
+    async def on_log_dir_events(self) -> None:
+        """Replicas of some brokers went out of use or came back: ask, by telling them all anew.
+
+        What a broker cannot do is in its answer (see `Reports.failed`).
+        """
+        office = self._office
+        numbers = await office.store.children(paths.LOG_DIR_EVENTS)
+        for number in numbers:
+            path = f"{paths.LOG_DIR_EVENTS}/{number}"
+            node = await office.store.get(path)
+            if node is None:
+                continue
+            try:
+                sender = office.senders.get(decode_log_dir_event(path, node.data))
+            except OttlaError as error:
+                _log.error("%s", error.message)
+                continue
+            if sender is not None:
+                sender.everything()
+        await self._remove([f"{paths.LOG_DIR_EVENTS}/{number}" for number in numbers])
 
     # -- deletion
 
