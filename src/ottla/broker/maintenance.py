@@ -9,6 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from ottla.broker.failed_replicas import FailedReplicas
+from ottla.broker.scrubber import Scrubber
 from ottla.storage.deletion import Deletion
 from ottla.storage.errors import StorageError
 
@@ -29,6 +31,7 @@ class Maintenance:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._tasks: list[asyncio.Task[None]] = []
+        self.scrubber = Scrubber(broker)
         # Removals that are not due yet, with their timers.
         self._deletions: dict[Deletion, asyncio.TimerHandle] = {}
 
@@ -47,6 +50,10 @@ class Maintenance:
         self._every(checkpoint_ms, self.write_checkpoints)
         if self._broker.store_mark is not None:
             self._every(checkpoint_ms, self._broker.store_mark.keep)
+        broker = self._broker
+        failed = FailedReplicas(broker.store, broker.broker_id, broker.spawn)
+        broker.partitions.on_failed = failed.tell
+        self._tasks.append(broker.loop.create_task(self.scrubber.run()))
 
     async def stop(self) -> None:
         """Begin nothing more; files that wait for their removal are removed now."""

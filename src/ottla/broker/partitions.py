@@ -11,10 +11,10 @@ from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.flush import Flusher
 from ottla.broker.partition import Partition
 from ottla.broker.replication.roles import Roles
-from ottla.metadata.image import ClusterImage, PartitionImage, TopicImage
+from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from ottla.storage.config import LogConfig
 from ottla.storage.deletion import Deletion
-from ottla.storage.errors import StorageError
+from ottla.storage.errors import LogCorrupt, StorageError
 from ottla.storage.log import Log
 from ottla.storage.log_directories import LogDirectories, Wanted
 
@@ -61,6 +61,8 @@ class Partitions:
         # Topics of the image that was applied last.
         self._topic_ids: frozenset[TopicId] = frozenset()
         self._applying = asyncio.Lock()
+        # Called after replicas went out of use.
+        self.on_failed: Callable[[], None] = _nobody
         self._silent_until_ms = 0
 
     def __iter__(self) -> Iterator[Partition]:
@@ -125,6 +127,8 @@ class Partitions:
     ) -> dict[Key, OttlaError]:
         """Open what is not open, then let each take its role. Opening touches the disk."""
         states = list(states)
+        for topic, index, state in states:
+            self._make_room(topic, index, state)
         await self._open_missing((topic, index) for topic, index, _ in states)
         failed: dict[Key, OttlaError] = {}
         for topic, index, state in states:
@@ -142,6 +146,28 @@ class Partitions:
             else:
                 self._roles.become(partition, state)
         return failed
+
+    def _make_room(self, topic: TopicImage, index: int, state: PartitionImage) -> None:
+        """Give up what is left of a damaged replica that nobody counts on, to make it anew.
+
+        So it is where another broker leads, and this one is neither in sync nor eligible.
+        """
+        key = (topic.name, index)
+        name, partition = TopicPartition(*key), self._by_name.get(key)
+        home = self._directories.home(name)
+        damaged = home is not None and isinstance(home.refused.get(name), LogCorrupt)
+        if not damaged or (partition is not None and partition.topic_id != topic.id):
+            return
+        own = self._roles.standing.broker_id
+        counted = (state.leader, *state.isr, *state.elr, *state.last_known_elr)
+        if state.leader == NO_LEADER or own in counted or own not in state.replicas:
+            return
+        _log.warning("%s: the damaged replica is made anew from broker %d", name, state.leader)
+        if partition is not None:
+            self._delete(key, partition)
+        else:
+            self._refused.pop(key, None)
+            self._on_deletion(self._directories.delete(name))
 
     async def stop(self, topic: str, index: int, leader_epoch: int, *, delete: bool) -> None:
         """Give a replica up, and with `delete` its log. Raises OttlaError.
@@ -187,10 +213,13 @@ class Partitions:
             # A full disk refuses every batch, and is told now and then.
             self._silent_until_ms = now_ms + _REMINDER_MS
             _log.error("%s", error.message)
-        for offline in self._directories.fail(partition.topic_partition, error):
+        failed = self._directories.fail(partition.topic_partition, error)
+        for offline in failed:
             found = self._by_name.get(offline)
             if found is not None:
                 found.fail(error.message)
+        if failed:
+            self.on_failed()
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """For the checkpoint."""
@@ -289,3 +318,7 @@ class Partitions:
             if partition is not None and config != partition.config:
                 partition.log.update_config(config)
                 self._roles.on_config(partition)
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""

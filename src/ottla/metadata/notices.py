@@ -37,6 +37,20 @@ def decode_partitions(path: str, data: bytes) -> list[TopicPartition]:
         raise _broken(path, error) from error
 
 
+def encode_log_dir_event(broker_id: BrokerId) -> bytes:
+    """The data of a node under `/log_dir_event_notification`."""
+    return _dump({"version": 1, "broker": broker_id, "event": 1})
+
+
+def decode_log_dir_event(path: str, data: bytes) -> BrokerId:
+    """The broker whose replicas are in or out of use by now."""
+    held = _load(path, data)
+    try:
+        return BrokerId(int(held["broker"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(path, error) from error
+
+
 def decode_reassignments(path: str, data: bytes) -> dict[TopicPartition, list[int]]:
     """The replicas wanted, by partition, of `/admin/reassign_partitions`."""
     held = _load(path, data)

@@ -14,6 +14,8 @@ REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_ELECTION = "/admin/preferred_replica_election"
 # Sequence nodes: leaders say which states they wrote, and growing topics which they added.
 ISR_CHANGES = "/isr_change_notification"
+# Sequence nodes: brokers say that replicas of theirs are out of use (Kafka's path and JSON).
+LOG_DIR_EVENTS = "/log_dir_event_notification"
 # Brokers that may have lost records, until the controller has drawn its conclusions.
 UNCLEAN_STOPS = "/brokers/unclean"
 BROKER_EPOCHS = "/brokers/epochs"
@@ -36,6 +38,7 @@ FOUNDATIONS = (
     # Its version is the controller epoch; each term begins with a `set`.
     CONTROLLER_EPOCH,
     ISR_CHANGES,
+    LOG_DIR_EVENTS,
     "/cluster",
     DELETE_TOPICS,
     CONFIG_TOPICS,

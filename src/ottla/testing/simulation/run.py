@@ -212,4 +212,6 @@ def _settings(profile: Profile) -> dict[str, str]:
         "offsets.topic.replication.factor": str(profile.replication),
         "replica.lag.time.max.ms": "2000",
         "auto.create.topics.enable": "false",
+        # Disks that lie for a while would have their replicas given up.
+        "log.scrub.max.bytes.per.second": "0",
     }

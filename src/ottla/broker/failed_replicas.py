@@ -1,0 +1,51 @@
+"""Tells the controller, through the store, that replicas of this broker went out of use.
+
+The controller then orders everything anew, and learns from the answers which replicas it must
+not count on (Kafka's `/log_dir_event_notification`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ottla.base.ids import BrokerId
+from ottla.coordination.store import Create, Store, StoreError
+from ottla.metadata import paths
+from ottla.metadata.notices import encode_log_dir_event
+
+_log = logging.getLogger(__name__)
+
+_PREFIX = f"{paths.LOG_DIR_EVENTS}/log_dir_event_"
+_RETRY_S = 1.0
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+
+class FailedReplicas:
+    """One notice for all that fails together."""
+
+    def __init__(self, store: Store, broker_id: BrokerId, spawn: Spawn) -> None:
+        self._store = store
+        self._broker_id = broker_id
+        self._spawn = spawn
+        self._telling = False
+
+    def tell(self) -> None:
+        """Some replica has just failed."""
+        if not self._telling:
+            self._telling = True
+            self._spawn(self._tell())
+
+    async def _tell(self) -> None:
+        # What fails in the same turn is told of with it.
+        await asyncio.sleep(0)
+        self._telling = False
+        data = encode_log_dir_event(self._broker_id)
+        while True:
+            try:
+                await self._store.multi([Create(_PREFIX, data, sequential=True)])
+                return
+            except StoreError as error:
+                _log.warning("cannot tell the controller of failed replicas: %s", error.message)
+            await asyncio.sleep(_RETRY_S)
