@@ -18,7 +18,7 @@ from rig.probe import connect, free_port
 from rig.process import DiedEarly, Process, start
 
 _POLL_S = 0.01
-_PATIENCE_S = 90.0
+_PATIENCE_S = 180.0
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Member:
     def kill(self) -> None:
         """End it as a crash does: nothing of it runs any more."""
         self.send(signal.SIGKILL)
-        self._wait_for_end(30.0)
+        self._wait_for_end(60.0)
 
     def pause(self) -> None:
         """Keep it from running, as a machine that hangs."""
@@ -124,7 +124,7 @@ class Cluster:
 
     def seen_by(self, number: int, topics: list[str] | None = None) -> metadata.Seen:
         """What one broker tells. Raises OSError while it does not serve."""
-        with connect(self.members[number].port, 5.0) as connection:
+        with connect(self.members[number].port, 30.0) as connection:
             return metadata.ask(connection, topics)
 
     def agree(self, condition: Callable[[metadata.Seen], bool], topics: list[str]) -> bool:
@@ -196,6 +196,8 @@ def free_ports(count: int) -> int:
     """The first of so many ports in a row that nobody listens on now."""
     while True:
         first = free_port()
+        for _ in range(1, count):
+            free_port()  # Those that follow: nobody here is given them later.
         with contextlib.ExitStack() as stack:
             try:
                 for port in range(first, first + count):

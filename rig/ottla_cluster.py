@@ -60,7 +60,7 @@ def ottla_cluster(
 
 def _brokers_of(parent: Process) -> list[int]:
     """The brokers' processes, in order. Raises DiedEarly where they do not come to be."""
-    deadline_s = time.perf_counter() + 30
+    deadline_s = time.perf_counter() + 90
     while parent.alive() and time.perf_counter() < deadline_s:
         found = accounts.children(parent.pid)
         if len(found) == SIZE:

@@ -3,21 +3,59 @@
 Written by hand, so that the rig can judge any broker without trusting our own encoder.
 """
 
+import itertools
+import random
 import socket
 import struct
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 from rig.process import DiedEarly, Process
 
 _METADATA, _VERSION = 3, 1
+_FIRST_PORT = 12_000
+_PORTS_AT_LEAST = 1_000
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on now, and that this process has not been given before.
+
+    Below those that the system gives to outgoing connections, where it can be: one of them could
+    take the port before it is listened on, or while a broker that is to come back is away.
+    """
+    for port in _candidates:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found: int = probe.getsockname()[1]
+            return found
+    raise AssertionError("the candidates never end")
+
+
+def _ports() -> Iterator[int]:
+    """Ports in turn, from a random one on, so that processes side by side seldom meet."""
+    beyond = _first_of_the_systems()
+    if beyond - _FIRST_PORT < _PORTS_AT_LEAST:
+        yield from itertools.repeat(0)  # The system chooses.
+    count = beyond - _FIRST_PORT
+    # Chance of its own: whoever seeds the shared generator would give all processes one order.
+    first = random.SystemRandom().randrange(count)
+    for number in itertools.count(first):
+        yield _FIRST_PORT + number % count
+
+
+def _first_of_the_systems() -> int:
+    """The first port that outgoing connections may be given; 0 where that is not told."""
+    try:
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except OSError:
+        return 0
+
+
+_candidates = _ports()
 
 
 def receive_exactly(connection: socket.socket, size: int) -> bytes:
@@ -43,7 +81,7 @@ def request_frame(api_key: int, version: int, body: bytes, correlation_id: int =
     return struct.pack(">i", len(header) + len(body)) + header + body
 
 
-def serves(port: int, host: str = "127.0.0.1", timeout_s: float = 2.0) -> bool:
+def serves(port: int, host: str = "127.0.0.1", timeout_s: float = 60.0) -> bool:
     """Whether a broker answers Metadata with at least one live broker."""
     try:
         with socket.create_connection((host, port), timeout_s) as connection:
@@ -55,20 +93,20 @@ def serves(port: int, host: str = "127.0.0.1", timeout_s: float = 2.0) -> bool:
     return bool(brokers > 0)
 
 
-def wait_until_serving(process: Process, port: int, timeout_s: float = 60.0) -> float:
+def wait_until_serving(process: Process, port: int, timeout_s: float = 180.0) -> float:
     """Poll until the broker serves; gives the seconds since its process was started."""
     deadline_s = time.perf_counter() + timeout_s
     while time.perf_counter() < deadline_s:
         if not process.alive():
             code = process.child.returncode
             raise DiedEarly(f"exit code {code} before it served:\n{process.log_tail()}")
-        if serves(port):
+        if serves(port, timeout_s=5.0):
             return time.perf_counter() - process.started_s
         time.sleep(0.01)
     raise DiedEarly(f"not serving after {timeout_s:.0f} s:\n{process.log_tail()}")
 
 
-def connect(port: int, timeout_s: float = 30.0) -> socket.socket:
+def connect(port: int, timeout_s: float = 60.0) -> socket.socket:
     """A connection on loopback that sends small frames at once."""
     connection = socket.create_connection(("127.0.0.1", port), timeout_s)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

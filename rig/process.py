@@ -47,7 +47,7 @@ class Process:
         """Most memory ever resident."""
         return accounts.rss_peak_bytes(self.pid)
 
-    def terminate(self, timeout_s: float = 30.0) -> int:
+    def terminate(self, timeout_s: float = 60.0) -> int:
         """Ask it to end, insist when it does not, and give its exit code."""
         if self.alive():
             self.child.terminate()

@@ -14,7 +14,7 @@ from rig.probe import connect, receive_frame
 class WireClient:
     """`call` sends a message and gives its response; `send` sends any bytes."""
 
-    def __init__(self, port: int, timeout_s: float = 10.0) -> None:
+    def __init__(self, port: int, timeout_s: float = 60.0) -> None:
         self.socket = connect(port, timeout_s)
         self._correlation_id = 0
 

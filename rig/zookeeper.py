@@ -78,7 +78,7 @@ class Server:
         self.process.child.send_signal(signal.SIGSTOP)
         self.paused = True
         tasks = Path(f"/proc/{self.process.pid}/task")
-        _wait(lambda: all(_stopped(task) for task in tasks.iterdir()), [self], 60)
+        _wait(lambda: all(_stopped(task) for task in tasks.iterdir()), [self], 180)
 
     def resume(self) -> None:
         assert self.process is not None
@@ -89,8 +89,8 @@ class Server:
     def mode(self) -> str | None:
         """`standalone`, `leader` or `follower`; None while it does not serve."""
         try:
-            with socket.create_connection((self.host, self.port), 2) as connection:
-                connection.settimeout(2)
+            with socket.create_connection((self.host, self.port), 5) as connection:
+                connection.settimeout(5)
                 connection.sendall(b"srvr")
                 answer = b"".join(iter(lambda: connection.recv(4096), b""))
         except OSError:
@@ -116,7 +116,7 @@ class Ensemble:
         """The server that leads, or the only one."""
         return next(s for s in self.servers if s.mode() in ("leader", "standalone"))
 
-    def wait_until_serving(self, timeout_s: float = 60.0) -> None:
+    def wait_until_serving(self, timeout_s: float = 180.0) -> None:
         """Wait until every server that runs serves."""
         running = [s for s in self.servers if s.process is not None and s.process.alive()]
         _wait(lambda: all(s.mode() for s in running), running, timeout_s)
@@ -130,7 +130,7 @@ class Ensemble:
             ],
             self.servers[0].folder / f"shell-{time.monotonic_ns()}.log",
         )
-        if shell.child.wait(60) != 0:
+        if shell.child.wait(180) != 0:
             raise DiedEarly(f"zkCli {' '.join(command)} failed:\n{shell.log_tail()}")
         return shell.log_tail()
 
