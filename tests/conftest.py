@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 # The repository, for `rig`, `bench` and `tests.…`.
@@ -18,6 +19,12 @@ _FOLDERS = [folder for folder in sorted((ROOT / "tests").rglob("*")) if folder.i
 sys.path += map(str, sorted(_FOLDERS, key=lambda folder: folder.name != "cli"))
 
 IN_CI = os.environ.get("CI") == "true"
+
+# An example may take as long as it takes. In CI the examples are the same each time.
+settings.register_profile(
+    "ottla", deadline=None, derandomize=IN_CI, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ottla")
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
