@@ -47,7 +47,7 @@ class Client:
     async def is_closed(self):
         """Whether the broker closes the connection, without another byte."""
         try:
-            return await asyncio.wait_for(self.reader.read(1), 5) == b""
+            return await asyncio.wait_for(self.reader.read(1), 60) == b""
         except ConnectionError:
             return True
 
@@ -66,6 +66,12 @@ async def running(settings=None, **parts):
         yield broker
     finally:
         await broker.stop()
+
+
+async def until(condition):
+    """Wait for it; the time limit of the test is the only one."""
+    while not condition():  # noqa: ASYNC110  # Nothing tells of it.
+        await asyncio.sleep(0.001)
 
 
 @asynccontextmanager
@@ -90,7 +96,7 @@ def batch(*values, timestamp=None, **attributes):
     return bytes(builder.build())
 
 
-def produce(topic, records, *, acks=-1, partition=0, timeout_ms=5000, topic_id=None):
+def produce(topic, records, *, acks=-1, partition=0, timeout_ms=60_000, topic_id=None):
     data = TopicProduceData(
         name=topic, partition_data=[PartitionProduceData(index=partition, records=records)]
     )

@@ -5,14 +5,12 @@ import time
 from uuid import UUID
 
 import pytest
-from broker_client import Client, batch, connected, fetch, fetched, produce, produced
+from broker_client import Client, batch, connected, fetch, fetched, produce, produced, until
 
 from ottla.base.errors import ErrorCode
 from ottla.record.reader import batches, records
 from ottla.storage.filesystem import OsFileSystem
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
-
-pytestmark = pytest.mark.timeout(20)
 
 
 def run(coroutine):
@@ -128,7 +126,7 @@ def test_an_offset_outside_of_the_log_is_told_at_once(offset):
     async def scenario():
         async with connected() as (_, client):
             await fill(client, b"1", b"2", b"3")
-            answer = fetched(await client.call(fetch("a", offset, max_wait_ms=10_000), 11))
+            answer = fetched(await client.call(fetch("a", offset, max_wait_ms=3_600_000), 11))
             assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
     run(scenario())
@@ -161,15 +159,14 @@ def test_a_long_poll_is_answered_when_records_arrive():
     async def scenario():
         async with connected() as (broker, client):
             reader = await Client.connect(broker.port)
-            reader.send(fetch("a", 0, max_wait_ms=10_000, min_bytes=300), 11)
+            # Far longer than this test may take: it is the records that end the wait.
+            reader.send(fetch("a", 0, max_wait_ms=3_600_000, min_bytes=300), 11)
             await fill(client, b"x" * 100)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(reader.reader.read(1), 0.05)
-            began = time.monotonic()
             reader.send(fetch("a", 0), 11)
             await fill(client, b"y" * 200)
             answer = fetched(await reader.receive(1, 11))
-            assert time.monotonic() - began < 5
             assert len(values_in(answer.records)) == 2
             reader.close()
 
@@ -185,7 +182,7 @@ def test_a_long_poll_ends_in_time_with_what_there_is():
             began = time.monotonic()
             request = fetch("a", 0, max_wait_ms=60, min_bytes=10_000)
             answer = fetched(await client.call(request, 11))
-            assert 0.05 <= time.monotonic() - began < 5
+            assert time.monotonic() - began >= 0.05
             assert values_in(answer.records) == [b"x"]
             assert not broker.partitions.get("a", 0).waiters
             assert len(broker.purgatory) == 1  # The groups' own.
@@ -198,8 +195,8 @@ def test_a_long_poll_learns_that_its_topic_is_deleted():
 
     async def scenario():
         async with connected() as (broker, client):
-            client.send(fetch("a", 0, max_wait_ms=10_000), 11)
-            await asyncio.sleep(0.02)
+            client.send(fetch("a", 0, max_wait_ms=3_600_000), 11)
+            await until(lambda: broker.partitions.get("a", 0).waiters)
             await broker.topics.delete([broker.image.topics["a"]])
             answer = fetched(await client.receive(1, 11))
             assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -236,7 +233,7 @@ def test_a_diverging_fetcher_is_told_where_to_go_back_to():
             await fill(client, b"1", b"2")
             broker.partitions.get("a", 0).leader_epoch = 3
             await fill(client, b"3")
-            request = fetch("a", 3, last_fetched_epoch=0, max_wait_ms=10_000)
+            request = fetch("a", 3, last_fetched_epoch=0, max_wait_ms=3_600_000)
             answer = fetched(await client.call(request, 12))
             assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 2)
             agreeing = fetched(await client.call(fetch("a", 2, last_fetched_epoch=0), 12))
@@ -323,8 +320,8 @@ def test_a_session_wakes_for_partitions_it_was_not_asked_for_again():
         async with connected() as (broker, client):
             writer = await Client.connect(broker.port)
             full = await client.call(session_request(0, 0, (0, 0)), 11)
-            client.send(session_request(full.session_id, 1, max_wait_ms=10_000), 11)
-            await asyncio.sleep(0.02)
+            client.send(session_request(full.session_id, 1, max_wait_ms=3_600_000), 11)
+            await until(lambda: broker.partitions.get("a", 0).waiters)
             await fill(writer, b"x")
             assert told(await client.receive(1, 11)) == [0]
             writer.close()

@@ -6,14 +6,12 @@ import random
 import struct
 
 import pytest
-from broker_client import Client, batch, connected, fetch, fetched, produce, produced
+from broker_client import Client, batch, connected, fetch, fetched, produce, produced, until
 
 from ottla.base.errors import ErrorCode
 from ottla.storage.filesystem import OsFileSystem
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-
-pytestmark = pytest.mark.timeout(60)
 
 
 def run(coroutine):
@@ -32,7 +30,7 @@ def test_a_connection_too_many_is_closed(setting):
             assert await third.is_closed()
             assert (await first.call(ApiVersionsRequest(), 0)).error_code == 0
             second.close()
-            await asyncio.sleep(0.05)
+            await until(lambda: len(broker.listeners.open[0].connections) == 1)
             fourth = await Client.connect(broker.port)
             assert (await fourth.call(ApiVersionsRequest(), 0)).error_code == 0
             fourth.close()
@@ -41,18 +39,32 @@ def test_a_connection_too_many_is_closed(setting):
 
 
 def test_an_idle_connection_is_closed_and_one_that_waits_is_not():
-    """connections.max.idle.ms; a long poll is no idleness."""
+    """connections.max.idle.ms; a long poll is no idleness. On a loop whose time can be skipped."""
+    loop = asyncio.new_event_loop()
+    time_s, skipped_s = loop.time, [0.0]
+    loop.time = lambda: time_s() + sum(skipped_s)
 
     async def scenario():
-        async with connected({"connections.max.idle.ms": "100"}) as (broker, client):
+        async with connected({"connections.max.idle.ms": "600000"}) as (broker, client):
             waiting = await Client.connect(broker.port)
-            waiting.send(fetch("a", 0, max_wait_ms=600), 11)
+            waiting.send(fetch("a", 0, max_wait_ms=36_000_000), 11)
+            await until(lambda: broker.partitions.get("a", 0).waiters)
             assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+            # The sweep after this one finds nothing new of either.
+            skipped_s.append(600)
+            seen = broker.listeners.open[0].connections
+            await until(lambda: not any(connection.active for connection in seen))
+            assert len(seen) == 2
+            skipped_s.append(600)
             assert await client.is_closed()
+            writer = await Client.connect(broker.port)
+            assert produced(await writer.call(produce("a", batch(b"x")), 9)).error_code == 0
             assert fetched(await waiting.receive(1, 11)).error_code == 0
-            waiting.close()
+            for each in (writer, waiting):
+                each.close()
 
-    run(scenario())
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(scenario())
 
 
 def test_all_addresses_are_served_in_both_families():
@@ -71,14 +83,12 @@ def test_a_long_poll_of_a_client_that_left_is_forgotten():
     """Nothing stays registered for nobody."""
 
     async def scenario():
-        async with connected() as (broker, client):
+        async with connected() as (broker, _):
             leaving = await Client.connect(broker.port)
             leaving.send(fetch("a", 0, max_wait_ms=2**31 - 1), 11)
-            assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
-            assert len(broker.partitions.get("a", 0).waiters) == 1
+            await until(lambda: len(broker.partitions.get("a", 0).waiters) == 1)
             leaving.close()
-            await asyncio.sleep(0.05)
-            assert len(broker.partitions.get("a", 0).waiters) == 0
+            await until(lambda: not broker.partitions.get("a", 0).waiters)
 
     run(scenario())
 
@@ -134,14 +144,16 @@ def test_a_reader_that_does_not_read_costs_little_and_stops_nobody(tmp_path):
             slow.writer.transport.pause_reading()
             for _ in range(50):
                 slow.send(fetch("a", 0, partition_max_bytes=4 << 20, max_bytes=4 << 20), 11)
-            await asyncio.sleep(0.2)
+            port = slow.writer.get_extra_info("sockname")[1]
+            found = {}
+
+            def is_blocked():
+                found.update((c.peer_port, c) for c in broker.listeners.open[0].connections)
+                return port in found and found[port].output.blocked
+
+            await until(is_blocked)
+            connection = found[port]
             assert produced(await client.call(produce("a", batch(b"x")), 9)).error_code == 0
-            (connection,) = [
-                c
-                for listener in broker.listeners.open
-                for c in listener.connections
-                if c.peer_port == slow.writer.get_extra_info("sockname")[1]
-            ]
             assert connection.output.blocked
             assert connection.output.waiting_bytes_in_memory < 1 << 20
             slow.writer.transport.resume_reading()

@@ -23,8 +23,6 @@ from ottla.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 
-pytestmark = pytest.mark.timeout(20)
-
 
 def run(coroutine):
     return asyncio.run(coroutine)

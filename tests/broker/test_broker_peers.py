@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from broker_client import running
-from two_brokers import OLD, QUESTION, connections, dialling, know, refusal, run, two, until
+from broker_client import running, until
+from two_brokers import OLD, QUESTION, connections, dialling, know, refusal, run, two
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode

@@ -11,8 +11,6 @@ from ottla.base.errors import ErrorCode
 from ottla.record.reader import batches, records
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 
-pytestmark = pytest.mark.timeout(20)
-
 
 def run(coroutine):
     return asyncio.run(coroutine)

@@ -90,9 +90,3 @@ async def refusal(call):
 def connections(broker):
     (listener,) = broker.listeners.open
     return len(listener.connections)
-
-
-async def until(condition):
-    """Wait for it; the time limit of the test is the only one."""
-    while not condition():  # noqa: ASYNC110  # Nothing tells of it.
-        await asyncio.sleep(0.001)
