@@ -44,6 +44,7 @@ def test_flushed_records_need_nobody_to_be_waited_for():
         await cluster.until(lambda: cluster.leader("t") == 2)
         await cluster.restart(3)
         await cluster.until(lambda: scene.isr("t") == {1, 2, 3})
+        await cluster.until(lambda: scene.marks("t")[2] == 2)
         assert values(await scene.read(2, "t")) == [b"to all", b"to two"]
 
     play(scenario, 3, MIN_ISR)

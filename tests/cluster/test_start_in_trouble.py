@@ -34,7 +34,7 @@ def test_what_is_left_of_its_own_last_session_is_waited_for(caplog):
             await cluster.until(lambda: "waiting for the end of this broker" in caplog.text)
             assert not starting.done()
             session.expire()
-            broker = await asyncio.wait_for(starting, 30)
+            broker = await asyncio.wait_for(starting, 120)
             assert broker.fence.broker_epoch == before + 1
 
     asyncio.run(main())
@@ -73,7 +73,7 @@ def test_one_lost_answer_does_not_end_a_start(answer, applied):
                 faults.lose_next_answer(client, applied=applied)
             return await exchange(client, action, changes=changes)
 
-        async with Cluster(1, {"broker.session.timeout.ms": "6000"}, faults=faults) as cluster:
+        async with Cluster(1, {"broker.session.timeout.ms": "30000"}, faults=faults) as cluster:
             await cluster.kill(1)
             faults.exchange = lossy
             broker = await cluster.restart(1)

@@ -140,6 +140,7 @@ def test_a_preferred_leader_takes_its_place_by_command():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [1, 2]})
             name = TopicPartition("t", 0)
+            await cluster.until(lambda: cluster.state("t") is not None)
             state = cluster.state("t")
             office = cluster.controller.controller
             outcomes = await office.elect(ElectionType.PREFERRED, [name])

@@ -8,9 +8,6 @@ from ottla.record.reader import batches, records
 from ottla.testing.cluster import Cluster
 from tests.broker.broker_client import Client, batch, fetch, fetched, produce, produced
 
-# Short enough to see a follower leave the ISR, long enough for a busy machine.
-LAG = {"replica.lag.time.max.ms": "600"}
-
 
 class Scene:
     """A cluster, and a connection to each of its brokers."""
@@ -26,7 +23,7 @@ class Scene:
             client = self._clients[broker] = await Client.connect(broker.port)
         return client
 
-    async def write(self, broker_id, topic, *values, acks=-1, version=11, timeout_ms=20_000):
+    async def write(self, broker_id, topic, *values, acks=-1, version=11, timeout_ms=100_000):
         """Produce one batch to one broker, whoever leads; the answer for the partition."""
         request = produce(topic, batch(*values, timestamp=1_000), acks=acks, timeout_ms=timeout_ms)
         return produced(await (await self.client(broker_id)).call(request, version))

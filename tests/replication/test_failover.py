@@ -18,7 +18,7 @@ from ottla.wire.messages.offset_commit import (
 )
 from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 
-from .scenes import LAG, play, values
+from .scenes import play, values
 
 
 async def writable(scene, topic, besides=()):
@@ -54,7 +54,7 @@ def test_acknowledged_records_outlive_their_leader():
         await scene.cluster.until(lambda: scene.marks("a")[leader] == 10)
         assert values(await scene.read(leader, "a")) == written
 
-    play(scenario, 3, LAG)
+    play(scenario, 3)
 
 
 def test_tail_nobody_acknowledged_is_cut_by_epoch():
@@ -79,8 +79,7 @@ def test_tail_nobody_acknowledged_is_cut_by_epoch():
         assert scene.log(1, "a") == scene.log(2, "a") == scene.log(3, "a")
         assert values(await scene.read(leader, "a")) == [b"all", b"theirs", b"too"]
 
-    long = {"replica.lag.time.max.ms": "60000", "broker.session.timeout.ms": "60000"}
-    play(scenario, 3, long)
+    play(scenario, 3)
 
 
 def test_group_commit_outlives_a_power_cut_everywhere():
@@ -173,7 +172,7 @@ def test_follower_left_behind_by_retention_begins_anew():
         follower = scene.partition(2, "a")
         assert (follower.log_start_offset, follower.log_end_offset) == (4, 5)
 
-    play(scenario, 2, LAG)
+    play(scenario, 2)
 
 
 def test_topic_that_is_deleted_leaves_no_replica():
@@ -213,7 +212,7 @@ def test_committed_offsets_survive_their_coordinator():
 
     # Who comes back is not made leader again behind our back.
     settings = {"offsets.topic.num.partitions": "1", "auto.leader.rebalance.enable": "false"}
-    play(scenario, 3, {**settings, **LAG})
+    play(scenario, 3, settings)
 
 
 async def coordinator(scene, besides=None):
@@ -280,5 +279,4 @@ def test_producer_that_waits_is_sent_on_at_the_demotion():
         assert answer.current_leader.leader_id == 2
         assert answer.current_leader.leader_epoch == image.leader_epoch + 1
 
-    long = {"replica.lag.time.max.ms": "60000", "broker.session.timeout.ms": "60000"}
-    play(scenario, 3, long)
+    play(scenario, 3)

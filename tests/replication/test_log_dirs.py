@@ -207,4 +207,4 @@ def test_replica_of_a_log_that_begins_inside_a_batch_can_be_made():
         follower = scene.partition(2, "a")
         assert (follower.log_start_offset, follower.log_end_offset) == (4, 7)
 
-    play(scenario, 2, {"replica.lag.time.max.ms": "600"})
+    play(scenario, 2)

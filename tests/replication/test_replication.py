@@ -2,7 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 
-from .scenes import LAG, play, values
+from .scenes import play, values
 
 
 def test_what_is_acknowledged_is_on_every_replica():
@@ -51,7 +51,7 @@ def test_consumers_see_only_what_is_committed():
         await scene.cluster.until(lambda: leader.high_watermark == 2)
         assert values(await scene.read(1, "a")) == [b"both", b"one"]
 
-    play(scenario, 2, LAG)
+    play(scenario, 2)
 
 
 def test_too_few_in_sync_refuse_acks_all_alone():
@@ -71,7 +71,7 @@ def test_too_few_in_sync_refuse_acks_all_alone():
         assert (await scene.write(1, "a", b"y")).error_code == ErrorCode.NONE
         assert scene.log(1, "a") == scene.log(2, "a")
 
-    play(scenario, 2, LAG)
+    play(scenario, 2)
 
 
 def test_killed_follower_returns_into_the_isr():
@@ -89,4 +89,4 @@ def test_killed_follower_returns_into_the_isr():
         assert (await scene.write(1, "a", b"y")).error_code == ErrorCode.NONE
         assert scene.log(1, "a") == scene.log(2, "a") == scene.log(3, "a")
 
-    play(scenario, 3, LAG)
+    play(scenario, 3)

@@ -7,8 +7,6 @@ from ottla.coordination.faults import StoreFaults
 
 from .scenes import play, values
 
-SLOW = {"replica.lag.time.max.ms": "60000", "broker.session.timeout.ms": "20000"}
-
 
 def is_settled(scene):
     """All are in sync in what everybody knows, and the leader knows that it leads."""
@@ -47,7 +45,7 @@ def test_acks_all_stall_without_a_follower_while_the_store_is_away():
         assert scene.cluster.state("a").leader_epoch == before.leader_epoch
         assert values(await scene.read(1, "a")) == [b"x", b"y", b"z"]
 
-    play(scenario, 3, SLOW, faults=lambda: faults.setdefault("store", StoreFaults(Random(3))))
+    play(scenario, 3, faults=lambda: faults.setdefault("store", StoreFaults(Random(3))))
 
 
 def test_all_sessions_end_at_once_and_nothing_is_lost():

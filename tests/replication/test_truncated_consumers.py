@@ -46,7 +46,7 @@ async def elect_the_other(scene, count):
 
 async def poll(consumer, count):
     found = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while len(found) < count:
             for told in await consumer.poll(timeout_ms=500):
                 found += [record.value for record in told.records]

@@ -27,7 +27,7 @@ def test_a_clock_that_jumps_moves_no_leader_and_loses_nothing(who, off_ms):
 
     async def scenario():
         clocks = {number: Jumping() for number in (1, 2, 3)}
-        settings = {"min.insync.replicas": "2", "broker.session.timeout.ms": "1500"}
+        settings = {"min.insync.replicas": "2"}
         async with scene(settings=settings, clocks=clocks) as stage:
             await stage.create("t", 1, 2, 3)
             before = stage.cluster.state("t")

@@ -28,8 +28,12 @@ _SETTINGS = {
     "offsets.topic.num.partitions": "4",
     "log.dirs": "/data",
     "listeners": "PLAINTEXT://127.0.0.1:0",
+    # A broker that is killed is dead at once. None is to be taken for dead, nor for slow, because
+    # the machine stood still for a moment.
+    "broker.session.timeout.ms": "60000",
+    "replica.lag.time.max.ms": "120000",
 }
-_PATIENCE_S = 30.0
+_PATIENCE_S = 120.0
 _POLL_S = 0.002
 
 
@@ -120,13 +124,15 @@ class Cluster:
         *,
         assignments: Mapping[int, list[int]] | None = None,
     ) -> None:
-        """Create a topic, and return when every broker knows it. Raises OttlaError."""
+        """Create a topic, and return when all brokers know the same of it. Raises OttlaError."""
         counts = (-1, -1) if assignments else (partitions, replicas)
         new = NewTopic(name, *counts, assignments, dict(settings or {}))
         (outcome,) = await self.any.topics.create([new])
         if outcome.error is not None:
             raise outcome.error
         await self.until(lambda: all(name in b.image.topics for b in self.brokers.values()))
+        indexes = range(len(self.any.image.topics[name].partitions))
+        await self.until(lambda: all(self.state(name, index) is not None for index in indexes))
 
     @property
     def any(self) -> Broker:
