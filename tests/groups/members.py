@@ -12,7 +12,7 @@ import confluent_kafka
 import kafka
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
-PATIENCE_S = 30
+PATIENCE_S = 120
 TOPIC = "t"
 
 
@@ -37,7 +37,7 @@ class Confluent:
                 "auto.offset.reset": "earliest",
                 "partition.assignment.strategy": "range",
                 "heartbeat.interval.ms": 200,
-                "session.timeout.ms": 6000,
+                "session.timeout.ms": 30_000,
                 "enable.auto.commit": False,
                 "log_level": 0,
                 **{name.replace("_", "."): value for name, value in settings.items()},
@@ -61,17 +61,21 @@ class KafkaPython:
 
     def __init__(self, bootstrap: str, group: str) -> None:
         self._consumer = kafka.KafkaConsumer(
-            TOPIC,
             bootstrap_servers=bootstrap,
             group_id=group,
             auto_offset_reset="earliest",
             heartbeat_interval_ms=200,
-            session_timeout_ms=6000,
+            session_timeout_ms=30_000,
             enable_auto_commit=False,
             # It assigns by what it knows of topics: where it joined before it knew anything, the
             # next look mends that, after five minutes by default.
             metadata_max_age_ms=1000,
         )
+        deadline_s = time.monotonic() + PATIENCE_S
+        while self._consumer.partitions_for_topic(TOPIC) is None:
+            assert time.monotonic() < deadline_s, f"{TOPIC} is never known"
+            time.sleep(0.01)
+        self._consumer.subscribe([TOPIC])
 
     def poll(self) -> list[bytes]:
         found = self._consumer.poll(timeout_ms=50)
@@ -101,7 +105,7 @@ class AioKafka:
             group_id=group,
             auto_offset_reset="earliest",
             heartbeat_interval_ms=200,
-            session_timeout_ms=6000,
+            session_timeout_ms=30_000,
             enable_auto_commit=False,
             partition_assignment_strategy=(RangePartitionAssignor,),
         )

@@ -43,7 +43,7 @@ def test_group_goes_on_after_a_crash(tmp_path: Path, group: str) -> None:
     port = free_port()
     with ottla_process(folder=tmp_path, port=port) as node:
         admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
-        admin.create_topics([NewTopic("t", 3)])["t"].result(10)
+        admin.create_topics([NewTopic("t", 3)])["t"].result(90)
         with WireClient(port) as wire:
             wire.find_coordinator(group)
             member_id = stable(wire, group)
@@ -89,13 +89,13 @@ def test_offsets_of_a_deleted_topic_are_forgotten(
     admin = AdminClient(settings)
     consumer = confluent_kafka.Consumer({**settings, "group.id": group})
     for expected in (-1001, -1001):
-        admin.create_topics([NewTopic("short-lived", 1)])["short-lived"].result(10)
+        admin.create_topics([NewTopic("short-lived", 1)])["short-lived"].result(90)
         partition = confluent_kafka.TopicPartition("short-lived", 0)
-        assert consumer.committed([partition], timeout=10)[0].offset == expected
+        assert consumer.committed([partition], timeout=60)[0].offset == expected
         stored = confluent_kafka.TopicPartition("short-lived", 0, 5)
         consumer.commit(offsets=[stored], asynchronous=False)
-        assert consumer.committed([partition], timeout=10)[0].offset == 5
-        admin.delete_topics(["short-lived"])["short-lived"].result(10)
+        assert consumer.committed([partition], timeout=60)[0].offset == 5
+        admin.delete_topics(["short-lived"])["short-lived"].result(90)
     consumer.close()
 
 

@@ -21,7 +21,7 @@ def full_broker() -> Iterator[ottla.testing.Broker]:
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
         for number in range(60):
             producer.produce("t", str(number).encode(), partition=number % 6)
-        assert producer.flush(10) == 0
+        assert producer.flush(120) == 0
         yield broker
 
 

@@ -67,7 +67,7 @@ class WireClient:
         except TimeoutError:
             return True
         finally:
-            self._socket.settimeout(30)
+            self._socket.settimeout(60)
 
     def topic_id(self, name: str) -> UUID:
         """The id of a topic that exists."""
@@ -79,7 +79,7 @@ class WireClient:
         """Look the coordinator up, which makes `__consumer_offsets`, until it serves the group."""
         find = FindCoordinatorRequest(key=group_id, key_type=0)
         fetch = OffsetFetchRequest(group_id=group_id, topics=[])
-        deadline_s = time.monotonic() + 30
+        deadline_s = time.monotonic() + 120
         while self.ask(find, 3).error_code or self.ask(fetch, 5).error_code:
             assert time.monotonic() < deadline_s, "no coordinator"
             time.sleep(0.05)

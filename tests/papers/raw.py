@@ -34,7 +34,7 @@ def produce_request(topic: str, records: bytes, *, acks: int = -1) -> ProduceReq
     data = PartitionProduceData(index=0, records=records)
     return ProduceRequest(
         acks=acks,
-        timeout_ms=10_000,
+        timeout_ms=60_000,
         topic_data=[TopicProduceData(name=topic, partition_data=[data])],
     )
 
@@ -48,7 +48,7 @@ def produce(client: WireClient, topic: str, records: bytes, *, acks: int = -1) -
 
 
 def fetch_request(
-    topic: str, offset: int, *, max_wait_ms: int = 5_000, min_bytes: int = 1, max_bytes: int = 1
+    topic: str, offset: int, *, max_wait_ms: int = 60_000, min_bytes: int = 1, max_bytes: int = 1
 ) -> FetchRequest:
     """From partition 0; by default exactly one batch, whatever its size."""
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)

@@ -41,6 +41,6 @@ def test_a_broker_is_where_its_client_found_it() -> None:
         told = one.call(MetadataRequest(topics=[]), VERSION).brokers
         assert [(broker.host, broker.port) for broker in told] == [("127.0.0.1", port)]
         one.socket.close()
-        one.socket = socket.create_connection(("127.0.0.2", port), 10)
+        one.socket = socket.create_connection(("127.0.0.2", port), 60)
         told = one.call(MetadataRequest(topics=[]), VERSION).brokers
         assert [(broker.host, broker.port) for broker in told] == [("127.0.0.2", port)]

@@ -30,7 +30,7 @@ def lines(node: Node, name: str) -> list[str]:
 
 def create(node: Node) -> AdminClient:
     admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic("flights", 1, 1)])["flights"].result(30)
+    admin.create_topics([NewTopic("flights", 1, 1)])["flights"].result(90)
     return admin
 
 
@@ -53,7 +53,7 @@ def test_four_files_say_what_a_stopped_broker_knew(tmp_path: Path) -> None:
                 produce(client, "flights", batch(b"%d" % number))
         admin.delete_records([TopicPartition("flights", 0, 3)])
         for future in admin.delete_records([TopicPartition("flights", 0, 3)]).values():
-            assert future.result(30).low_watermark == 3
+            assert future.result(90).low_watermark == 3
     assert lines(node, "recovery-point-offset-checkpoint") == ["0", "1", "flights 0 7"]
     assert lines(node, "replication-offset-checkpoint") == ["0", "1", "flights 0 7"]
     assert lines(node, "log-start-offset-checkpoint") == ["0", "1", "flights 0 3"]
@@ -69,12 +69,12 @@ def test_a_log_start_moved_by_a_client_holds_after_a_restart(tmp_path: Path, end
             for number in range(7):
                 produce(client, "flights", batch(b"%d" % number))
         for future in admin.delete_records([TopicPartition("flights", 0, 3)]).values():
-            future.result(30)
+            future.result(90)
         wait_for(node, "log-start-offset-checkpoint", "flights 0 3")
         getattr(node.process, end)()
     with ottla(folder=tmp_path) as node:
         consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "g", "log_level": 0})
-        assert consumer.get_watermark_offsets(TopicPartition("flights", 0), timeout=10) == (3, 7)
+        assert consumer.get_watermark_offsets(TopicPartition("flights", 0), timeout=60) == (3, 7)
         consumer.close()
         assert end_of_term(node, 0) == (0, 0, 7)
 
@@ -104,7 +104,7 @@ def wait_until_told(node: Node, words: str) -> None:
     """Until the broker's log has them: it opens its partitions when the controller says which."""
     import time
 
-    deadline_s = time.monotonic() + 30
+    deadline_s = time.monotonic() + 120
     while words not in node.process.log_tail():
         assert time.monotonic() < deadline_s, f"{words!r} never came: {node.process.log_tail()}"
         time.sleep(0.02)
@@ -114,7 +114,7 @@ def wait_for_word(node: Node, word: str) -> str:
     """What the broker has printed, once `word` is in it: it listens before it opens its logs."""
     import time
 
-    deadline_s = time.monotonic() + 30
+    deadline_s = time.monotonic() + 120
     while word not in node.process.log_tail():
         assert time.monotonic() < deadline_s, f"{word!r} was never said"
         time.sleep(0.02)
@@ -125,7 +125,7 @@ def wait_for(node: Node, name: str, line: str) -> None:
     """Until a line stands in a checkpoint; it is written every 50 ms here."""
     import time
 
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 120
     path = node.folder / "logs" / name
     while not path.exists() or line not in path.read_text().splitlines():
         assert time.monotonic() < deadline_s, f"{line!r} never came to {name}"

@@ -19,7 +19,7 @@ def produce(bootstrap: str, topic: str, count: int) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
     for number in range(count):
         producer.produce(topic, b"v%d" % number)
-    assert producer.flush(10) == 0
+    assert producer.flush(120) == 0
 
 
 def consume(bootstrap: str, topic: str, count: int, group: str = "g") -> list[bytes | None]:
@@ -33,7 +33,7 @@ def consume(bootstrap: str, topic: str, count: int, group: str = "g") -> list[by
     )
     consumer.subscribe([topic])
     values: list[bytes | None] = []
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 120
     while len(values) < count and time.monotonic() < deadline:
         message = consumer.poll(0.5)
         if message is not None and message.error() is None:
@@ -96,7 +96,7 @@ def test_nothing_global_is_touched() -> None:
 def test_settings_are_kafkas() -> None:
     with ottla.testing.Broker(settings={"num.partitions": "3"}) as broker:
         produce(broker.bootstrap, "t", 1)
-        metadata = Producer({"bootstrap.servers": broker.bootstrap}).list_topics("t", 5)
+        metadata = Producer({"bootstrap.servers": broker.bootstrap}).list_topics("t", 60)
         assert len(metadata.topics["t"].partitions) == 3
 
 
