@@ -74,6 +74,11 @@ class DelayedFetch:
 
     def _try(self, *, at_last: bool) -> None:
         body = self._body
+        throttle = self._request.throttle
+        if throttle is not None and not throttle.make_room(body):
+            self._finish()
+            self._request.reply(self._reply.nothing(self._broker.fetch_sessions))
+            return
         found = read_all(
             self._broker.partitions,
             self._wanted,

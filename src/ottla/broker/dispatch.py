@@ -66,6 +66,8 @@ HANDLER_MODULES = (
     "delete_groups",
     "incremental_alter_configs",
     "offset_delete",
+    "describe_client_quotas",
+    "alter_client_quotas",
     "describe_cluster",
     "describe_producers",
     "list_config_resources",
@@ -156,9 +158,11 @@ class Conversation:
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:
         """See `network.connection.Serve`."""
-        parts = self._shortcuts.serve(frame)
-        if parts is not None:
-            return parts
+        throttling = self._broker.throttling
+        if throttling is None:
+            parts = self._shortcuts.serve(frame)
+            if parts is not None:
+                return parts
         try:
             api_key, version, correlation_id = _PREFIX.unpack_from(frame)
             if not self._broker.is_serving and self._must_wait(api_key):
@@ -177,6 +181,17 @@ class Conversation:
         request = RequestContext(
             header, self._connection, self._listener, self._monotonic_ms(), len(frame)
         )
+        if throttling is None or proven_broker(self._connection) is not None:
+            return self._handle(served, request, body, frame)
+        throttle = throttling.begin(request)
+        parts = self._handle(served, request, body, frame)
+        throttle.count_time()
+        return parts
+
+    def _handle(
+        self, served: Served, request: RequestContext, body: Any, frame: memoryview
+    ) -> list[Part] | None:
+        version = request.version
         if served.is_coroutine:
             request.settle()
             self._broker.spawn(self._run(served, request, body))
@@ -185,7 +200,7 @@ class Conversation:
             response = served.handle(self._broker, request, body)
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, version)
-        if api_key == ApiKey.PRODUCE:
+        if request.header.api_key == ApiKey.PRODUCE:
             self._shortcuts.learn(frame, version, body)
         if response is None:
             return request.settle()

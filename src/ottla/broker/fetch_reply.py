@@ -6,7 +6,13 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.fetch_read import Read
-from ottla.broker.fetch_sessions import NO_SESSION, FetchSession, PartitionKey, Remembered
+from ottla.broker.fetch_sessions import (
+    NO_SESSION,
+    FetchSession,
+    FetchSessions,
+    PartitionKey,
+    Remembered,
+)
 from ottla.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 
@@ -14,6 +20,10 @@ class Reply(Protocol):
     """How one request wants to be answered."""
 
     def build(self, found: Read) -> FetchResponse: ...
+
+    def nothing(self, sessions: FetchSessions) -> FetchResponse:
+        """An answer that says nothing but that the fetch came too early (KIP-219)."""
+        ...
 
 
 class FullReply:
@@ -33,6 +43,12 @@ class FullReply:
             session_id=NO_SESSION if session is None else session.id,
             responses=by_topic(found.answers),
         )
+
+    def nothing(self, sessions: FetchSessions) -> FetchResponse:
+        """Without a session: the client asks for everything again."""
+        if self._session is not None:
+            sessions.close(self._session.id)
+        return FetchResponse(session_id=NO_SESSION)
 
 
 class IncrementalReply:
@@ -57,6 +73,10 @@ class IncrementalReply:
                 if has_records:
                     partitions[key] = partitions.pop(key)
         return FetchResponse(session_id=self._session.id, responses=by_topic(told))
+
+    def nothing(self, _sessions: FetchSessions) -> FetchResponse:
+        """As if nothing had changed."""
+        return FetchResponse(session_id=self._session.id)
 
 
 def is_news(remembered: Remembered, answer: PartitionData) -> bool:

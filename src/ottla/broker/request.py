@@ -1,13 +1,16 @@
 """One request on its way through the broker: who asks, since when, and how to answer."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ottla.base.ids import BrokerId
 from ottla.broker.admission import proven_broker
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.wire.frames import Part, RequestHeader, encode_response
+
+if TYPE_CHECKING:
+    from ottla.broker.throttling import RequestThrottle
 
 
 class RequestContext:
@@ -25,6 +28,7 @@ class RequestContext:
         "listener",
         "received_ms",
         "size",
+        "throttle",
     )
 
     def __init__(
@@ -40,6 +44,8 @@ class RequestContext:
         self.listener = listener
         self.received_ms = received_ms
         self.size = size
+        # Of a client's request where quotas are set.
+        self.throttle: RequestThrottle | None = None
         self._slot: Slot | None = None
         self._early: list[Part] | None = None
         self._on_abandoned: Callable[[], None] | None = None
@@ -77,13 +83,22 @@ class RequestContext:
     # The response's type depends on the API, which only its handler knows.
     def reply(self, message: Any) -> None:
         """Answer; at once where the handler still runs, else in the place kept for it."""
-        self._send(self.encode(message))
+        throttle = self.throttle
+        if throttle is None or self._slot is None:
+            self._send(self.encode(message))
+            return
+        throttle.resume()
+        parts = self.encode(message)
+        throttle.count_time()
+        self._send(parts)
 
     def drop(self) -> None:
         """Finish a deferred request that gets no answer (acks=0)."""
         self._send([])
 
     def encode(self, message: Any) -> list[Part]:
+        if self.throttle is not None:
+            self.throttle.on_answer(message)
         header = self.header
         return encode_response(message, header.api_key, header.api_version, header.correlation_id)
 

@@ -61,6 +61,9 @@ class Connection(asyncio.BufferedProtocol):
         self._awaits_budget = False
         # Whether the service takes no request now; the one it was offered is kept.
         self._is_held = False
+        # Until when nothing is served, by the loop's clock; 0 where nothing says so.
+        self._muted_until_s = 0.0
+        self._unmute: asyncio.TimerHandle | None = None
         self._greeted = False
         # Who is at the other end, as far as the service knows; its own business.
         self.identity: object | None = None
@@ -88,6 +91,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         self.closed = True
         self.output.close()
+        if self._unmute is not None:
+            self._unmute.cancel()
         self._drop_large()
         slots, self._slots = self._slots, deque()
         for slot in slots:
@@ -160,6 +165,22 @@ class Connection(asyncio.BufferedProtocol):
             self._flush_soon()
         self._relieve()
 
+    def mute(self, delay_ms: int) -> None:
+        """Serve nothing more for so long, nor read it; what was asked before is answered."""
+        until_s = self._loop.time() + delay_ms / 1000
+        if self.closed or until_s <= self._muted_until_s:
+            return
+        if self._unmute is not None:
+            self._unmute.cancel()
+        self._muted_until_s = until_s
+        self._unmute = self._loop.call_later(delay_ms / 1000, self._on_unmute)
+        self._apply_pressure()
+
+    @property
+    def is_muted(self) -> bool:
+        """Whether it was told to be, and the time is not over."""
+        return self._unmute is not None
+
     def on_slot_answered(self) -> None:
         """Move what is answered, in order, to the output of this turn."""
         slots = self._slots
@@ -231,7 +252,7 @@ class Connection(asyncio.BufferedProtocol):
             elif self._is_held:
                 position = int(frame_end - _SIZE_BYTES - size)
                 break
-            if slots and self._must_wait():
+            if (slots or self._unmute is not None) and self._must_wait():
                 self._apply_pressure()
                 break
         return position
@@ -304,6 +325,7 @@ class Connection(asyncio.BufferedProtocol):
     def _must_wait(self) -> bool:
         return (
             self._is_held
+            or self._unmute is not None
             or len(self._slots) >= self._limits.unanswered_requests_max
             or self._unanswered_bytes >= self._limits.unanswered_bytes_max
             or self.output.blocked
@@ -330,6 +352,11 @@ class Connection(asyncio.BufferedProtocol):
             self._flush_soon()
         if self._reading and not self.closed:
             self._transport.resume_reading()
+
+    def _on_unmute(self) -> None:
+        self._unmute = None
+        self._muted_until_s = 0.0
+        self._relieve()
 
     def _flush_soon(self) -> None:
         if self._out and not self._flush_scheduled:

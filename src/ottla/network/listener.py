@@ -106,7 +106,7 @@ class Listener:
     def _close_idle(self) -> None:
         now_ms = int(self._loop.time() * 1000)
         for connection in list(self.connections):
-            if connection.active or connection.unanswered:
+            if connection.active or connection.unanswered or connection.is_muted:
                 connection.active = False
                 connection.idle_since_ms = now_ms
             elif now_ms - connection.idle_since_ms >= self.limits.idle_ms_max:

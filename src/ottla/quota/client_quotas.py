@@ -27,7 +27,7 @@ class ClientQuotas:
 
     def __init__(self, windows: Windows, mutation_windows: Windows) -> None:
         self.table = QuotaTable({})
-        self._windows = windows
+        self.windows = windows
         self._burst_s = mutation_windows.num * mutation_windows.ms / 1000
         self._rates: dict[tuple[QuotaKey, QuotaEntity], WindowedRate] = {}
         self._buckets: dict[QuotaEntity, TokenBucket] = {}
@@ -72,7 +72,7 @@ class ClientQuotas:
         rate = self._rates.get((key, held.sharing))
         if rate is None or rate.limit != limit:
             self._count_new(now_ms)
-            windows = self._windows
+            windows = self.windows
             rate = WindowedRate(
                 limit, window_num=windows.num, window_ms=windows.ms, grace_ms=windows.ms
             )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import Handler
+from ottla.broker.mutation_quota import admit
 from ottla.broker.request import RequestContext
 from ottla.broker.topics import patience_ms
 from ottla.wire.api import ApiKey
@@ -18,9 +19,11 @@ from ottla.wire.messages.create_partitions import (
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
+_TELLS_QUOTA_SINCE = 3
+
 
 async def handle(
-    broker: "Broker", _request: RequestContext, body: CreatePartitionsRequest
+    broker: "Broker", request: RequestContext, body: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     """Grow each topic; each stands for itself."""
     counts = Counter(topic.name for topic in body.topics)
@@ -29,6 +32,10 @@ async def handle(
         try:
             if counts[topic.name] > 1:
                 raise OttlaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            known = broker.image.topic(topic.name)
+            if known is not None and not body.validate_only:
+                added = max(0, topic.count - len(known.partitions))
+                admit(request, added, strict=request.version >= _TELLS_QUOTA_SINCE)
             await _grow(broker, topic, body)
             results[topic.name] = CreatePartitionsTopicResult(name=topic.name)
         except OttlaError as error:

@@ -11,6 +11,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.base.settings.setting import shortened
 from ottla.broker.handler import Handler
+from ottla.broker.mutation_quota import admit
 from ottla.broker.request import RequestContext
 from ottla.broker.topics import Outcome, patience_ms
 from ottla.metadata.image import TopicImage
@@ -27,11 +28,12 @@ from ottla.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
+_TELLS_QUOTA_SINCE = 6
 _KRAFT_LOG = "__cluster_metadata"
 
 
 async def handle(
-    broker: "Broker", _request: RequestContext, body: CreateTopicsRequest
+    broker: "Broker", request: RequestContext, body: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     """Create what can be created."""
     check_partition_count(
@@ -43,7 +45,11 @@ async def handle(
     for topic in body.topics:
         try:
             _check(topic, counts)
-            wanted.append(_new_topic(topic))
+            new = _new_topic(topic)
+            if not body.validate_only:
+                count = _partition_count(topic, broker.settings)
+                admit(request, count, strict=request.version >= _TELLS_QUOTA_SINCE)
+            wanted.append(new)
         except OttlaError as error:
             results[topic.name] = _refused(topic.name, error)
     for outcome in await broker.topics.create(
@@ -60,6 +66,12 @@ def _check(topic: CreatableTopic, counts: Counter[str]) -> None:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_KRAFT_LOG} is prohibited."
         )
+
+
+def _partition_count(topic: CreatableTopic, settings: BrokerSettings) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    return topic.num_partitions if topic.num_partitions > 0 else settings.integer("num.partitions")
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:

@@ -7,6 +7,7 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.broker.handler import Handler
+from ottla.broker.mutation_quota import admit
 from ottla.broker.request import RequestContext
 from ottla.broker.topics import patience_ms, unknown_topic
 from ottla.metadata.image import ClusterImage, TopicImage
@@ -20,6 +21,8 @@ from ottla.wire.messages.delete_topics import (
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
+
+_TELLS_QUOTA_SINCE = 5
 
 
 async def handle(
@@ -39,7 +42,9 @@ async def handle(
     asked = Counter((topic.name, topic.topic_id) for topic in wanted)
     for topic in wanted:
         try:
-            found.append(_find(topic, asked, broker.image))
+            one = _find(topic, asked, broker.image)
+            admit(request, len(one.partitions), strict=request.version >= _TELLS_QUOTA_SINCE)
+            found.append(one)
         except OttlaError as error:
             results.append(_refused(topic.name, topic.topic_id, error))
     ids = Counter(topic.id for topic in found)

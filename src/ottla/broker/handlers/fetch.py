@@ -44,6 +44,8 @@ def handle(broker: "Broker", request: RequestContext, body: FetchRequest) -> Fet
         return _serve_follower(broker, request, body)
     body.max_bytes = min(body.max_bytes, broker.settings.integer("fetch.max.bytes"))
     wanted, reply = _open(broker, request.version, body)
+    if request.throttle is not None and not request.throttle.make_room(body):
+        return reply.nothing(broker.fetch_sessions)
     committed = body.isolation_level == _READ_COMMITTED
     found = read_all(
         broker.partitions,

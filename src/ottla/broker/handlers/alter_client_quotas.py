@@ -1,0 +1,79 @@
+"""AlterClientQuotas (49), versions 0-1: set and remove quotas (KIP-546).
+
+Each entity stands for itself; what is set is in effect at once, on all brokers.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.quota_settings import Wish
+from ottla.broker.request import RequestContext
+from ottla.metadata.quota_entity import QuotaEntity, parse_entity
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntityDataResponse,
+    EntryData,
+    EntryDataResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: AlterClientQuotasRequest
+) -> AlterClientQuotasResponse:
+    """Alter each entity; one that fails does not hinder the others."""
+    answers: list[EntryDataResponse] = []
+    seen: set[QuotaEntity] = set()
+    for entry in body.entries:
+        try:
+            entity = parse_entity([(part.entity_type, part.entity_name) for part in entry.entity])
+            _check_once(entity, seen, entry)
+            wishes = [Wish(op.key, None if op.remove else op.value) for op in entry.ops]
+            await broker.quotas.alter(entity, wishes, validate_only=body.validate_only)
+            answers.append(_answer(entry.entity, ErrorCode.NONE, None))
+        except OttlaError as error:
+            answers.append(_answer(entry.entity, error.code, error.message))
+    return AlterClientQuotasResponse(entries=answers)
+
+
+def _check_once(entity: QuotaEntity, seen: set[QuotaEntity], entry: EntryData) -> None:
+    if entity in seen:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"The request alters {str(entity)[:200]} twice; do it once"
+        )
+    seen.add(entity)
+    keys = [op.key for op in entry.ops]
+    twice = [key for key in keys if keys.count(key) > 1]
+    if twice:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"The request alters {twice[0][:100]} twice; do it once"
+        )
+
+
+def _answer(entity: list[EntityData], code: ErrorCode, message: str | None) -> EntryDataResponse:
+    return EntryDataResponse(
+        error_code=code,
+        error_message=message,
+        entity=[
+            EntityDataResponse(entity_type=part.entity_type, entity_name=part.entity_name)
+            for part in entity
+        ],
+    )
+
+
+def on_error(
+    body: AlterClientQuotasRequest, code: ErrorCode, message: str | None, _version: int
+) -> AlterClientQuotasResponse:
+    """The error on every entity."""
+    return AlterClientQuotasResponse(
+        entries=[_answer(entry.entity, code, message) for entry in body.entries]
+    )
+
+
+HANDLER = Handler(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, handle)
