@@ -135,9 +135,6 @@ class ClusterImage:
         del brokers[broker_id]
         return replace(self, brokers=brokers)
 
-    def with_controller(self, controller_id: BrokerId) -> "ClusterImage":
-        return replace(self, controller_id=controller_id)
-
     def with_broker_configs(self, broker: str, configs: Mapping[str, str]) -> "ClusterImage":
         """Replace what is set for one broker, or for ALL_BROKERS."""
         return replace(self, broker_configs={**self.broker_configs, broker: configs})

@@ -1,13 +1,12 @@
 """What the nodes of the store hold, as JSON in the form Kafka gave it in ZooKeeper."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicId
 from ottla.metadata.image import BrokerImage, Endpoint, PartitionImage
+from ottla.metadata.json_node import broken, dump, load
 from ottla.metadata.topic_id import topic_id_text, topic_id_value
 
 # A shorter secret could be guessed.
@@ -27,7 +26,7 @@ class TopicNode:
 
 def encode_topic(node: TopicNode) -> bytes:
     """The data of a topic's node."""
-    return _dump(
+    return dump(
         {
             "version": 3,
             "topic_id": topic_id_text(node.id),
@@ -40,7 +39,7 @@ def encode_topic(node: TopicNode) -> bytes:
 
 def decode_topic(path: str, data: bytes) -> TopicNode:
     """Raises OttlaError where the node is not what `encode_topic` writes."""
-    held = _load(path, data)
+    held = load(path, data)
     try:
         partitions = {int(index): replicas for index, replicas in held["partitions"].items()}
         replicas = tuple(_brokers(partitions[index]) for index in range(len(partitions)))
@@ -51,12 +50,12 @@ def decode_topic(path: str, data: bytes) -> TopicNode:
             _moves(held.get("removing_replicas", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _broken(path, error) from error
+        raise broken(path, error) from error
 
 
 def encode_partition(partition: PartitionImage, controller_epoch: int) -> bytes:
     """The data of a partition's state."""
-    return _dump(
+    return dump(
         {
             "version": 1,
             "controller_epoch": controller_epoch,
@@ -75,7 +74,7 @@ def decode_partition(
     path: str, data: bytes, replicas: tuple[BrokerId, ...], version: int
 ) -> PartitionImage:
     """Raises OttlaError where the node is not what `encode_partition` writes."""
-    held = _load(path, data)
+    held = load(path, data)
     try:
         return PartitionImage(
             leader=BrokerId(int(held["leader"])),
@@ -89,20 +88,20 @@ def decode_partition(
             leader_broker_epoch=int(held.get("leader_broker_epoch", 0)),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path, error) from error
+        raise broken(path, error) from error
 
 
 def encode_configs(configs: Mapping[str, str]) -> bytes:
     """The data of a settings node."""
-    return _dump({"version": 1, "config": dict(configs)})
+    return dump({"version": 1, "config": dict(configs)})
 
 
 def decode_configs(path: str, data: bytes) -> dict[str, str]:
     """Raises OttlaError where the node is not what `encode_configs` writes."""
-    held = _load(path, data)
+    held = load(path, data)
     configs = held.get("config")
     if not isinstance(configs, dict):
-        raise _broken(path, TypeError("config is no object"))
+        raise broken(path, TypeError("config is no object"))
     return {str(name): str(value) for name, value in configs.items()}
 
 
@@ -110,7 +109,7 @@ def encode_broker(broker: BrokerImage, now_ms: int, boot_id: str = "") -> bytes:
     """The data of a broker's node; `now_ms` is when it registered, `boot_id` its machine's."""
     endpoints = [f"{name}://{e.host}:{e.port}" for name, e in broker.endpoints.items()]
     first = next(iter(broker.endpoints.values()), Endpoint("", -1))
-    return _dump(
+    return dump(
         {
             "version": 5,
             "host": first.host,
@@ -126,7 +125,7 @@ def encode_broker(broker: BrokerImage, now_ms: int, boot_id: str = "") -> bytes:
 
 def decode_broker(path: str, data: bytes, epoch: int = 0) -> BrokerImage:
     """Raises OttlaError where the node is not what `encode_broker` writes."""
-    held = _load(path, data)
+    held = load(path, data)
     try:
         endpoints: dict[str, Endpoint] = {}
         for entry in held["endpoints"]:
@@ -136,19 +135,19 @@ def decode_broker(path: str, data: bytes, epoch: int = 0) -> BrokerImage:
         broker_id = BrokerId(int(path.rpartition("/")[2]))
         return BrokerImage(broker_id, endpoints, held.get("rack"), epoch)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _broken(path, error) from error
+        raise broken(path, error) from error
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
     """The data of the node that names the cluster."""
-    return _dump({"version": "1", "id": cluster_id})
+    return dump({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(path: str, data: bytes) -> str:
     """Raises OttlaError where the node is not what `encode_cluster_id` writes."""
-    held = _load(path, data)
+    held = load(path, data)
     if not isinstance(held.get("id"), str):
-        raise _broken(path, TypeError("id is no text"))
+        raise broken(path, TypeError("id is no text"))
     return str(held["id"])
 
 
@@ -162,43 +161,21 @@ def _moves(held: Mapping[str, Sequence[Any]]) -> dict[int, tuple[BrokerId, ...]]
 
 def encode_cluster_secret(secret: bytes) -> bytes:
     """The data of the node by whose secret brokers know each other."""
-    return _dump({"version": 1, "secret": secret.hex()})
+    return dump({"version": 1, "secret": secret.hex()})
 
 
 def decode_cluster_secret(path: str, data: bytes) -> bytes:
     """Raises OttlaError where the node is not what `encode_cluster_secret` writes."""
-    held = _load(path, data)
+    held = load(path, data)
     try:
         secret = bytes.fromhex(held["secret"])
     except (KeyError, TypeError, ValueError):
         # The cause is left out: its words may hold the secret.
-        raise _broken(path, ValueError("secret is no hexadecimal text")) from None
+        raise broken(path, ValueError("secret is no hexadecimal text")) from None
     if len(secret) < SECRET_BYTES_MIN:
-        raise _broken(path, ValueError(f"secret has fewer than {SECRET_BYTES_MIN} bytes"))
+        raise broken(path, ValueError(f"secret has fewer than {SECRET_BYTES_MIN} bytes"))
     return secret
 
 
 def _brokers(ids: Sequence[Any]) -> tuple[BrokerId, ...]:
     return tuple(BrokerId(int(broker)) for broker in ids)
-
-
-def _dump(held: dict[str, Any]) -> bytes:
-    return json.dumps(held, separators=(",", ":")).encode()
-
-
-def _load(path: str, data: bytes) -> dict[str, Any]:
-    try:
-        held = json.loads(data)
-    except ValueError as error:
-        raise _broken(path, error) from error
-    if not isinstance(held, dict):
-        raise _broken(path, TypeError("it is no object"))
-    return held
-
-
-def _broken(path: str, error: Exception) -> OttlaError:
-    return OttlaError(
-        ErrorCode.UNKNOWN_SERVER_ERROR,
-        f"the store's node {path} does not hold what it should ({error}); restore it from a "
-        "copy, or delete it if what it describes is not needed",
-    )
