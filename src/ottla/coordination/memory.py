@@ -9,17 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ottla.base.clock import Clock, SystemClock
+from ottla.coordination.client import StoreClient
 from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory_session import MemorySession
 from ottla.coordination.memory_tree import MemoryTree
 from ottla.coordination.operations import Changes
 from ottla.coordination.store import (
-    Create,
     Node,
-    NodeExists,
     Operation,
     Result,
-    Watch,
 )
 from ottla.coordination.watches import Watches
 
@@ -28,7 +26,7 @@ __all__ = ["MemorySession", "MemoryStore", "MemoryTree"]
 T = TypeVar("T")
 
 
-class MemoryStore:
+class MemoryStore(StoreClient):
     """One client of a `MemoryTree`; implements `Store`.
 
     `faults` is shared by all clients of a tree and knows each by its `name`. `clock` is the
@@ -49,6 +47,7 @@ class MemoryStore:
         self._faults = faults
         self._clock: Clock = clock or SystemClock()
         self._watches = Watches()
+        super().__init__(self._watches)
         self._session: MemorySession | None = None
         self._generation = 0
 
@@ -63,20 +62,6 @@ class MemoryStore:
 
     async def multi(self, operations: Sequence[Operation]) -> list[Result]:
         return await self._ask(lambda: self._tree.commit(operations), changes=True)
-
-    async def ensure(self, path: str) -> None:
-        parts = path.split("/")
-        for length in range(2, len(parts) + 1):
-            try:
-                await self.multi([Create("/".join(parts[:length]))])
-            except NodeExists:
-                continue
-
-    def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
-        return self._watches.add_data(path, callback)
-
-    def watch_children(self, path: str, callback: Callable[[], None]) -> Watch:
-        return self._watches.add_children(path, callback)
 
     async def open_session(self, lease_ms: int) -> MemorySession:
         assert lease_ms > 0

@@ -15,13 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from ottla.coordination.bell import Bell
+from ottla.coordination.client import StoreClient
 from ottla.coordination.errors import StoreDamaged, StoreError, StoreUnavailable
 from ottla.coordination.lease import CLOCK
 from ottla.coordination.operations import Changes
 from ottla.coordination.peers import Peer, Peers
 from ottla.coordination.sqlite_file import SessionRow, SqliteFile
 from ottla.coordination.sqlite_session import SqliteSession, bury_the_dead
-from ottla.coordination.store import Create, Node, NodeExists, Operation, Result, Watch
+from ottla.coordination.store import Node, Operation, Result
 from ottla.coordination.watches import Watches
 
 _log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ _LOOK_S = 0.25
 _LOOK_WITHOUT_BELL_S = 0.01
 
 
-class SqliteStore:
+class SqliteStore(StoreClient):
     """One client of the file; implements `Store`. Make it with `open`."""
 
     _file: SqliteFile
@@ -44,6 +45,7 @@ class SqliteStore:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ottla-store")
         self._watches = Watches()
+        super().__init__(self._watches)
         self._peers = Peers(os.path.dirname(path), self._loop, self._on_end_of_peer)
         self._session: SqliteSession | None = None
         self._generation = 0
@@ -83,23 +85,6 @@ class SqliteStore:
         results, changes = await self._ask(lambda: self._file.multi(operations))
         self._watches.fire(changes, self._loop)
         return results
-
-    async def ensure(self, path: str) -> None:
-        parts = path.split("/")
-        for length in range(2, len(parts) + 1):
-            ancestor = "/".join(parts[:length])
-            if await self.get(ancestor) is not None:
-                continue
-            try:
-                await self.multi([Create(ancestor)])
-            except NodeExists:
-                continue
-
-    def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
-        return self._watches.add_data(path, callback)
-
-    def watch_children(self, path: str, callback: Callable[[], None]) -> Watch:
-        return self._watches.add_children(path, callback)
 
     async def open_session(self, lease_ms: int) -> SqliteSession:
         assert self._session is None or self._session.expired, "one session at a time"

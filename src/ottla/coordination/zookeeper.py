@@ -13,6 +13,7 @@ from kazoo.client import KazooClient
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
 
 from ottla.base.clock import SystemClock
+from ottla.coordination.client import StoreClient
 from ottla.coordination.errors import SessionExpired, StoreRolledBack, StoreUnavailable
 from ottla.coordination.store import (
     Create,
@@ -21,7 +22,6 @@ from ottla.coordination.store import (
     NoNode,
     Operation,
     Result,
-    Watch,
     check_path,
 )
 from ottla.coordination.zookeeper_connection import Connection
@@ -39,7 +39,7 @@ Request: TypeAlias = Callable[[KazooClient], Any]
 Read: TypeAlias = Callable[[Request, str], Awaitable[Any]]
 
 
-class ZookeeperStore:
+class ZookeeperStore(StoreClient):
     """One client of the ensemble; implements `Store`. Make it with `open`."""
 
     _connection: Connection
@@ -52,6 +52,7 @@ class ZookeeperStore:
         self._timeout_ms = timeout_ms
         self._acl = CREATOR_ALL_ACL if user else OPEN_ACL_UNSAFE
         self._watches = ZookeeperWatches(self._locate)
+        super().__init__(self._watches)
         self._session: ZookeeperSession | None = None
         self._generation = 0
         self._closed = False
@@ -122,23 +123,6 @@ class ZookeeperStore:
             result_of(operation, answer, self._chroot)
             for operation, answer in zip(operations, answers, strict=True)
         ]
-
-    async def ensure(self, path: str) -> None:
-        parts = path.split("/")
-        for length in range(2, len(parts) + 1):
-            ancestor = "/".join(parts[:length])
-            if await self.get(ancestor) is not None:
-                continue
-            try:
-                await self.multi([Create(ancestor)])
-            except NodeExists:
-                continue
-
-    def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
-        return self._watches.add_data(path, callback)
-
-    def watch_children(self, path: str, callback: Callable[[], None]) -> Watch:
-        return self._watches.add_children(path, callback)
 
     async def open_session(self, lease_ms: int) -> ZookeeperSession:
         assert self._session is None or self._session.expired, "one session at a time"
