@@ -15,13 +15,7 @@ from ottla.controller.balance import balanced
 @click.command()
 @click.option("--plan", "only_plan", is_flag=True, help="Show what would be moved. The default.")
 @click.option("--apply", "apply_it", is_flag=True, help="Move it, and wait until that is done.")
-@click.option(
-    "--at-once",
-    type=click.IntRange(1),
-    default=moving.AT_ONCE,
-    show_default=True,
-    help="How many partitions move at a time.",
-)
+@moving.at_once
 @options.yes
 @options.bootstrap
 @options.output
@@ -41,26 +35,7 @@ def balance(
     if only_plan and apply_it:
         raise click.UsageError("either --plan or --apply")
 
-    async def look(admin: Admin) -> tuple[moving.Plan, list[dict[str, Any]], list[TopicPartition]]:
-        found = await admin.describe_cluster()
-        standings = await admin.partition_standings()
-        racks = {broker.broker_id: broker.rack for broker in found.brokers}
-        moves = await admin.reassignments()
-        ends = {name: move.target for name, move in moves.items()}
-        lists = {one.name: ends.get(one.name, one.replicas) for one in standings}
-        plan = balanced(lists, racks, ends)
-        held = await moving.sizes(admin)
-        away = [
-            one.name
-            for one in standings
-            if one.name not in plan
-            and one.name not in ends
-            and one.leader != one.replicas[0]
-            and one.replicas[0] in one.isr
-        ]
-        return plan, moving.plan_rows(plan, standings, held), away
-
-    plan, rows, away = with_admin(bootstrap, look)
+    plan, rows, away = with_admin(bootstrap, _look)
     if not apply_it:
         _show_plan(form, plan, rows, away)
         return
@@ -69,8 +44,7 @@ def balance(
         options.confirm("Do that?")
 
     async def work(admin: Admin) -> None:
-        tell = moving.to_stderr if form == "table" else lambda _: None
-        await moving.carry_out(admin, plan, tell, at_once)
+        await moving.carry_out(admin, plan, moving.teller(form), at_once)
         if away:
             await moving.lead_first(admin, away)
 
@@ -81,6 +55,27 @@ def balance(
         click.echo(f"The load is even: {_sentence(rows, away)}.")
     else:
         click.echo("The load is even already.")
+
+
+async def _look(admin: Admin) -> tuple[moving.Plan, list[dict[str, Any]], list[TopicPartition]]:
+    """What is to be moved, rows that show it, and what is to be given back."""
+    found = await admin.describe_cluster()
+    standings = await admin.partition_standings()
+    racks = {broker.broker_id: broker.rack for broker in found.brokers}
+    moves = await admin.reassignments()
+    ends = {name: move.target for name, move in moves.items()}
+    lists = {one.name: ends.get(one.name, one.replicas) for one in standings}
+    plan = balanced(lists, racks, ends)
+    held = await moving.sizes(admin)
+    away = [
+        one.name
+        for one in standings
+        if one.name not in plan
+        and one.name not in ends
+        and one.leader != one.replicas[0]
+        and one.replicas[0] in one.isr
+    ]
+    return plan, moving.plan_rows(plan, standings, held), away
 
 
 def _show_plan(

@@ -25,7 +25,13 @@ Sizes = dict[TopicPartition, dict[int, int]]
 Tell = Callable[[str], None]
 
 PLAN_COLUMNS = ["partition", "from", "to", "copied_to", "size"]
-AT_ONCE = 10
+at_once = click.option(
+    "--at-once",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="How many partitions move at a time.",
+)
 _POLL_S = 0.25
 # How often a leader is looked for after its election before what is seen is told.
 _LOOKS = 40
@@ -119,7 +125,7 @@ async def begin(admin: Admin, plan: Mapping[TopicPartition, Sequence[int] | None
         raise refusals[0]
 
 
-async def carry_out(admin: Admin, plan: Plan, tell: Tell, at_once: int = AT_ONCE) -> None:
+async def carry_out(admin: Admin, plan: Plan, tell: Tell, at_once: int) -> None:
     """Move all of `plan`, `at_once` partitions at a time, and let the first replicas lead.
 
     Raises the first refusal; what was begun by then goes on.
@@ -207,6 +213,14 @@ async def leaders_seen(
     return found
 
 
-def to_stderr(text: str) -> None:
-    """Progress for people; answers go to standard output."""
+def teller(form: str) -> Tell:
+    """Where progress goes: to people on standard error, and nowhere where programs read."""
+    return _to_stderr if form == "table" else _nowhere
+
+
+def _to_stderr(text: str) -> None:
     click.echo(text, err=True)
+
+
+def _nowhere(_text: str) -> None:
+    """Nobody is told."""

@@ -131,7 +131,7 @@ def reassign(
     async def work(admin: Admin) -> None:
         await moving.begin(admin, changed)
         if wait:
-            await moving.wait(admin, changed, moving.to_stderr if form == "table" else _nothing)
+            await moving.wait(admin, changed, moving.teller(form))
             await moving.lead_first(admin, list(changed))
 
     if changed:
@@ -165,7 +165,7 @@ def status(words: tuple[str, ...], wait: bool, bootstrap: str, form: str) -> Non
     async def work(admin: Admin) -> list[dict[str, Any]]:
         names = await named(admin, words) if words else None
         if wait:
-            await moving.wait(admin, names, moving.to_stderr if form == "table" else _nothing)
+            await moving.wait(admin, names, moving.teller(form))
         moves = await admin.reassignments(names)
         return moving.status_rows(moves, await moving.sizes(admin)) if moves else []
 
@@ -212,7 +212,3 @@ async def _standings(admin: Admin, names: list[TopicPartition]) -> list[Partitio
             f"there is no partition {missing[0]}; see `ottla topic describe {missing[0].topic}`",
         )
     return [known[name] for name in names]
-
-
-def _nothing(_: str) -> None:
-    """Tells nobody."""

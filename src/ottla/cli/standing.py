@@ -23,14 +23,15 @@ def list_where(
         return await admin.partition_standings(None if name is None else [name])
 
     rows = [
-        _row(one)
+        standing_row(one)
         for one in with_admin(bootstrap, work)
         if any(condition(one) for condition in wanted)
     ]
     show(form, rows, _COLUMNS, empty="there is no such partition")
 
 
-def _row(one: PartitionStanding) -> dict[str, Any]:
+def standing_row(one: PartitionStanding) -> dict[str, Any]:
+    """How one partition stands, for a table or for JSON."""
     return {
         "partition": str(one.name),
         "leader": None if one.is_offline else one.leader,

@@ -12,6 +12,7 @@ from ottla.cli.connect import with_admin
 from ottla.cli.moment import iso
 from ottla.cli.output import show_one, show_title
 from ottla.cli.places import place
+from ottla.cli.standing import standing_row
 from ottla.client.admin import Admin
 from ottla.client.admin.decisions import DecisionRecord, Story
 from ottla.client.admin.partitions import PartitionStanding
@@ -119,13 +120,7 @@ def _tell_record(record: DecisionRecord) -> None:
 
 def _answer(one: PartitionStanding, story: Story) -> dict[str, Any]:
     return {
-        "partition": str(one.name),
-        "leader": None if one.is_offline else one.leader,
-        "leader_epoch": one.leader_epoch,
-        "replicas": list(one.replicas),
-        "isr": list(one.isr),
-        "elr": list(one.elr),
-        "min_isr": one.min_isr,
+        **standing_row(one),
         "decisions": [
             {
                 "time": iso(record.at_ms),
