@@ -20,6 +20,8 @@ class Plan:
     store: str = "sqlite"
     # Whether a Java producer writes beside librdkafka's.
     java: bool = False
+    # Whether acknowledged records are on disks (`group`), or with the systems of several (`os`).
+    flush: str = "group"
     # How long a fault stays that would stay longer of itself.
     broken_at_most_s: float = 60.0
 
@@ -30,12 +32,15 @@ class Outcome:
 
     plan: Plan
     moments: list[Moment] = field(default_factory=list)
-    # The longest gap of each moment, in seconds.
+    # The longest gap of each moment, in seconds: of a partition, and of one writer to it.
     gaps_s: list[float] = field(default_factory=list)
+    writer_gaps_s: list[float] = field(default_factory=list)
     verdict: Verdict = field(default_factory=Verdict)
     different: list[str] = field(default_factory=list)
     # What brokers called unexpected, by their logs.
     unexpected: list[str] = field(default_factory=list)
+    # Whether it came to its end, and was judged.
+    is_whole: bool = False
 
     @property
     def made(self) -> Counter[str]:
@@ -44,21 +49,21 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        return self.verdict.is_valid and not self.different
-
-    def longest_gap_s(self, *names: str) -> float:
-        """The longest gap that any of these faults brought."""
-        return max(self._gaps_of(names), default=0.0)
+        return self.is_whole and self.verdict.is_valid and not self.different
 
     def table(self) -> str:
         """The figures, one a line."""
         verdict = self.verdict
-        rows = [f"{'fault':<16} {'times':>5}  {'gap p50':>8} {'gap max':>8} {'back max':>9}"]
+        rows = [
+            f"{'fault':<16} {'times':>5}  {'gap p50':>8} {'gap max':>8} "
+            f"{'a writer':>8} {'back max':>9}"
+        ]
         for name, count in sorted(self.made.items()):
-            gaps = self._gaps_of([name])
+            gaps, writers = self.of(name, self.gaps_s), self.of(name, self.writer_gaps_s)
             back = max(m.end_s - m.healed_s for m in self.moments if m.name == name)
             rows.append(
-                f"{name:<16} {count:>5}  {median(gaps):>6.2f} s {max(gaps):>6.2f} s {back:>7.1f} s"
+                f"{name:<16} {count:>5}  {median(gaps):>6.2f} s {max(gaps):>6.2f} s "
+                f"{max(writers):>6.2f} s {back:>7.1f} s"
             )
         rows += [
             f"{'records acknowledged':<28} {verdict.records_acknowledged:,}",
@@ -71,9 +76,7 @@ class Outcome:
         rows += [f"  {line}" for line in self.unexpected[:10]]
         return "\n".join([*rows, *(str(anomaly) for anomaly in verdict.anomalies[:20])])
 
-    def _gaps_of(self, names: Sequence[str]) -> list[float]:
-        return [
-            gap
-            for moment, gap in zip(self.moments, self.gaps_s, strict=True)
-            if moment.name in names
-        ]
+    def of(self, name: str, figures: Sequence[float]) -> list[float]:
+        """Of one figure for each moment, those of the moments at which this fault was made."""
+        pairs = zip(self.moments, figures, strict=True)
+        return [figure for moment, figure in pairs if moment.name == name]

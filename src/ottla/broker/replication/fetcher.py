@@ -9,57 +9,27 @@ per partition (R-7).
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, Protocol
 from uuid import UUID
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.broker.partition import Partition
+from ottla.broker.replication.follower_session import FetchLimits, FollowerSession
 from ottla.broker.replication.following import Following
+from ottla.broker.replication.source_link import Peers, SourceLink, Spawn
 from ottla.network.peer import PeerConnection
 from ottla.replica.follower import NO_FETCH
-from ottla.wire.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    ForgottenTopic,
-    ReplicaState,
-)
+from ottla.wire.messages.fetch import FetchPartition, FetchResponse
 
 _log = logging.getLogger(__name__)
 
 _VERSION = 18
-_INITIAL_EPOCH = 0
-_IN_FLIGHT_MAX = 2
 # How long a fetch for other partitions waits for the flush of what was just appended: then one
 # fetch tells of all.
 _FLUSH_PATIENCE_S = 0.01
-_FIRST_RETRY_MS = 20
 
 Key = tuple[UUID, int]
-Spawn = Callable[[Coroutine[Any, Any, None]], object]
-
-
-class Peers(Protocol):
-    """Where connections come from; `broker.peers.Peers` is one."""
-
-    async def open(self, broker_id: BrokerId) -> PeerConnection: ...
-
-
-@dataclass(frozen=True, slots=True)
-class FetchLimits:
-    """Kafka's replica.fetch.* and replica.socket.timeout.ms."""
-
-    max_wait_ms: int
-    min_bytes: int
-    partition_max_bytes: int
-    response_max_bytes: int
-    backoff_ms: int
-    timeout_ms: int
 
 
 class Fetcher:
@@ -76,21 +46,13 @@ class Fetcher:
     ) -> None:
         self.source = source
         self.partitions: dict[Key, Partition] = {}
-        self._peers = peers
         self._following = following
         self._limits = limits
         self._clock = clock
-        self._spawn = spawn
         self._loop = asyncio.get_running_loop()
-        self._connection: PeerConnection | None = None
-        self._connecting = False
+        self._link = SourceLink(source, peers, spawn, self._soon, retry_ms_max=limits.backoff_ms)
+        self._session = FollowerSession(limits)
         self._closed = False
-        self._retry_ms = _FIRST_RETRY_MS
-        # The fetch session; counted anew with each, so that late answers of an old one are known.
-        self._run = 0
-        self._session_id = 0
-        self._session_epoch = _INITIAL_EPOCH
-        self._in_flight = 0
         # Partitions to ask for, those whose records are not on the disk yet, and those that the
         # session is to forget.
         self._to_ask: dict[Partition, None] = {}
@@ -98,7 +60,6 @@ class Fetcher:
         self._forgotten: dict[Key, None] = {}
         self._turn_scheduled = False
         self._patience: asyncio.TimerHandle | None = None
-        self._wake_up: asyncio.TimerHandle | None = None
 
     def add(self, partition: Partition) -> None:
         """Fetch a partition whose `follower` was just made."""
@@ -106,11 +67,7 @@ class Fetcher:
         self.partitions[key] = partition
         self._forgotten.pop(key, None)
         self._ask(partition)
-        # The source leads, so it lives: not the time to wait for it.
-        self._retry_ms = _FIRST_RETRY_MS
-        if self._wake_up is not None:
-            self._wake_up.cancel()
-            self._wake_up = None
+        self._link.on_news()
         self._soon()
 
     def remove(self, partition: Partition) -> None:
@@ -130,10 +87,10 @@ class Fetcher:
         self._closed = True
         for partition in list(self.partitions.values()):
             self.remove(partition)
-        self._disconnect()
-        for timer in (self._patience, self._wake_up):
-            if timer is not None:
-                timer.cancel()
+        self._end_session()
+        self._link.close()
+        if self._patience is not None:
+            self._patience.cancel()
 
     # -- asking
 
@@ -165,24 +122,21 @@ class Fetcher:
         if self._closed:
             return
         if not self.partitions:
-            self._disconnect()
+            self._end_session()
+            self._link.end()
             return
-        connection = self._connection
+        connection, in_flight = self._link.connection, self._session.in_flight
         if connection is None:
-            self._connect()
+            self._link.want()
             return
-        if self._in_flight >= _IN_FLIGHT_MAX or self._waits_for_session():
+        if not self._session.may_send:
             return
-        if self._flushing and self._patience is not None and not self._in_flight:
+        if self._flushing and self._patience is not None and not in_flight:
             return  # Told by `_on_flushed`, or when patience is at its end.
         questions = self._questions()
-        if self._in_flight and not questions and not self._forgotten:
+        if in_flight and not questions and not self._forgotten:
             return
         self._send(connection, questions)
-
-    def _waits_for_session(self) -> bool:
-        """Whether the answer that brings the session's id is still on its way."""
-        return self._in_flight > 0 and self._session_epoch == _INITIAL_EPOCH
 
     def _questions(self) -> dict[UUID, list[FetchPartition]]:
         """What is to be asked now, by topic."""
@@ -211,58 +165,32 @@ class Fetcher:
             questions.setdefault(partition.topic_id, []).append(asked)
         self._to_ask = later
         if wake_ms >= 0:
-            self._wake_after(wake_ms - now_ms)
+            self._link.wake_after(wake_ms - now_ms)
         return questions
 
     def _send(
         self, connection: PeerConnection, questions: dict[UUID, list[FetchPartition]]
     ) -> None:
-        limits = self._limits
-        forgotten: dict[UUID, list[int]] = {}
-        if self._session_epoch != _INITIAL_EPOCH:
-            for topic_id, index in self._forgotten:
-                forgotten.setdefault(topic_id, []).append(index)
+        session = self._session
+        request = session.request(self._following.standing, questions, self._forgotten)
         self._forgotten.clear()
-        standing = self._following.standing
-        request = FetchRequest(
-            replica_state=ReplicaState(
-                replica_id=standing.broker_id, replica_epoch=standing.broker_epoch
-            ),
-            max_wait_ms=limits.max_wait_ms,
-            min_bytes=limits.min_bytes,
-            max_bytes=limits.response_max_bytes,
-            session_id=self._session_id,
-            session_epoch=self._session_epoch,
-            topics=[
-                FetchTopic(topic_id=topic_id, partitions=asked)
-                for topic_id, asked in questions.items()
-            ],
-            forgotten_topics_data=[
-                ForgottenTopic(topic_id=topic_id, partitions=indexes)
-                for topic_id, indexes in forgotten.items()
-            ],
-        )
-        run = self._run
-        self._in_flight += 1
+        run = session.run
         try:
             connection.send(
                 request,
                 lambda answer: self._on_answer(run, answer),
-                timeout_ms=limits.timeout_ms,
+                timeout_ms=self._limits.timeout_ms,
                 version=_VERSION,
             )
         except OttlaError as error:
             self._on_answer(run, error)
-            return
-        if self._session_epoch != _INITIAL_EPOCH:
-            self._session_epoch = self._session_epoch % (2**31 - 1) + 1
 
     # -- answers
 
     def _on_answer(self, run: int, answer: FetchResponse | OttlaError) -> None:
-        if run != self._run:
+        if run != self._session.run:
             return
-        self._in_flight -= 1
+        self._session.in_flight -= 1
         if isinstance(answer, OttlaError):
             self._begin_anew(answer.message, reconnect=True)
             return
@@ -274,9 +202,8 @@ class Fetcher:
             )
             self._begin_anew(f"broker {self.source} answers {code.name}", reconnect=not known)
             return
-        if self._session_epoch == _INITIAL_EPOCH:
-            self._session_id, self._session_epoch = answer.session_id, 1
-        self._retry_ms = _FIRST_RETRY_MS
+        self._session.on_answer(answer.session_id)
+        self._link.on_success()
         for topic in answer.responses:
             for data in topic.partitions:
                 partition = self.partitions.get((topic.topic_id, data.partition_index))
@@ -298,63 +225,18 @@ class Fetcher:
                 follower.on_no_answer(follower.nonce, now_ms=now_ms)
             if partition not in self._flushing:
                 self._ask(partition)
+        self._end_session()
         if reconnect:
-            self._disconnect()
-            self._wait_and_double()
+            self._link.end()
+            self._link.wait()
         else:
-            self._end_run()
             self._soon()
 
-    def _end_run(self) -> None:
-        self._run += 1
-        self._session_id = 0
-        self._session_epoch = _INITIAL_EPOCH
-        self._in_flight = 0
+    def _end_session(self) -> None:
+        self._session.end()
         self._forgotten.clear()
 
-    # -- connection
-
-    def _disconnect(self) -> None:
-        self._end_run()
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _connect(self) -> None:
-        if not self._connecting and self._wake_up is None:
-            self._connecting = True
-            self._spawn(self._open())
-
-    async def _open(self) -> None:
-        try:
-            connection = await self._peers.open(self.source)
-        except OttlaError as error:
-            _log.debug("cannot fetch from broker %d: %s", self.source, error.message)
-            self._wait_and_double()
-            return
-        finally:
-            self._connecting = False
-        if self._closed or not self.partitions:
-            connection.close()
-            return
-        self._connection = connection
-        self._soon()
-
     # -- time
-
-    def _wait_and_double(self) -> None:
-        if not self._closed:
-            self._wake_after(self._retry_ms)
-            self._retry_ms = min(self._retry_ms * 2, self._limits.backoff_ms)
-
-    def _wake_after(self, delay_ms: int) -> None:
-        if self._wake_up is not None:
-            self._wake_up.cancel()
-        self._wake_up = self._loop.call_later(max(delay_ms, 1) / 1000, self._on_wake_up)
-
-    def _on_wake_up(self) -> None:
-        self._wake_up = None
-        self._soon()
 
     def _be_patient(self) -> None:
         if self._patience is not None:

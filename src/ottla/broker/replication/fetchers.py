@@ -3,8 +3,10 @@
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.broker.partition import Partition
-from ottla.broker.replication.fetcher import Fetcher, FetchLimits, Peers, Spawn
+from ottla.broker.replication.fetcher import Fetcher
+from ottla.broker.replication.follower_session import FetchLimits
 from ottla.broker.replication.following import Following
+from ottla.broker.replication.source_link import Peers, Spawn
 
 
 class Fetchers:

@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.fetch_read import as_part, failed
 from ottla.broker.fetch_sessions import PartitionKey
 from ottla.broker.partition import Partition
-from ottla.broker.replication.roles import NOT_LEADER, Answer
+from ottla.broker.replication.leading import NOT_LEADER, Answer
 from ottla.replica.effects import Diverging, Refuse
 from ottla.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 

@@ -10,8 +10,8 @@ from ottla.base.ids import BrokerId
 from ottla.broker.fetch_reply import by_topic
 from ottla.broker.fetch_sessions import PartitionKey
 from ottla.broker.partition import Partition
+from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.replica_entry import Entry, answer, good, has_news, waiting_bytes
-from ottla.broker.replication.roles import Answer
 from ottla.replica.effects import Diverging, Refuse
 from ottla.wire.messages.fetch import FetchPartition, FetchResponse, PartitionData
 

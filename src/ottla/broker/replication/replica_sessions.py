@@ -14,8 +14,9 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.fetch_sessions import PartitionKey
 from ottla.broker.partition import Partition
+from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.replica_session import ReplicaSession
-from ottla.broker.replication.roles import Answer, Roles
+from ottla.broker.replication.roles import Roles
 from ottla.replica.effects import Refuse
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 

@@ -9,13 +9,14 @@ from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.partition import Partition
-from ottla.broker.replication.fetcher import FetchLimits, Peers, Spawn
 from ottla.broker.replication.fetchers import Fetchers
+from ottla.broker.replication.follower_session import FetchLimits
 from ottla.broker.replication.following import Following
 from ottla.broker.replication.isr_writer import IsrWriter
 from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
+from ottla.broker.replication.source_link import Peers, Spawn
 from ottla.coordination.store import Session, Store
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage

@@ -1,34 +1,18 @@
-"""Makes a partition leader or follower, and carries out what its core asks for.
+"""Makes a partition leader or follower.
 
 A transition happens within one turn of the loop, wholly or not at all; the term is noted last, so
 that one that failed is not taken for done when it is ordered again (R-9).
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Protocol, assert_never
 
 from ottla.base.clock import Clock
-from ottla.base.errors import ErrorCode
-from ottla.base.ids import BrokerId
 from ottla.broker.partition import Partition
-from ottla.metadata.decisions import Decision, Decisions
+from ottla.broker.replication.leading import Leading
+from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import PartitionImage
-from ottla.replica.effects import (
-    AdvanceHighWatermark,
-    BelowMinIsr,
-    Diverging,
-    LeaderEffect,
-    ProposeIsr,
-    ReadState,
-    Refuse,
-    Resign,
-    ServeFrom,
-)
 from ottla.replica.follower import Follower
-from ottla.replica.isr import IsrChange, Rejection
 from ottla.replica.leader import Leader
 from ottla.replica.standing import Standing
 from ottla.replica.transition import Transition, transition
@@ -37,18 +21,6 @@ _log = logging.getLogger(__name__)
 
 # The first wait after a refused fetch; it doubles up to replica.fetch.backoff.ms.
 FIRST_RETRY_MS = 20
-
-Answer = ServeFrom | Diverging | Refuse
-NOT_LEADER = Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-STORAGE = Refuse(ErrorCode.KAFKA_STORAGE_ERROR)
-
-
-class IsrWriter(Protocol):
-    """Takes a leader's wishes to the store."""
-
-    def propose(self, partition: Partition, change: IsrChange) -> None: ...
-
-    def read(self, partition: Partition) -> None: ...
 
 
 class Fetchers(Protocol):
@@ -59,10 +31,9 @@ class Fetchers(Protocol):
     def remove(self, partition: Partition) -> None: ...
 
 
-class Roles:
+class Roles(Leading):
     """The roles of all partitions of a broker; implements `broker.partition.Roles`."""
 
-    isr_writer: IsrWriter
     fetchers: Fetchers
 
     def __init__(
@@ -74,13 +45,9 @@ class Roles:
         lag_ms_max: int,
         silence_ms_max: int,
     ) -> None:
-        self.standing = standing
-        self.decisions = decisions
-        self._clock = clock
+        super().__init__(standing, clock, decisions)
         self._lag_ms_max = lag_ms_max
         self._silence_ms_max = silence_ms_max
-        # Called after a partition's role has changed.
-        self.on_role: Callable[[Partition], None] = _nobody
 
     def become(self, partition: Partition, image: PartitionImage) -> Transition:
         """Take the role that `image` gives this broker, unless a newer one is known."""
@@ -170,12 +137,8 @@ class Roles:
 
     def give_up(self, partition: Partition, reason: str) -> None:
         """Neither lead nor follow; tell who waits that somebody else may know."""
-        partition.close_to_clients(reason)
         self._stop_following(partition)
-        if partition.leader is not None:
-            partition.leader = None
-            partition.under_min_isr = False
-            partition.fail_acks(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.stand_down(partition, reason)
 
     def _stop_following(self, partition: Partition) -> None:
         if partition.follower is not None:
@@ -189,123 +152,6 @@ class Roles:
             partition.leader = None
             self.on_role(partition)
 
-    # Hot: once per flush of a partition; without group commit, once per batch.
-    def on_own_end(self, partition: Partition, own_end: int) -> None:
-        """See `broker.partition.Roles`."""
-        leader = partition.leader
-        if leader is not None:
-            effects = leader.on_own_end(own_end)
-            if effects:
-                self.carry_out(partition, effects)
-
-    # Hot: once per partition that a follower asks for.
-    def on_follower_fetch(
-        self,
-        partition: Partition,
-        broker_id: int,
-        broker_epoch: int,
-        nonce: int,
-        offset: int,
-        last_fetched_epoch: int,
-        leader_epoch: int,
-    ) -> Answer:
-        """What a follower's fetch means, and how to answer it."""
-        leader = partition.leader
-        if leader is None:
-            return STORAGE if partition.failure is not None else NOT_LEADER
-        effects = leader.on_follower_fetch(
-            BrokerId(broker_id),
-            broker_epoch,
-            nonce,
-            offset,
-            last_fetched_epoch,
-            leader_epoch,
-            self._clock.monotonic_ms(),
-        )
-        answer = self.carry_out(partition, effects)
-        assert answer is not None, "a fetch is always answered"
-        return answer
-
-    def carry_out(self, partition: Partition, effects: tuple[LeaderEffect, ...]) -> Answer | None:
-        """Do what a leader decided; the answer to a fetch, where there is one among it."""
-        answer: Answer | None = None
-        for effect in effects:
-            match effect:
-                case AdvanceHighWatermark():
-                    partition.advance(effect.high_watermark)
-                case ServeFrom() | Diverging() | Refuse():
-                    answer = effect
-                case ProposeIsr():
-                    self.isr_writer.propose(partition, effect.change)
-                case ReadState():
-                    self.isr_writer.read(partition)
-                case BelowMinIsr():
-                    partition.fail_acks(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-                case Resign():
-                    self.give_up(partition, f"{partition.topic_partition} was given up")
-                    partition.wake_all()
-                    self.on_role(partition)
-                case Decision():
-                    self.record(effect)
-                case _:
-                    assert_never(effect)
-        return answer
-
-    def on_isr_rejected(self, partition: Partition, nonce: int, rejection: Rejection) -> None:
-        """The store refused a change; the leader tries again, perhaps after a while."""
-        leader = partition.leader
-        if leader is None:
-            return
-        now_ms = self._clock.monotonic_ms()
-        self.carry_out(partition, leader.on_isr_rejected(nonce, rejection, now_ms=now_ms))
-        retry_at_ms = leader.negotiation.retry_at_ms
-        if partition.leader is leader and retry_at_ms is not None:
-            loop = asyncio.get_running_loop()
-            loop.call_later(max(retry_at_ms - now_ms, 1) / 1000, self.on_deadline, partition)
-
-    def record(self, decision: Decision) -> None:
-        """Remember a decision, and say it in the log."""
-        # The cores go by a clock that only counts; people and other brokers by the day's.
-        self.decisions.record(replace(decision, at_ms=self._clock.now_ms()))
-        _log.info(
-            "%s: %s: %s (%s)",
-            decision.partition,
-            decision.kind.value,
-            decision.cause,
-            decision.evidence,
-        )
-
-    def on_config(self, partition: Partition) -> None:
-        """The settings of a partition's topic have changed."""
-        leader = partition.leader
-        least = partition.config.min_insync_replicas
-        if leader is not None and leader.min_isr != least:
-            now_ms = self._clock.monotonic_ms()
-            self.carry_out(partition, leader.on_min_isr(least, now_ms=now_ms))
-            self.settle(partition)
-
-    def is_confirmed(self, now_ms: int) -> bool:
-        """Whether the store says that this broker still is who it was."""
-        return now_ms < self.standing.confirmed_until_ms
-
-    def on_still_followed(
-        self, broker_id: int, partitions: Iterable[Partition | None], at_ms: int
-    ) -> None:
-        """A follower that has nothing new to say followed us at `at_ms`."""
-        for partition in partitions:
-            leader = None if partition is None else partition.leader
-            if partition is not None and leader is not None:
-                leader.on_still_followed(BrokerId(broker_id), at_ms)
-                self.settle(partition)
-
-    def on_deadline(self, partition: Partition) -> None:
-        """Look whether followers have fallen behind, and whether this broker still leads."""
-        leader = partition.leader
-        if leader is None:
-            return
-        self.carry_out(partition, leader.on_deadline(now_ms=self._clock.monotonic_ms()))
-        self.settle(partition)
-
     def resign(self, partition: Partition, cause: str) -> None:
         """Lead and follow no more: the broker's registration has ended."""
         leader = partition.leader
@@ -315,23 +161,3 @@ class Roles:
         elif partition.follower is not None:
             self.give_up(partition, f"{partition.topic_partition}: {cause}")
             self.on_role(partition)
-
-    def settle(self, partition: Partition) -> None:
-        """Carry into the partition what requests are checked against."""
-        leader = partition.leader
-        if leader is None:
-            return
-        partition.image = leader.negotiation.committed
-        partition.under_min_isr = leader.under_min_isr
-        if leader.is_certain(self._clock.monotonic_ms()):
-            if partition.failure is None:
-                partition.open_to_clients()
-        else:
-            partition.close_to_clients(
-                f"{partition.topic_partition}: this broker cannot tell whether it still leads; "
-                "the store of the cluster does not answer"
-            )
-
-
-def _nobody(_partition: Partition) -> None:
-    """Nobody wants to know."""

@@ -88,7 +88,6 @@ class Model:
         self._flushing = False
         self._nonces = itertools.count(1)
         self._troubled = image.replicas[-1]
-        self._majority_end = 0
         self.outcome = Outcome()
 
     def run(self, records: int) -> Outcome:

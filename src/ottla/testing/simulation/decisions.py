@@ -27,10 +27,6 @@ class ChoiceSource:
         self._chance = Random(f"{seed}/decisions")
         self._recorded = recorded
 
-    @property
-    def is_replay(self) -> bool:
-        return self._recorded is not None
-
     def decisions(
         self, weights: dict[str, int], *, until_ms: int, mean_interval_ms: int
     ) -> list[Decision]:

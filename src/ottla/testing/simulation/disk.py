@@ -25,7 +25,6 @@ class SimulatedDisk(MemoryFileSystem):
         super().__init__(now_ms=now_ms)
         # Operations that fail with EIO, on paths that contain the text.
         self._failing: dict[str, str] = {}
-        self.failures_total = 0
 
     def fail(self, operation: str, where: str = "") -> None:
         """Let every `operation` (`fsync`, `read`, …) fail on paths that contain `where`."""
@@ -74,7 +73,6 @@ class SimulatedDisk(MemoryFileSystem):
         where = self._failing.get(operation)
         if where is None or where not in path:
             return None
-        self.failures_total += 1
         return OSError(errno.EIO, os.strerror(errno.EIO), path)
 
     def _used_bytes(self) -> int:

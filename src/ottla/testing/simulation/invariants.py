@@ -24,11 +24,9 @@ class Invariants:
         self._states: dict[str, PartitionState] = {}
         # Up to which offset the copies on two machines are known to be equal.
         self._compared: dict[tuple[str, int, int, int, int], int] = {}
-        self.looks_total = 0
 
     def look(self) -> None:
         """Check all brokers that serve."""
-        self.looks_total += 1
         for machine in self._world.machines.values():
             if machine.is_ready and machine.broker is not None:
                 for partition in machine.broker.partitions:

@@ -1,0 +1,95 @@
+"""A fetch session (KIP-227) as the follower has it: what the leader is told, and in which order."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from ottla.replica.standing import Standing
+from ottla.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
+
+_INITIAL_EPOCH = 0
+_IN_FLIGHT_MAX = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """Kafka's replica.fetch.* and replica.socket.timeout.ms."""
+
+    max_wait_ms: int
+    min_bytes: int
+    partition_max_bytes: int
+    response_max_bytes: int
+    backoff_ms: int
+    timeout_ms: int
+
+
+class FollowerSession:
+    """One session after the other. Invariant: answers of one that has ended are known as that."""
+
+    def __init__(self, limits: FetchLimits) -> None:
+        self._limits = limits
+        # Counts the sessions.
+        self.run = 0
+        # Requests without an answer.
+        self.in_flight = 0
+        self._id = 0
+        self._epoch = _INITIAL_EPOCH
+
+    @property
+    def may_send(self) -> bool:
+        """Whether another request may set out: not while the session's id is on its way."""
+        if not self.in_flight:
+            return True
+        return self.in_flight < _IN_FLIGHT_MAX and self._epoch != _INITIAL_EPOCH
+
+    def request(
+        self,
+        standing: Standing,
+        questions: Mapping[UUID, list[FetchPartition]],
+        forgotten: Iterable[tuple[UUID, int]],
+    ) -> FetchRequest:
+        """The next request: what is asked by topic, and what the session is to forget."""
+        dropped: dict[UUID, list[int]] = {}
+        if self._epoch != _INITIAL_EPOCH:
+            for topic_id, index in forgotten:
+                dropped.setdefault(topic_id, []).append(index)
+        request = FetchRequest(
+            replica_state=ReplicaState(
+                replica_id=standing.broker_id, replica_epoch=standing.broker_epoch
+            ),
+            max_wait_ms=self._limits.max_wait_ms,
+            min_bytes=self._limits.min_bytes,
+            max_bytes=self._limits.response_max_bytes,
+            session_id=self._id,
+            session_epoch=self._epoch,
+            topics=[
+                FetchTopic(topic_id=topic_id, partitions=asked)
+                for topic_id, asked in questions.items()
+            ],
+            forgotten_topics_data=[
+                ForgottenTopic(topic_id=topic_id, partitions=indexes)
+                for topic_id, indexes in dropped.items()
+            ],
+        )
+        self.in_flight += 1
+        if self._epoch != _INITIAL_EPOCH:
+            self._epoch = self._epoch % (2**31 - 1) + 1
+        return request
+
+    def on_answer(self, session_id: int) -> None:
+        """An answer without an error; the first one tells the session's id."""
+        if self._epoch == _INITIAL_EPOCH:
+            self._id, self._epoch = session_id, 1
+
+    def end(self) -> None:
+        """Begin another with the next request."""
+        self.run += 1
+        self.in_flight = 0
+        self._id = 0
+        self._epoch = _INITIAL_EPOCH

@@ -1,0 +1,111 @@
+"""The connection of a fetcher to the broker it pulls from: opened when wanted, again and again."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from ottla.base.errors import OttlaError
+from ottla.base.ids import BrokerId
+from ottla.network.peer import PeerConnection
+
+_log = logging.getLogger(__name__)
+
+_FIRST_RETRY_MS = 20
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+
+class Peers(Protocol):
+    """Where connections come from; `broker.peers.Peers` is one."""
+
+    async def open(self, broker_id: BrokerId) -> PeerConnection: ...
+
+
+class SourceLink:
+    """`connection` is None until it is wanted and there. `on_turn`: there is something to do.
+
+    After a failure it waits twice as long as after the one before, up to `retry_ms_max`.
+    """
+
+    def __init__(
+        self,
+        source: BrokerId,
+        peers: Peers,
+        spawn: Spawn,
+        on_turn: Callable[[], None],
+        *,
+        retry_ms_max: int,
+    ) -> None:
+        self.connection: PeerConnection | None = None
+        self._source = source
+        self._peers = peers
+        self._spawn = spawn
+        self._on_turn = on_turn
+        self._retry_ms = _FIRST_RETRY_MS
+        self._retry_ms_max = retry_ms_max
+        self._connecting = False
+        self._closed = False
+        self._wake_up: asyncio.TimerHandle | None = None
+
+    def want(self) -> None:
+        """Open it, unless that is under way or is to wait."""
+        if not self._connecting and self._wake_up is None:
+            self._connecting = True
+            self._spawn(self._open())
+
+    def end(self) -> None:
+        """Close it; it is opened when it is wanted next."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.close()
+
+    def close(self) -> None:
+        """Close it for good."""
+        self._closed = True
+        self.end()
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+
+    def on_success(self) -> None:
+        """The source answers: after the next failure the waiting begins anew."""
+        self._retry_ms = _FIRST_RETRY_MS
+
+    def on_news(self) -> None:
+        """The source leads, so it lives: not the time to wait for it."""
+        self._retry_ms = _FIRST_RETRY_MS
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+            self._wake_up = None
+
+    def wait(self) -> None:
+        """Something failed: have a turn later, and the next time later still."""
+        if not self._closed:
+            self.wake_after(self._retry_ms)
+            self._retry_ms = min(self._retry_ms * 2, self._retry_ms_max)
+
+    def wake_after(self, delay_ms: int) -> None:
+        """Have a turn then, and not try to connect before."""
+        if self._wake_up is not None:
+            self._wake_up.cancel()
+        loop = asyncio.get_running_loop()
+        self._wake_up = loop.call_later(max(delay_ms, 1) / 1000, self._on_wake_up)
+
+    async def _open(self) -> None:
+        try:
+            connection = await self._peers.open(self._source)
+        except OttlaError as error:
+            _log.debug("cannot fetch from broker %d: %s", self._source, error.message)
+            self.wait()
+            return
+        finally:
+            self._connecting = False
+        if self._closed:
+            connection.close()
+            return
+        self.connection = connection
+        self._on_turn()
+
+    def _on_wake_up(self) -> None:
+        self._wake_up = None
+        self._on_turn()
