@@ -16,7 +16,7 @@ _APART = ("produce", "consume")
 class CommandHere(Command):
     """As `Command`; what it says and how it ends comes from the same `main`."""
 
-    def try_to(self, *words: str, stdin: str | bytes = b"", timeout_s: float = 60) -> Answer:
+    def try_to(self, *words: str, stdin: str | bytes = b"", timeout_s: float = 200) -> Answer:
         """Run the command, whatever comes of it."""
         if words[0] in _APART:
             return Command.try_to(self, *words, stdin=stdin, timeout_s=timeout_s)

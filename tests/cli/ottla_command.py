@@ -35,7 +35,7 @@ class Command:
 
     bootstrap: str
 
-    def try_to(self, *words: str, stdin: str | bytes = b"", timeout_s: float = 60) -> Answer:
+    def try_to(self, *words: str, stdin: str | bytes = b"", timeout_s: float = 200) -> Answer:
         """Run the command, whatever comes of it."""
         done = subprocess.run(
             self.line(*words),

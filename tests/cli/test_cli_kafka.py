@@ -6,6 +6,7 @@ import confluent_kafka
 import pytest
 from ottla_command import Command
 from rig import kafka as kafka_rig
+from rig.consuming import read
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +80,7 @@ def test_a_group_of_the_new_protocol_is_not_taken_for_another(kafka: Command) ->
     )
     try:
         consumer.subscribe(["new"])
-        record = consumer.poll(30)
-        assert record is not None
+        (record,) = read(consumer, 1)
         consumer.commit(record, asynchronous=False)
         described = kafka("group", "describe", "modern", "-o", "json").json
         assert (described["state"], described["lag"]) == ("Stable", 1)

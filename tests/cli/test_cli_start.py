@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ottla_command import Command
+from rig.probe import free_port
 
 import ottla.testing
 
@@ -52,7 +52,7 @@ def test_start_serves_tells_its_contract_and_stops_in_order(
         run("topic", "create", "kept")
         run("produce", "kept", "-p", "1", stdin="a\nb\n")
         broker.send_signal(number)
-        assert broker.wait(20) == 0
+        assert broker.wait(120) == 0
     with started(*words, "-o", "json") as (run, _, first):
         told = json.loads(first)
         assert told == {"bootstrap": run.bootstrap, "port": told["port"], "data": str(data)}
@@ -105,8 +105,7 @@ def test_a_broker_that_cannot_start_says_why(
 
 def test_broker_run_takes_kafkas_own_file(tmp_path: Path) -> None:
     """A server.properties is served as it stands."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     file = tmp_path / "server.properties"
     file.write_text(
         f"# A node of mine\nbroker.id=7\nlisteners=PLAINTEXT://127.0.0.1:{port}\n"
@@ -122,4 +121,4 @@ def test_broker_run_takes_kafkas_own_file(tmp_path: Path) -> None:
         (partition,) = anyone("topic", "describe", "t", "-o", "json").json["partitions"]
         assert partition["leader"] == 7
         broker.send_signal(signal.SIGTERM)
-        assert broker.wait(20) == 0
+        assert broker.wait(120) == 0

@@ -11,14 +11,18 @@ from pathlib import Path
 import pytest
 from ottla_command import Command
 
-_PATIENCE_S = 60
+_PATIENCE_S = 200
 
 
 @contextmanager
 def started(data: Path, *words: str) -> Iterator[tuple[Command, "subprocess.Popen[str]"]]:
     """Three brokers, and the command that talks to them; nothing of them is left at the end."""
     anyone = Command("localhost:1")
-    line = anyone.line("start", "--brokers", "3", "--port", "0", "--data", str(data), *words)
+    # None is to be taken for dead because the machine stood still for a moment.
+    calm = ("--set", "broker.session.timeout.ms=60000")
+    line = anyone.line(
+        *("start", "--brokers", "3", "--port", "0", "--data", str(data), *calm, *words)
+    )
     with subprocess.Popen(
         [*line, "-o", "json"],
         stdout=subprocess.PIPE,
@@ -109,6 +113,21 @@ def test_three_brokers_replicate_and_the_death_of_one_stops_none(tmp_path: Path)
         assert children(starter.pid) == []
     with started(data) as (run, _):
         assert sorted(run("consume", "t", "-n", "2").lines) == ["a", "b"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nobody_hands_over_where_all_stop(tmp_path: Path, number: signal.Signals) -> None:
+    """There is nobody to hand over to, and nothing to warn of; what was written is there again."""
+    data = tmp_path / "data"
+    with started(data) as (run, starter):
+        run("topic", "create", "t")
+        run("produce", "t", stdin="a\n")
+        starter.send_signal(number)
+        said = starter.communicate(timeout=_PATIENCE_S)[1]
+        assert starter.returncode == 0
+        assert "controlled shutdown" not in said
+    with started(data) as (run, _):
+        assert run("consume", "t", "-n", "1").lines == ["a"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

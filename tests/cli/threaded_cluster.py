@@ -11,7 +11,7 @@ from ottla.testing.cluster import Cluster
 
 Result = TypeVar("Result")
 
-_PATIENCE_S = 60
+_PATIENCE_S = 200
 
 
 class ThreadedCluster:

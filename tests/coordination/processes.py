@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # Far more than anything here takes, also on a machine with much else to do.
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 class Member:
