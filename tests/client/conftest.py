@@ -14,7 +14,7 @@ from rig.nodes import Node
 from ottla.client import sync
 
 _numbers = itertools.count(1)
-_PATIENCE_S = 30.0
+_PATIENCE_S = 120.0
 MakeTopic = Callable[..., str]
 
 

@@ -20,8 +20,6 @@ from ottla.client.admin.configs import ConfigEntry, ConfigSource
 
 from .conftest import eventually, unique
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture
 def admin(bootstrap):

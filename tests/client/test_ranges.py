@@ -7,12 +7,10 @@ from ottla.client import OffsetOutOfRange, ProducerOptions, TopicPartition, Unkn
 from ottla.client.ranges import EARLIEST, LATEST, Fetched, RangeClient, fetch_range
 from ottla.record.reader import batches, records
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def fill(bootstrap: str, topic: str, count: int) -> None:
     """Batches of ten records in partition 0."""
-    options = ProducerOptions(batch_bytes=10 * 112, linger_ms=1000)
+    options = ProducerOptions(batch_bytes=10 * 112, linger_ms=60_000)
     with sync.Producer(bootstrap, options) as producer:
         for number in range(count):
             producer.send(topic, b"%0100d" % number, partition=0)
