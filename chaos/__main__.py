@@ -1,7 +1,8 @@
 """Breaks a real cluster under real clients and judges what they saw.
 
 `python -m chaos --faults kill,power --cycles 50 --seed 1` prints a table and exits with 1 when
-anything was lost, doubled or told differently, or when replicas differ in the end.
+anything was lost, doubled or told differently, or when replicas differ in the end. Each run is
+noted in `out/chaos.jsonl`; `python -m chaos --totals` prints what all of them showed.
 """
 
 import argparse
@@ -12,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from chaos import disks, hosts
+from chaos import disks, hosts, totals
 from chaos.commands import missing
-from chaos.faults import BY_NAME_ONLY, USUAL, impossible
-from chaos.outcome import Plan
+from chaos.faults import BY_NAME_ONLY, FAULTS, USUAL, impossible
+from chaos.outcome import Outcome, Plan
 from chaos.run import run
 
 STORES = ("sqlite", "zookeeper", "zookeeper3")
@@ -23,38 +24,71 @@ STORES = ("sqlite", "zookeeper", "zookeeper3")
 
 def main() -> int:
     """Run as the command line says."""
-    parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
-    parser.add_argument("--faults", default=",".join(USUAL), help="which, by name")
-    parser.add_argument("--cycles", type=int, default=2, help="how often each")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rate", type=int, default=500, help="records per second and producer")
-    parser.add_argument("--store", choices=STORES, default="sqlite")
-    parser.add_argument("--java", action="store_true", help="a Java producer writes, too")
-    parser.add_argument("--keep", action="store_true", help="keep logs and histories")
-    chosen = parser.parse_args()
+    chosen = _parser().parse_args()
+    if chosen.totals:
+        print(totals.table() if totals.FILE.exists() else f"no runs are noted in {totals.FILE}")
+        return 0
     if reason := missing((*hosts.TOOLS, *disks.TOOLS)):
         print(f"cannot make faults here: {reason}")
         return 2
-    for name in set(BY_NAME_ONLY) - set(chosen.faults.split(",")):
-        print(f"left out unless it is named: {name}")
-    names = []
-    for name in chosen.faults.split(","):
-        if reason := impossible(name, chosen.store):
-            print(f"left out: {reason}")
-        else:
-            names.append(name)
-    folder = Path(tempfile.mkdtemp(prefix="ottla-chaos-"))
-    plan = Plan(names, chosen.cycles, chosen.seed, chosen.rate, chosen.store, chosen.java)
-    print(f"logs and histories come into {folder}", flush=True)
+    names = _possible(chosen.faults.split(","), chosen.store)
+    plan = Plan(
+        names, chosen.cycles, chosen.seed, chosen.rate, chosen.store, chosen.java, chosen.flush
+    )
     # Who is asked to end takes hosts and disks away first.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    outcome = run(plan, folder, functools.partial(print, flush=True))
+    folder = Path(tempfile.mkdtemp(prefix="ottla-chaos-"))
+    print(f"logs and histories come into {folder}", flush=True)
+    outcome = _run(plan, folder)
     print(outcome.table())
     if chosen.keep or outcome.unexpected or not outcome.is_good:
         print(f"logs and histories are in {folder}")
     else:
         shutil.rmtree(folder, ignore_errors=True)
     return 0 if outcome.is_good else 1
+
+
+def _run(plan: Plan, folder: Path) -> Outcome:
+    """One run, noted however it ends."""
+    outcome = Outcome(plan)
+    failure: str | None = None
+    try:
+        run(plan, folder, functools.partial(print, flush=True), outcome)
+    except BaseException as error:
+        failure = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        totals.note(outcome, failure)
+    return outcome
+
+
+def _possible(wanted: list[str], store: str) -> list[str]:
+    """Those that can be made here; says which are left out, and why."""
+    for name in set(BY_NAME_ONLY) - set(wanted):
+        print(f"left out unless it is named: {name}")
+    names = []
+    for name in wanted:
+        if name not in FAULTS:
+            raise SystemExit(f"no fault is called {name!r}; there are {', '.join(FAULTS)}")
+        if reason := impossible(name, store):
+            print(f"left out: {reason}")
+        else:
+            names.append(name)
+    return names
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
+    parser.add_argument("--faults", default=",".join(USUAL), help="by name, in this order")
+    parser.add_argument("--cycles", type=int, default=2, help="how often all of them")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rate", type=int, default=500, help="records per second and producer")
+    parser.add_argument("--store", choices=STORES, default="sqlite")
+    parser.add_argument("--java", action="store_true", help="a Java producer writes, too")
+    parser.add_argument("--flush", choices=("group", "os"), default="group")
+    parser.add_argument("--keep", action="store_true", help="keep logs and histories")
+    parser.add_argument("--totals", action="store_true", help="what all runs so far showed")
+    return parser
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 import contextlib
 import signal
+import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from chaos.clocks import Clock
@@ -12,12 +13,15 @@ from chaos.disks import Disk
 from chaos.hosts import Hosts, network
 from chaos.stores import STORE, StoreServer, store
 from ottla.client import sync
+from rig import metadata
 from rig.nodes import properties
 from rig.process import Process, start
 
 PORT = 9092
 CLIENT = "client"
 TOPIC = "chaos"
+# Topics whose replicas must be in sync before the next fault.
+WATCHED = [TOPIC, "__consumer_offsets"]
 
 
 class Member:
@@ -53,6 +57,11 @@ class Member:
     def data(self) -> Path:
         return self.disk.mount_point / "data"
 
+    def tells(self, topics: list[str]) -> metadata.Seen:
+        """What it knows of the cluster. Raises OSError while it does not serve."""
+        with socket.create_connection((self._hosts.address(self.host), PORT), 2.0) as connection:
+            return metadata.ask(connection, topics)
+
     def start(self) -> None:
         """Start the process; whether it serves is seen by asking it."""
         file = self._folder / f"{self.host}.properties"
@@ -61,6 +70,9 @@ class Member:
         environment = self.clock.environment if self.clock else None
         self.process = start([*command, str(file)], self.log, env=environment)
         self.starts += 1
+
+    def alive(self) -> bool:
+        return self.process is not None and self.process.alive()
 
     def send(self, number: signal.Signals) -> None:
         assert self.process is not None
@@ -138,16 +150,23 @@ class Cluster:
 
     def controller(self) -> int | None:
         """The broker in office, if one tells."""
-        with contextlib.suppress(Exception), self.admin() as admin:
-            return int(admin.describe_cluster().controller_id)
+        for member in self.members.values():
+            with contextlib.suppress(OSError):
+                return member.tells([]).controller
         return None
 
     def in_sync(self) -> bool:
-        """Whether every replica of every partition is in the ISR."""
-        with contextlib.suppress(Exception), self.admin() as admin:
-            (topic,) = admin.describe_topics([TOPIC])
-            return all(len(partition.isr) == len(self.members) for partition in topic.partitions)
+        """Whether every replica of every partition is in the ISR, as each broker tells it."""
+        with contextlib.suppress(OSError):
+            return all(self._all_in_sync(m.tells(WATCHED)) for m in self.members.values())
         return False
+
+    def _all_in_sync(self, seen: metadata.Seen) -> bool:
+        everyone = set(self.members)
+        partitions = [p for topic in seen.topics.values() for p in topic.values()]
+        return set(seen.ports) == everyone and all(
+            p.leader in everyone and set(p.isr) == everyone for p in partitions
+        )
 
     def wait_in_sync(self) -> float:
         """Wait until `in_sync`, and give the seconds it took. Raises TimeoutError."""
@@ -181,12 +200,13 @@ def cluster(
         yield whole
 
 
-def wait_until(what: str, condition: object, limit_s: float = 60.0) -> float:
+def wait_until(
+    what: str, condition: Callable[[], bool], limit_s: float = 120.0, every_s: float = 0.1
+) -> float:
     """Wait until `condition()` is true and return how long it took. Raises TimeoutError."""
-    assert callable(condition)
     began = time.monotonic()
     while not condition():
         if time.monotonic() - began > limit_s:
             raise TimeoutError(f"after {limit_s:.0f} s still not so: {what}")
-        time.sleep(0.05)
+        time.sleep(every_s)
     return time.monotonic() - began

@@ -1,6 +1,7 @@
-"""How long writers waited: per fault, the longest time a partition acknowledged nothing."""
+"""How long writers waited: per fault, the longest time without an acknowledgement."""
 
-from collections.abc import Collection, Iterable
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,23 +21,32 @@ class Moment:
     end_s: float
 
 
-def longest_gaps(
-    operations: Iterable[Operation], moments: Iterable[Moment], writers: Collection[str]
-) -> list[float]:
-    """For each moment the longest gap in seconds between acknowledgements of one partition.
+class Waits:
+    """For each moment the longest gap in seconds between acknowledgements.
 
-    Of these writers, which send to each partition all the time. The moment of a gap is the last
-    one that was made before the gap's end.
+    Of writers that send to each partition all the time. The moment of a gap is the last one that
+    was made before the gap's end.
     """
-    ends: dict[str, list[float]] = {}
-    for operation in operations:
-        if operation.outcome == "ok" and operation.process in writers:
-            for step in operation.sends:
-                ends.setdefault(step.partition, []).append(operation.end_s)
-    longest = dict.fromkeys(moments, 0.0)
-    for found in ends.values():
-        for earlier_s, later_s in pairwise(sorted(found)):
-            made = [moment for moment in longest if moment.begin_s < later_s]
-            if made and later_s - earlier_s > _NOTABLE_S:
-                longest[made[-1]] = max(longest[made[-1]], later_s - earlier_s)
-    return list(longest.values())
+
+    def __init__(self, moments: Sequence[Moment]) -> None:
+        self._begins_s = [moment.begin_s for moment in moments]
+        # Nothing came through from any writer, to some partition.
+        self.of_partitions_s = [0.0] * len(moments)
+        # Nothing came through from some writer, to some partition.
+        self.of_writers_s = [0.0] * len(moments)
+
+    def take(self, operations: Iterable[Operation], writers: Collection[str]) -> None:
+        """Everything done to one partition."""
+        ends_s: dict[str, list[float]] = {writer: [] for writer in writers}
+        for operation in operations:
+            if operation.outcome == "ok" and operation.process in ends_s and operation.steps:
+                ends_s[operation.process].append(operation.end_s)
+        for found in ends_s.values():
+            self._note(found, self.of_writers_s)
+        self._note([end_s for found in ends_s.values() for end_s in found], self.of_partitions_s)
+
+    def _note(self, ends_s: list[float], longest_s: list[float]) -> None:
+        for earlier_s, later_s in pairwise(sorted(ends_s)):
+            made = bisect_left(self._begins_s, later_s) - 1
+            if made >= 0 and later_s - earlier_s > _NOTABLE_S:
+                longest_s[made] = max(longest_s[made], later_s - earlier_s)

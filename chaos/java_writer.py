@@ -5,16 +5,16 @@ a record, so each counts as begun when the producer was: that can hide a wrong o
 invent one.
 """
 
-import argparse
 import json
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from array import array
 
-from ottla.testing.history.operation import Step
-from ottla.testing.history.recorder import Recorder
+from chaos.histories import Histories
+from chaos.task import Task, told
+from ottla.testing.history.operation import NEVER, Step
 from rig.jars import KAFKA, class_path
 from rig.java import java
 from rig.nodes import properties
@@ -35,18 +35,20 @@ _SETTINGS = {
     "reconnect.backoff.max.ms": "500",
     "linger.ms": "1",
 }
+# Acknowledged records that make one operation.
+_TOGETHER = 20
 
 
 class Translator:
-    """Takes the tool's lines, and tells the recorder at the end, when it is known what was sent."""
+    """Takes the tool's lines, and tells at the end, when it is known what was sent."""
 
-    def __init__(self, name: str, recorder_file: Path) -> None:
-        self._name = name
-        self._file = recorder_file
+    def __init__(self, task: Task) -> None:
+        self._task = task
         self._began_s = time.monotonic()
-        # Of each acknowledged value its number, when it was told, and where it stands.
-        self._told: dict[int, tuple[float, str, int]] = {}
-        self._sent = 0
+        # By the value's number: when it was acknowledged, its partition, its offset.
+        self._ends_s = array("d")
+        self._partitions = array("i")
+        self._offsets = array("q")
 
     def take(self, line: str) -> None:
         """One line of the tool's."""
@@ -55,48 +57,59 @@ class Translator:
         event = json.loads(line)
         if event["name"] == "producer_send_success":
             number = int(event["value"].partition(".")[2])
-            where = f"{event['topic']}-{event['partition']}"
-            self._told[number] = (time.monotonic(), where, event["offset"])
+            self._grow(number + 1)
+            self._ends_s[number] = time.monotonic()
+            self._partitions[number] = event["partition"]
+            self._offsets[number] = event["offset"]
         elif event["name"] == "tool_data":
-            self._sent = event["sent"]
+            self._grow(event["sent"])
 
-    def write(self) -> None:
+    def write(self, histories: Histories) -> None:
         """The whole history. What was not acknowledged may have been written, or not."""
-        now_s = self._began_s
+        waiting: list[list[int]] = [[] for _ in range(self._task.partitions)]
+        for number, end_s in enumerate(self._ends_s):
+            if end_s == NEVER:
+                # Nobody knows where to: it may have been any partition.
+                for partition in self._task.every_partition:
+                    step = Step("send", partition, None, _value(number))
+                    histories.tell(partition, "send", (self._began_s, NEVER), steps=[step])
+                continue
+            numbers = waiting[self._partitions[number]]
+            numbers.append(number)
+            if len(numbers) == _TOGETHER:
+                self._tell(histories, numbers)
+        for numbers in filter(None, waiting):
+            self._tell(histories, numbers)
 
-        def clock() -> float:
-            return now_s
+    def _tell(self, histories: Histories, numbers: list[int]) -> None:
+        part = self._task.every_partition[self._partitions[numbers[0]]]
+        steps = [Step("send", part, self._offsets[number], _value(number)) for number in numbers]
+        end_s = max(self._ends_s[number] for number in numbers)
+        histories.tell(part, "send", (self._began_s, end_s), steps=steps)
+        numbers.clear()
 
-        with self._file.open("w", encoding="ascii") as file:
-            recorder = Recorder(clock, file)
-            for number in range(max(self._sent, max(self._told, default=-1) + 1)):
-                value = f"{_PREFIX}.{number}"
-                end_s, where, offset = self._told.get(number, (0.0, "", None))
-                step = Step("send", where, None, value)
-                now_s = self._began_s
-                op = recorder.invoke(self._name, "send", steps=[step])
-                if offset is not None:
-                    now_s = end_s
-                    recorder.ok(op, steps=[step._replace(offset=offset)])
+    def _grow(self, size: int) -> None:
+        more = size - len(self._ends_s)
+        if more > 0:
+            self._ends_s.extend([NEVER] * more)
+            self._partitions.extend([0] * more)
+            self._offsets.extend([0] * more)
+
+
+def _value(number: int) -> str:
+    return f"{_PREFIX}.{number}"
 
 
 def main() -> int:
     """Write as the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--partitions", type=int, required=True)
-    parser.add_argument("--rate", type=int, default=500)
-    parser.add_argument("--history", required=True)
-    chosen = parser.parse_args()
-    settings = Path(chosen.history).with_suffix(".properties")
+    task = told()
+    settings = task.folder / f"{task.name}.properties"
     settings.write_text(properties(_SETTINGS))
     tool = subprocess.Popen(
         [
             *(str(java()), *_FLAGS, "-cp", class_path(KAFKA), VERIFIABLE_PRODUCER),
-            *("--bootstrap-server", chosen.bootstrap, "--topic", chosen.topic),
-            *("--throughput", str(chosen.rate), "--value-prefix", str(_PREFIX)),
+            *("--bootstrap-server", task.bootstrap, "--topic", task.topic),
+            *("--throughput", str(task.rate), "--value-prefix", str(_PREFIX)),
             *("--acks", "-1", "--command-config", str(settings)),
         ],
         stdout=subprocess.PIPE,
@@ -105,12 +118,14 @@ def main() -> int:
         start_new_session=True,
     )
     signal.signal(signal.SIGTERM, lambda *_: tool.terminate())
-    translator = Translator(chosen.name, Path(chosen.history))
+    translator = Translator(task)
     assert tool.stdout is not None
     for line in tool.stdout:
         translator.take(line)
     code = tool.wait()
-    translator.write()
+    histories = Histories(task.folder, task.name)
+    translator.write(histories)
+    histories.close()
     # 143: ended by the SIGTERM that was asked for.
     return 0 if code in (0, 143, -signal.SIGTERM) else 1
 

@@ -4,15 +4,14 @@ It reads, commits once a second, and whenever it is given its partitions (again)
 group stands: never below what was committed.
 """
 
-import argparse
-import signal
 import sys
 import time
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from ottla.testing.history.operation import Step
-from ottla.testing.history.recorder import Recorder
+from chaos.histories import GROUP, Histories
+from chaos.task import Ending, Task, told
+from ottla.testing.history.operation import NEVER, Step
 
 _GROUP = "chaos-group"
 _COMMIT_INTERVAL_S = 1.0
@@ -22,17 +21,16 @@ _ANSWER_S = 10.0
 class GroupMember:
     """Reads what the group gives it until told to end."""
 
-    def __init__(self, name: str, bootstrap: str, recorder: Recorder) -> None:
-        self._name = name
-        self._recorder = recorder
+    def __init__(self, task: Task, histories: Histories) -> None:
+        self._task = task
+        self._histories = histories
         self._positions: dict[tuple[str, int], int] = {}
         self._steps: list[Step] = []
-        self.ending = False
         self._consumer = Consumer(
             {
-                "bootstrap.servers": bootstrap,
+                "bootstrap.servers": task.bootstrap,
                 "group.id": _GROUP,
-                "group.instance.id": name,
+                "group.instance.id": task.name,
                 "session.timeout.ms": 10_000,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
@@ -45,11 +43,11 @@ class GroupMember:
             }
         )
 
-    def run(self, topic: str) -> None:
+    def run(self, ending: Ending) -> None:
         """Read and commit."""
-        self._consumer.subscribe([topic], on_assign=self._assigned)
+        self._consumer.subscribe([self._task.topic], on_assign=self._assigned)
         due_s = time.monotonic() + _COMMIT_INTERVAL_S
-        while not self.ending:
+        while not ending.asked:
             self._poll()
             if time.monotonic() >= due_s:
                 self._commit()
@@ -58,8 +56,8 @@ class GroupMember:
 
     def _poll(self) -> None:
         """Up to a tenth of a second of records, one at a time: an assignment may come between."""
-        until_s = time.monotonic() + 0.1
-        while time.monotonic() < until_s:
+        begin_s = time.monotonic()
+        while time.monotonic() < begin_s + 0.1:
             message = self._consumer.poll(0.1)
             if message is None or message.error() is not None:
                 break
@@ -71,67 +69,52 @@ class GroupMember:
             assert isinstance(value, bytes)
             self._positions[topic, number] = offset + 1
             self._steps.append(Step("poll", f"{topic}-{number}", offset, value.decode()))
-        self._tell()
+        self._tell(begin_s)
 
-    def _tell(self) -> None:
-        if self._steps:
-            op = self._recorder.invoke(self._name, "poll")
-            self._recorder.ok(op, steps=self._steps)
-            self._steps = []
+    def _tell(self, begin_s: float) -> None:
+        self._histories.tell_reads((begin_s, time.monotonic()), self._steps)
+        self._steps = []
 
     def _commit(self) -> None:
         if not self._positions:
             return
         offsets = [TopicPartition(t, n, offset) for (t, n), offset in self._positions.items()]
-        told = {f"{t}-{n}": offset for (t, n), offset in self._positions.items()}
-        op = self._recorder.invoke(self._name, "commit", group=_GROUP, offsets=told)
+        at = {f"{t}-{n}": offset for (t, n), offset in self._positions.items()}
+        begin_s = time.monotonic()
+        refused: object = None
         try:
             answered = self._consumer.commit(offsets=offsets, asynchronous=False)
+            refused = [str(found.error) for found in answered or () if found.error is not None]
         except KafkaException as error:
-            self._recorder.info(op)
-            print(f"{time.strftime('%H:%M:%S')} commit: {error}", flush=True)
-            return
-        refused = [str(found.error) for found in answered or () if found.error is not None]
+            refused = error
         if refused:
-            self._recorder.info(op)
             print(f"{time.strftime('%H:%M:%S')} commit: {refused}", flush=True)
-        else:
-            self._recorder.ok(op)
+        end_s = NEVER if refused else time.monotonic()
+        self._histories.tell(GROUP, "commit", (begin_s, end_s), group=_GROUP, offsets=at)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._tell()
+        self._tell(time.monotonic())
+        begin_s = time.monotonic()
         self._positions.clear()
-        self._recorder.ok(self._recorder.invoke(self._name, "subscribe"))
-        op = self._recorder.invoke(self._name, "committed", group=_GROUP)
+        for partition in self._task.every_partition:
+            self._histories.tell(partition, "subscribe", (begin_s, begin_s))
         try:
             found = consumer.committed(partitions, _ANSWER_S)
         except KafkaException:
-            self._recorder.info(op)
             return
         if any(partition.error is not None for partition in found):
-            self._recorder.info(op)
             return
-        told = {f"{p.topic}-{p.partition}": max(p.offset, 0) for p in found}
-        self._recorder.ok(op, offsets=told)
+        at = {f"{p.topic}-{p.partition}": max(p.offset, 0) for p in found}
+        times_s = (begin_s, time.monotonic())
+        self._histories.tell(GROUP, "committed", times_s, group=_GROUP, offsets=at)
 
 
 def main() -> int:
     """Read as the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--partitions", type=int, required=True)
-    parser.add_argument("--history", required=True)
-    chosen = parser.parse_args()
-    with open(chosen.history, "w", encoding="ascii", buffering=1) as file:
-        member = GroupMember(chosen.name, chosen.bootstrap, Recorder(time.monotonic, file))
-
-        def end(*_: object) -> None:
-            member.ending = True
-
-        signal.signal(signal.SIGTERM, end)
-        member.run(chosen.topic)
+    task, ending = told(), Ending()
+    histories = Histories(task.folder, task.name)
+    GroupMember(task, histories).run(ending)
+    histories.close()
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -9,50 +10,79 @@ from pathlib import Path
 
 from chaos.cluster import CLIENT, TOPIC, Cluster, cluster, wait_until
 from chaos.faults import FAULTS
-from chaos.gaps import Moment, longest_gaps
+from chaos.gaps import Moment
 from chaos.outcome import Outcome, Plan
-from chaos.verdict import judge, read, replicas_differ, unexpected
+from chaos.task import Task
+from chaos.verdict import judge, replicas_differ, unexpected
 from ottla.client import NewTopic
 from rig.process import Process, start
 
-PARTITIONS = 3
+PARTITIONS = 6
 _WRITERS = ("writer0", "writer1")
-_CALM_S = 2.0
+_CALM_S = 1.0
 _PATIENCE_S = 120.0
 # Small segments, so that some are closed and carry indexes.
 _TOPIC_SETTINGS = {"segment.bytes": "1048576"}
 
 
-def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Outcome:
-    """Break and heal as planned. Raises TimeoutError where the cluster does not come back."""
+def run(plan: Plan, folder: Path, say: Callable[[str], None], outcome: Outcome) -> None:
+    """Break and heal as planned, and fill in what it showed.
+
+    Raises TimeoutError where the cluster does not come back. What is needed to find out why
+    something went wrong stays in `folder`.
+    """
     rng = random.Random(plan.seed)
-    outcome = Outcome(plan)
-    with cluster(folder, plan.store, {}, clocks="clock" in plan.faults) as brokers:
-        _make_topic(brokers, folder)
-        clients = _start_clients(brokers, folder, plan)
+    settings = {"log.flush.policy": plan.flush}
+    with cluster(folder, plan.store, settings, clocks="clock" in plan.faults) as brokers:
         try:
-            # Who has not begun has nothing to lose.
-            wait_until("all clients are at work", lambda: _at_work(folder))
-            time.sleep(_CALM_S)
-            for _ in range(plan.cycles):
-                for name in plan.faults:
-                    _break_and_heal(brokers, name, rng, outcome, say)
-                    _require_alive(clients)
-            time.sleep(_CALM_S)
+            _break_under_load(brokers, folder, plan, rng, outcome, say)
+            brokers.stop()
+            outcome.different = _different(brokers)
+            outcome.verdict, waits = judge(folder, outcome.moments, _WRITERS)
+            outcome.gaps_s = waits.of_partitions_s
+            outcome.writer_gaps_s = waits.of_writers_s
+            outcome.unexpected = unexpected([member.log for member in brokers.members.values()])
+            outcome.is_whole = True
         finally:
-            for client in clients:
-                client.child.terminate()
+            if not outcome.is_good:
+                _keep_data(brokers, folder)
+
+
+def _break_under_load(
+    brokers: Cluster,
+    folder: Path,
+    plan: Plan,
+    rng: random.Random,
+    outcome: Outcome,
+    say: Callable[[str], None],
+) -> None:
+    """All faults, until all clients have ended and one has read everything."""
+    _make_topic(brokers, folder)
+    clients = _start_clients(brokers, folder, plan)
+    try:
+        # Who has not begun has nothing to lose.
+        wait_until("all clients are at work", lambda: _at_work(folder))
+        brokers.wait_in_sync()
+        for _ in range(plan.cycles):
+            for name in plan.faults:
+                _break_and_heal(brokers, name, rng, outcome, say)
+                _require_alive(clients)
+        time.sleep(_CALM_S)
+    finally:
         for client in clients:
-            _require_good_end(client)
-        wait_until("replicas are the same", lambda: not _different(brokers), 60)
-        _require_good_end(_ask(brokers, folder, "reader", "final", ["--final"]))
-        brokers.stop()
-        outcome.different = _different(brokers)
-        operations = read(sorted(folder.glob("*.history")))
-        outcome.verdict = judge(operations)
-        outcome.gaps_s = longest_gaps(operations, outcome.moments, _WRITERS)
-        outcome.unexpected = unexpected([member.log for member in brokers.members.values()])
-    return outcome
+            client.child.terminate()
+    for client in clients:
+        _require_good_end(client)
+    wait_until("replicas are the same", lambda: not _different(brokers), every_s=1.0)
+    _require_good_end(_ask(brokers, folder, "final_reader", "final"))
+
+
+def _keep_data(brokers: Cluster, folder: Path) -> None:
+    """What is on the disks goes with them otherwise."""
+    brokers.stop()
+    for member in brokers.members.values():
+        with contextlib.suppress(OSError, shutil.Error):
+            shutil.copytree(member.data, folder / f"data{member.id}")
 
 
 def _break_and_heal(
@@ -78,39 +108,41 @@ def _make_topic(brokers: Cluster, folder: Path) -> None:
     new = NewTopic(name=TOPIC, partitions=PARTITIONS, replication_factor=3, configs=_TOPIC_SETTINGS)
 
     def made() -> bool:
+        if not all(member.alive() for member in brokers.members.values()):
+            raise TimeoutError
         with contextlib.suppress(Exception), brokers.admin() as admin:
             if TOPIC not in [topic.name for topic in admin.list_topics()]:
                 admin.create_topics([new])
-            return brokers.in_sync()
+            return True
         return False
 
     try:
-        wait_until("the topic is there", made, 60)
+        wait_until("the topic is there", made)
     except TimeoutError:
+        # Nobody is killed yet, so who is not alive could not start.
         logs = "\n".join(m.log.read_text()[-3000:] for m in brokers.members.values())
         raise TimeoutError(f"no cluster; the brokers say (in {folder}):\n{logs}") from None
 
 
 def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
-    rate = ["--rate", str(plan.rate)]
-    clients = [_ask(brokers, folder, "writer", name, rate) for name in _WRITERS]
+    clients = [_ask(brokers, folder, "writer", name, plan.rate) for name in _WRITERS]
     if plan.java:
-        clients.append(_ask(brokers, folder, "java_writer", "java", rate))
-    clients.append(_ask(brokers, folder, "reader", "reader", []))
-    clients.append(_ask(brokers, folder, "member", "member", []))
+        clients.append(_ask(brokers, folder, "java_writer", "java", plan.rate))
+    clients.append(_ask(brokers, folder, "reader", "reader"))
+    clients.append(_ask(brokers, folder, "member", "member"))
     return clients
 
 
 def _at_work(folder: Path) -> bool:
-    histories = [folder / f"{name}.history" for name in (*_WRITERS, "reader", "member")]
-    return all(file.exists() and '"type":"ok"' in file.read_text() for file in histories)
+    # The Java producer's history is written at its end.
+    names = [*_WRITERS, "reader", "member"]
+    return all(any(folder.glob(f"{name}.{TOPIC}*.history")) for name in names)
 
 
-def _ask(brokers: Cluster, folder: Path, module: str, name: str, options: Sequence[str]) -> Process:
+def _ask(brokers: Cluster, folder: Path, module: str, name: str, rate: int = 0) -> Process:
+    task = Task(name, brokers.bootstrap, TOPIC, PARTITIONS, folder, rate)
     command = [*brokers.hosts.inside(CLIENT), sys.executable, "-m", f"chaos.{module}"]
-    command += ["--name", name, "--bootstrap", brokers.bootstrap, "--topic", TOPIC]
-    command += ["--partitions", str(PARTITIONS), "--history", str(folder / f"{name}.history")]
-    return start([*command, *options], folder / f"{name}.log")
+    return start([*command, *task.words()], folder / f"{name}.log")
 
 
 def _require_alive(clients: Sequence[Process]) -> None:

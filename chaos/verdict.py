@@ -1,28 +1,34 @@
 """What a run showed: the history's anomalies, and whether the replicas are the same bytes."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from chaos.gaps import Moment, Waits
+from chaos.histories import GROUP, parts, read
 from ottla.testing.history.checker import Verdict, check
-from ottla.testing.history.operation import Operation, from_lines
+
+_CHUNK = 1 << 20
 
 
-def read(histories: Iterable[Path]) -> list[Operation]:
-    """All processes' histories together; a last line cut off by a kill is left out."""
-    operations: list[Operation] = []
-    for file in histories:
-        lines = file.read_text(encoding="ascii").splitlines(keepends=True)
-        operations += from_lines(line for line in lines if line.endswith("\n"))
-    operations.sort(key=lambda operation: operation.begin_s)
-    return operations
-
-
-def judge(operations: Sequence[Operation]) -> Verdict:
-    """Check them. A history without a last read would let every loss pass, so there must be one."""
-    final = [op for op in operations if op.f == "final" and op.outcome == "ok"]
-    assert final, "nobody has read everything in the end"
-    return check(operations)
+def judge(
+    folder: Path, moments: Sequence[Moment], writers: Collection[str]
+) -> tuple[Verdict, Waits]:
+    """Check the histories in a folder, partition by partition, and how long writers waited."""
+    whole, waits = Verdict(), Waits(moments)
+    for part in parts(folder):
+        operations = read(folder, part)
+        if part != GROUP:
+            final = [op for op in operations if op.f == "final" and op.outcome == "ok"]
+            # A history without a last read would let every loss pass.
+            assert final, f"nobody has read everything of {part} in the end"
+            waits.take(operations, writers)
+        verdict = check(operations)
+        whole.anomalies += verdict.anomalies
+        whole.allowed += verdict.allowed
+        whole.operations += verdict.operations
+        whole.records_acknowledged += verdict.records_acknowledged
+    return whole, waits
 
 
 def replicas_differ(folders: Iterable[Path], topic: str) -> list[str]:
@@ -32,7 +38,9 @@ def replicas_differ(folders: Iterable[Path], topic: str) -> list[str]:
         for partition in sorted(folder.glob(f"{topic}-*")):
             digest = hashlib.sha256()
             for segment in sorted(partition.glob("*.log")):
-                digest.update(segment.read_bytes())
+                with segment.open("rb") as file:
+                    while chunk := file.read(_CHUNK):
+                        digest.update(chunk)
             digests.setdefault(partition.name, set()).add(digest.hexdigest())
     return [name for name, found in digests.items() if len(found) > 1]
 

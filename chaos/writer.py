@@ -1,76 +1,116 @@
 """A real librdkafka producer that writes down what it was told: `python -m chaos.writer …`.
 
-Idempotent, acks=all. Each record is an operation; its history line ends `ok` with the offset,
-or `info` where the library gave up and nobody knows. SIGTERM ends it after the last answer.
+Idempotent, acks=all. It sends a burst to one partition, then one to the next; a burst is one
+operation, or two: what was acknowledged, and of what nobody knows, where the library gave up.
+SIGTERM ends it after the last answer.
 """
 
-import argparse
-import signal
+import functools
 import sys
 import time
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from ottla.testing.history.operation import Step
-from ottla.testing.history.recorder import Recorder
+from chaos.histories import Histories
+from chaos.task import Ending, Task, told
+from ottla.testing.history.operation import NEVER, Step
 
 _CLOSING_S = 60.0
 _PENDING_MAX = 20_000
+_BURST_S = 0.005
+# After a time in which nothing could be sent, this much is made up for.
+_BACKLOG_S = 0.5
+
+
+class _Burst:
+    """Records sent to one partition at once, and what became of each."""
+
+    def __init__(self, partition: str, values: list[str]) -> None:
+        self.begin_s = time.monotonic()
+        self.partition = partition
+        self.values = values
+        self.offsets: list[int | None] = [None] * len(values)
+        self.left = len(values)
+
+    def steps(self, *, acknowledged: bool) -> list[Step]:
+        """Those that were, or those of which nobody knows."""
+        return [
+            Step("send", self.partition, offset, value)
+            for value, offset in zip(self.values, self.offsets, strict=True)
+            if (offset is not None) == acknowledged
+        ]
 
 
 class Writer:
     """Sends values that are told apart by the writer's name and a number."""
 
-    def __init__(self, name: str, bootstrap: str, recorder: Recorder) -> None:
-        self._name = name
-        self._bootstrap = bootstrap
-        self._recorder = recorder
+    def __init__(self, task: Task, histories: Histories) -> None:
+        self._task = task
+        self._histories = histories
         self._sent = 0
-        self._pending = 0
+        self._pending: dict[_Burst, None] = {}
+        self._pending_records = 0
         self._broken = False
-        self.ending = False
         self._producer = self._connect()
 
-    def run(self, topic: str, partitions: int, rate: int) -> None:
-        """Send `rate` records a second, evenly, until told to end."""
-        due_s = time.monotonic()
-        while not self.ending:
+    def run(self, ending: Ending) -> None:
+        """Send in bursts of even size, until told to end."""
+        size = max(1, round(self._task.rate * _BURST_S))
+        due_s, turn = time.monotonic(), 0
+        while not ending.asked:
             if self._broken:
                 self._producer.flush(0)
                 self._producer = self._connect()
                 self._broken = False
-            if self._pending < _PENDING_MAX:
-                self._send(topic, self._sent % partitions)
-            self._producer.poll(0)
-            due_s = max(due_s + 1 / rate, time.monotonic() - 1.0)
-            if (pause_s := due_s - time.monotonic()) > 0:
-                self._producer.poll(pause_s)
+            if self._pending_records < _PENDING_MAX:
+                self._send(turn % self._task.partitions, size)
+                turn += 1
+            due_s = max(due_s + size / self._task.rate, time.monotonic() - _BACKLOG_S)
+            self._producer.poll(max(0.0, due_s - time.monotonic()))
         self._producer.flush(_CLOSING_S)
+        for burst in list(self._pending):
+            self._tell(burst)
 
-    def _send(self, topic: str, partition: int) -> None:
-        self._sent += 1
-        value = f"{self._name}.{self._sent}"
-        step = Step("send", f"{topic}-{partition}", None, value)
-        op = self._recorder.invoke(self._name, "send", steps=[step])
-        self._pending += 1
+    def _send(self, partition: int, size: int) -> None:
+        name = self._task.name
+        values = [f"{name}.{self._sent + number}" for number in range(1, size + 1)]
+        self._sent += size
+        burst = _Burst(self._task.every_partition[partition], values)
+        self._pending[burst] = None
+        self._pending_records += size
+        for number, value in enumerate(values):
+            answered = functools.partial(self._answered, burst, number)
+            try:
+                self._producer.produce(
+                    self._task.topic, value, partition=partition, on_delivery=answered
+                )
+            except (BufferError, KafkaException) as error:
+                answered(error, None)
 
-        def answered(error: KafkaError | None, message: Message) -> None:
-            self._pending -= 1
-            if error is not None:
-                self._recorder.info(op)
-            else:
-                self._recorder.ok(op, steps=[step._replace(offset=message.offset())])
+    def _answered(
+        self, burst: _Burst, number: int, error: object | None, message: Message | None
+    ) -> None:
+        if error is None:
+            assert message is not None
+            burst.offsets[number] = message.offset()
+        burst.left -= 1
+        self._pending_records -= 1
+        if burst.left == 0:
+            self._tell(burst)
 
-        try:
-            self._producer.produce(topic, value, partition=partition, on_delivery=answered)
-        except (BufferError, KafkaException):
-            self._pending -= 1
-            self._recorder.info(op)
+    def _tell(self, burst: _Burst) -> None:
+        del self._pending[burst]
+        if known := burst.steps(acknowledged=True):
+            times_s = (burst.begin_s, time.monotonic())
+            self._histories.tell(burst.partition, "send", times_s, steps=known)
+        if unknown := burst.steps(acknowledged=False):
+            times_s = (burst.begin_s, NEVER)
+            self._histories.tell(burst.partition, "send", times_s, steps=unknown)
 
     def _connect(self) -> Producer:
         return Producer(
             {
-                "bootstrap.servers": self._bootstrap,
+                "bootstrap.servers": self._task.bootstrap,
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 1,
@@ -96,22 +136,10 @@ class Writer:
 
 def main() -> int:
     """Write as the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--partitions", type=int, required=True)
-    parser.add_argument("--rate", type=int, default=500)
-    parser.add_argument("--history", required=True)
-    chosen = parser.parse_args()
-    with open(chosen.history, "w", encoding="ascii", buffering=1) as file:
-        writer = Writer(chosen.name, chosen.bootstrap, Recorder(time.monotonic, file))
-
-        def end(*_: object) -> None:
-            writer.ending = True
-
-        signal.signal(signal.SIGTERM, end)
-        writer.run(chosen.topic, chosen.partitions, chosen.rate)
+    task, ending = told(), Ending()
+    histories = Histories(task.folder, task.name)
+    Writer(task, histories).run(ending)
+    histories.close()
     return 0
 
 

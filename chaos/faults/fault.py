@@ -1,5 +1,6 @@
 """What a fault is: something made and healed by two calls, between which the workload goes on."""
 
+from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
@@ -24,6 +25,29 @@ class Fault(Protocol):
     def heal(self, cluster: Cluster) -> None:
         """Put right what `make` broke."""
         ...
+
+
+@dataclass(slots=True)
+class Death:
+    """Brokers that are no more, however that came about; healing starts them again."""
+
+    broken_s: float = 1.0
+    dead: list[int] = field(default_factory=list)
+
+    def heal(self, cluster: Cluster) -> None:
+        for number in self.dead:
+            cluster.members[number].start()
+
+
+@dataclass(slots=True)
+class Separation:
+    """Hosts that do not reach each other; healing joins them all."""
+
+    # Longer than a session and what may follow.
+    broken_s: float = 5.0
+
+    def heal(self, cluster: Cluster) -> None:
+        cluster.hosts.heal()
 
 
 def anyone(cluster: Cluster, rng: Random) -> int:

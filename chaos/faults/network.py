@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from random import Random
 
 from chaos.cluster import CLIENT, Cluster
-from chaos.faults.fault import anyone
+from chaos.faults.fault import Separation, anyone
 
 
 @dataclass(slots=True)
-class Split:
+class Split(Separation):
     """One broker is cut off from the others, both ways; clients still reach it or do not.
 
     A store on a host of its own is on one side or the other, too.
     """
 
     name: str = "partition"
-    broken_s: float = 6.0
 
     def make(self, cluster: Cluster, rng: Random) -> str:
         hit = anyone(cluster, rng)
@@ -30,25 +29,18 @@ class Split:
             told += f", it {'reaches' if with_store else 'loses'} the store"
         return told
 
-    def heal(self, cluster: Cluster) -> None:
-        cluster.hosts.heal()
-
 
 @dataclass(slots=True)
-class OneWay:
+class OneWay(Separation):
     """What one broker sends to another is lost; what it receives from it is not."""
 
     name: str = "one-way"
-    broken_s: float = 6.0
 
     def make(self, cluster: Cluster, rng: Random) -> str:
         source, target = rng.sample(sorted(cluster.members), 2)
         members = cluster.members
         cluster.hosts.cut(members[source].host, members[target].host)
         return f"what broker {source} sends to {target} is lost"
-
-    def heal(self, cluster: Cluster) -> None:
-        cluster.hosts.heal()
 
 
 @dataclass(slots=True)
@@ -76,17 +68,13 @@ class SwizzleClog:
 
 
 @dataclass(slots=True)
-class CutFromStore:
+class CutFromStore(Separation):
     """One broker loses the store, and nothing else."""
 
     name: str = "store-cut"
-    broken_s: float = 6.0
 
     def make(self, cluster: Cluster, rng: Random) -> str:
         hit = anyone(cluster, rng)
         assert cluster.store_hosts, "only a store on a host of its own can be cut off"
         cluster.hosts.split([cluster.members[hit].host], cluster.store_hosts)
         return f"broker {hit} cut off from the store"
-
-    def heal(self, cluster: Cluster) -> None:
-        cluster.hosts.heal()

@@ -1,64 +1,48 @@
 """Brokers that die, hang, or are asked to end."""
 
 import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from chaos.cluster import Cluster
-from chaos.faults.fault import anyone
+from chaos.faults.fault import Death, anyone
 
 
 @dataclass(slots=True)
-class Kill:
-    """kill -9 of one broker; healing starts it again."""
+class Kill(Death):
+    """kill -9 of one broker."""
 
     name: str = "kill"
-    broken_s: float = 1.0
-    hit: int = 0
 
     def make(self, cluster: Cluster, rng: Random) -> str:
-        self.hit = anyone(cluster, rng)
-        cluster.members[self.hit].kill()
-        return f"broker {self.hit} killed"
-
-    def heal(self, cluster: Cluster) -> None:
-        cluster.members[self.hit].start()
+        self.dead = [anyone(cluster, rng)]
+        cluster.members[self.dead[0]].kill()
+        return f"broker {self.dead[0]} killed"
 
 
 @dataclass(slots=True)
-class KillController:
+class KillController(Death):
     """kill -9 of the broker in office."""
 
     name: str = "kill-controller"
-    broken_s: float = 1.0
-    hit: int = 0
 
     def make(self, cluster: Cluster, rng: Random) -> str:
-        self.hit = cluster.controller() or anyone(cluster, rng)
-        cluster.members[self.hit].kill()
-        return f"controller {self.hit} killed"
-
-    def heal(self, cluster: Cluster) -> None:
-        cluster.members[self.hit].start()
+        self.dead = [cluster.controller() or anyone(cluster, rng)]
+        cluster.members[self.dead[0]].kill()
+        return f"controller {self.dead[0]} killed"
 
 
 @dataclass(slots=True)
-class KillTwo:
+class KillTwo(Death):
     """Two of three at once: with two wanted in sync nothing is acknowledged until one is back."""
 
     name: str = "kill-two"
-    broken_s: float = 2.0
-    hit: list[int] = field(default_factory=list)
 
     def make(self, cluster: Cluster, rng: Random) -> str:
-        self.hit = rng.sample(sorted(cluster.members), 2)
-        for number in self.hit:
+        self.dead = rng.sample(sorted(cluster.members), 2)
+        for number in self.dead:
             cluster.members[number].kill()
-        return f"brokers {self.hit[0]} and {self.hit[1]} killed"
-
-    def heal(self, cluster: Cluster) -> None:
-        for number in self.hit:
-            cluster.members[number].start()
+        return f"brokers {self.dead[0]} and {self.dead[1]} killed"
 
 
 @dataclass(slots=True)
@@ -66,7 +50,7 @@ class Stop:
     """SIGSTOP beyond the session's end: a zombie that later goes on as if nothing had been."""
 
     name: str = "stop"
-    broken_s: float = 6.0
+    broken_s: float = 5.0
     hit: int = 0
 
     def make(self, cluster: Cluster, rng: Random) -> str:

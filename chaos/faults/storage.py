@@ -5,26 +5,21 @@ from pathlib import Path
 from random import Random
 
 from chaos.cluster import Cluster
-from chaos.faults.fault import anyone
+from chaos.faults.fault import Death, anyone
 
 _HOUR_S = 3600
 
 
 @dataclass(slots=True)
-class PowerCut:
-    """One broker dies and its disk forgets what was not synced; healing starts it again."""
+class PowerCut(Death):
+    """One broker dies and its disk forgets what was not synced."""
 
     name: str = "power"
-    broken_s: float = 1.0
-    hit: int = 0
 
     def make(self, cluster: Cluster, rng: Random) -> str:
-        self.hit = anyone(cluster, rng)
-        cluster.members[self.hit].lose_power()
-        return f"broker {self.hit} without power"
-
-    def heal(self, cluster: Cluster) -> None:
-        cluster.members[self.hit].start()
+        self.dead = [anyone(cluster, rng)]
+        cluster.members[self.dead[0]].lose_power()
+        return f"broker {self.dead[0]} without power"
 
 
 @dataclass(slots=True)
@@ -45,16 +40,14 @@ class FullDisk:
 
 
 @dataclass(slots=True)
-class BitFlip:
+class BitFlip(Death):
     """While a killed broker is down, one bit of one of its files turns over."""
 
     name: str = "bit-flip"
-    broken_s: float = 1.0
-    hit: int = 0
 
     def make(self, cluster: Cluster, rng: Random) -> str:
-        self.hit = anyone(cluster, rng)
-        member = cluster.members[self.hit]
+        self.dead = [anyone(cluster, rng)]
+        member = cluster.members[self.dead[0]]
         member.kill()
         file = rng.choice(_files(member.data, rng))
         position = rng.randrange(file.stat().st_size)
@@ -63,11 +56,8 @@ class BitFlip:
             (byte,) = opened.read(1)
             opened.seek(position)
             opened.write(bytes([byte ^ 1 << rng.randrange(8)]))
-        told = f"broker {self.hit} killed, a bit of {file.relative_to(member.data)} turned over"
+        told = f"broker {member.id} killed, a bit of {file.relative_to(member.data)} turned over"
         return f"{told} at {position} of {file.stat().st_size}"
-
-    def heal(self, cluster: Cluster) -> None:
-        cluster.members[self.hit].start()
 
 
 def _files(data: Path, rng: Random) -> list[Path]:

@@ -10,14 +10,16 @@ from rig import zookeeper
 
 from chaos import disks, hosts
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(800)
 
 
 def broken(plan: Plan, folder: Path) -> Outcome:
     """What a run shows; skipped where namespaces and disks cannot be made."""
     if reason := missing((*hosts.TOOLS, *disks.TOOLS)):
         pytest.skip(reason)
-    return run(plan, folder, lambda told: None)
+    outcome = Outcome(plan)
+    run(plan, folder, lambda told: None, outcome)
+    return outcome
 
 
 def require_all_kept(outcome: Outcome) -> None:

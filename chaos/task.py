@@ -1,0 +1,52 @@
+"""What a client process is told on its command line, and how it hears that it is to end."""
+
+import argparse
+import signal
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Who the client is, whom it talks to, and where it writes down what it saw."""
+
+    name: str
+    bootstrap: str
+    topic: str
+    partitions: int
+    # Where its histories come.
+    folder: Path
+    # Records a second, of those who write.
+    rate: int = 0
+
+    def words(self) -> list[str]:
+        """The command line that `told` understands."""
+        words = []
+        for field in fields(self):
+            words += [f"--{field.name}", str(getattr(self, field.name))]
+        return words
+
+    @property
+    def every_partition(self) -> list[str]:
+        return [f"{self.topic}-{number}" for number in range(self.partitions)]
+
+
+def told() -> Task:
+    """The task on this process's command line."""
+    parser = argparse.ArgumentParser()
+    for field in fields(Task):
+        parser.add_argument(f"--{field.name}", required=True)
+    words = vars(parser.parse_args())
+    numbers = {name: int(words.pop(name)) for name in ("partitions", "rate")}
+    return Task(**{**words, **numbers, "folder": Path(words["folder"])})
+
+
+class Ending:
+    """Says whether SIGTERM has asked this process to end."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        signal.signal(signal.SIGTERM, self._ask)
+
+    def _ask(self, *_: object) -> None:
+        self.asked = True
