@@ -19,6 +19,8 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
 
     cleanup = topic_value("cleanup.policy", topic.configs, settings).value
     assert isinstance(cleanup, tuple)
+    ratio = topic_value("min.cleanable.dirty.ratio", topic.configs, settings).value
+    assert isinstance(ratio, float)
     small = topic.configs.get("internal.segment.bytes")
     return LogConfig(
         segment_bytes=int(small) if small else integer("segment.bytes"),
@@ -40,6 +42,10 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
         message_timestamp_before_max_ms=integer("message.timestamp.before.max.ms"),
         message_timestamp_after_max_ms=integer("message.timestamp.after.max.ms"),
         cleanup_policy=frozenset(cleanup),
+        min_cleanable_dirty_ratio=ratio,
+        min_compaction_lag_ms=integer("min.compaction.lag.ms"),
+        max_compaction_lag_ms=integer("max.compaction.lag.ms"),
+        delete_retention_ms=integer("delete.retention.ms"),
         min_insync_replicas=integer("min.insync.replicas"),
         unclean_leader_election_enable=bool(integer("unclean.leader.election.enable")),
         preallocate=bool(integer("preallocate")),

@@ -2,7 +2,7 @@
 
 Format: `0` (version), number of lines, then `topic partition offset` per line. Kafka's files:
 `recovery-point-offset-checkpoint`, `replication-offset-checkpoint`,
-`log-start-offset-checkpoint`.
+`log-start-offset-checkpoint`, `cleaner-offset-checkpoint`.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,8 @@ from ottla.storage.names import TEMPORARY_SUFFIX
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
+# Up to where compacted logs are clean.
+CLEANED_OFFSETS = "cleaner-offset-checkpoint"
 
 
 def write_atomically(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ottla.storage.cleaner.leftovers import complete_swaps
 from ottla.storage.config import LogConfig
 from ottla.storage.errors import LogCorrupt, storage_error
 from ottla.storage.failed_flush import forget_failed_flush
@@ -57,6 +58,7 @@ def load(
     """
     try:
         filesystem.mkdir(folder)
+        complete_swaps(filesystem, folder)
         segments = _find_segments(filesystem, folder, config, log_start_offset, now_ms)
         epochs, epochs_read = _read_epochs(filesystem, folder)
         transactions_read = _read_transactions(segments)

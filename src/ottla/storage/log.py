@@ -3,6 +3,7 @@
 One thread owns a log. What may block for long (flushing, removing files) is handed out as jobs.
 """
 
+from typing import Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -28,8 +29,19 @@ from ottla.storage.transaction_index import AbortedTransaction
 __all__ = ["Appended", "FlushJob", "Log", "Slice", "TimestampOffset"]
 
 
+class Replacement(Protocol):
+    """Segments that are about to take the place of others."""
+
+    def abandon(self) -> None:
+        """The log has changed: what was prepared must not come into it, now or after a crash."""
+        ...
+
+
 class Log(FlushedLog):
     """One partition's log on this broker."""
+
+    # Of compaction, between its announcement on the disk and the deed.
+    replacement: Replacement | None = None
 
     def delete_old_segments(self, now_ms: int, high_watermark: int) -> list[Deletion]:
         """Take segments out of the log that retention lets go; run the jobs after their delay.
@@ -59,6 +71,7 @@ class Log(FlushedLog):
         return [self._set_aside(removed)]
 
     def _set_aside(self, removed: list[Segment]) -> Deletion:
+        self._abandon_replacement()
         gone = {segment.base_offset for segment in removed}
         self.snapshots = [offset for offset in self.snapshots if offset not in gone]
         self.rolled_snapshots = [kept for kept in self.rolled_snapshots if kept[0] not in gone]
@@ -173,7 +186,12 @@ class Log(FlushedLog):
         for segment in self.segments:
             segment.folder = folder
 
+    def _abandon_replacement(self) -> None:
+        if self.replacement is not None:
+            self.replacement.abandon()
+
     def _forget_flushes(self) -> None:
+        self._abandon_replacement()
         self.truncations += 1
         self.checkpointed_size = 0
         self.rolled.clear()

@@ -274,8 +274,12 @@ class LogDirectories:
         del target.futures[partition]
         target.logs[partition] = future
         target.recovery_points[partition] = future.recovery_point
-        if partition in source.high_watermarks:
-            target.high_watermarks[partition] = source.high_watermarks[partition]
+        for ours, theirs in (
+            (source.high_watermarks, target.high_watermarks),
+            (source.cleaned, target.cleaned),
+        ):
+            if partition in ours:
+                theirs[partition] = ours[partition]
         self._homes[partition] = target
         return source.delete_log(partition, self._new_id())
 
@@ -304,6 +308,8 @@ class LogDirectories:
         home = self._homes[partition]
         log = home.logs[partition]
         log.recovery_point = min(log.recovery_point, offset)
+        if partition in home.cleaned:
+            home.cleaned[partition] = min(home.cleaned[partition], offset)
         if home.recovery_points.get(partition, 0) > offset:
             home.prepare_checkpoints({}).run()
         return log.truncate_to(offset, now_ms)
@@ -314,6 +320,7 @@ class LogDirectories:
         log = home.logs[partition]
         log.recovery_point = min(log.recovery_point, log.log_start_offset)
         home.recovery_points[partition] = log.recovery_point
+        home.cleaned.pop(partition, None)
         home.prepare_checkpoints({}).run()
         return log.restart_at(offset, now_ms)
 

@@ -13,6 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage import partition_metadata
 from ottla.storage.checkpoint import (
+    CLEANED_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
@@ -97,7 +98,7 @@ class LogDirectory:
         self.refused: dict[TopicPartition, StorageError] = {}
         # Why the directory serves no more; empty while it does.
         self.failure = ""
-        self._order = CheckpointOrder()
+        self._order, self._cleaned_order = CheckpointOrder(), CheckpointOrder()
         try:
             _make_durably(filesystem, path)
             lock = filesystem.lock(f"{path}/{LOCK}")
@@ -124,6 +125,7 @@ class LogDirectory:
         self.recovery_points = self._offsets(RECOVERY_POINTS)
         self.high_watermarks = self._offsets(HIGH_WATERMARKS)
         self.log_starts = self._offsets(LOG_START_OFFSETS)
+        self.cleaned = self._offsets(CLEANED_OFFSETS)
 
     def _begin_run(self, *, flushes_first: bool) -> None:
         """Learn how the last run ended, and leave word for the one after this."""
@@ -235,7 +237,8 @@ class LogDirectory:
     def delete_log(self, partition: TopicPartition, unique: UUID) -> Deletion:
         """Take a log out by another name; it need not be open. Raises StorageError."""
         log = self.logs.pop(partition, None)
-        for known in (self.refused, self.recovery_points, self.high_watermarks, self.log_starts):
+        self.refused.pop(partition, None)
+        for known in (self.recovery_points, self.high_watermarks, self.log_starts, self.cleaned):
             known.pop(partition, None)
         if log is not None:
             return log.delete(unique)
@@ -267,6 +270,13 @@ class LogDirectory:
         files = {f"{self.path}/{name}": encode_offsets(said) for name, said in contents.items()}
         self._order.prepared += 1
         return CheckpointJob(self.filesystem, files, self._order, self._order.prepared)
+
+    def prepare_cleaned_checkpoint(self) -> CheckpointJob:
+        """Gather up to where logs here are clean."""
+        files = {f"{self.path}/{CLEANED_OFFSETS}": encode_offsets(self.cleaned)}
+        order = self._cleaned_order
+        order.prepared += 1
+        return CheckpointJob(self.filesystem, files, order, order.prepared)
 
     def fail(self, reason: str) -> None:
         """Serve no more from here; what it holds answers KAFKA_STORAGE_ERROR."""

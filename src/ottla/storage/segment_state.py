@@ -12,6 +12,7 @@ from ottla.storage.names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     SEGMENT_SUFFIXES,
+    SNAPSHOT_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     segment_file,
@@ -50,6 +51,7 @@ class SegmentState:
         "offsets",
         "offsets_written",
         "size",
+        "swap_suffix",
         "times",
         "times_written",
         "transactions",
@@ -69,6 +71,8 @@ class SegmentState:
         self.config = config
         self.created_ms = created_ms
         self.size = 0
+        # What the files' names end with while they take the place of others; else nothing.
+        self.swap_suffix = ""
         self.loaded = True
         self.offsets = OffsetIndex(base_offset, config.segment_index_bytes)
         self.times = TimeIndex(base_offset, config.segment_index_bytes)
@@ -87,7 +91,8 @@ class SegmentState:
         self._file: File | None = None
 
     def path(self, suffix: str = LOG_SUFFIX) -> str:
-        return f"{self.folder}/{segment_file(self.base_offset, suffix)}"
+        swap_suffix = "" if suffix == SNAPSHOT_SUFFIX else self.swap_suffix
+        return f"{self.folder}/{segment_file(self.base_offset, suffix)}{swap_suffix}"
 
     @property
     def file(self) -> File:

@@ -64,6 +64,17 @@ class Segments:
         del self._bases[keep:]
         return removed
 
+    def substitute(self, old: list[Segment], new: Segment) -> None:
+        """Put `new` in the place of neighbours, none of them active, of whom it has the first base.
+
+        They must stand here as they are given.
+        """
+        number = self._segments.index(old[0])
+        assert self._segments[number : number + len(old)] == old
+        assert number + len(old) < len(self._segments)
+        self._segments[number : number + len(old)] = [new]
+        self._bases[number : number + len(old)] = [new.base_offset]
+
     def replace(self, segment: Segment) -> None:
         """Put `segment` in the place of all."""
         self._segments[:] = [segment]

@@ -1,0 +1,103 @@
+"""A segment in the making, under names that end in `.cleaned`: batches, and its three indexes."""
+
+from ottla.record.header import BatchHeader
+from ottla.storage.cleaner.batch_source import Pace
+from ottla.storage.filesystem import Buffer, FileSystem
+from ottla.storage.names import (
+    CLEANED_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file,
+)
+from ottla.storage.offset_index import OffsetIndex
+from ottla.storage.time_index import TimeIndex
+from ottla.storage.transaction_index import AbortedTransaction, TransactionIndex
+
+_BUFFER_BYTES = 1 << 20
+# What a cleaned segment consists of, in the order in which the files get their names. The last
+# one decides: from then on the others belong to it.
+CLEANED_FILES = (TRANSACTION_INDEX_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX)
+
+
+class CleanedSegment:
+    """Written once from front to back; `close` makes all of it durable but the names."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        folder: str,
+        base_offset: int,
+        index_bytes: int,
+        index_interval_bytes: int,
+        pace: Pace,
+    ) -> None:
+        self._filesystem = filesystem
+        self._folder = folder
+        self._base_offset = base_offset
+        self._interval_bytes = index_interval_bytes
+        self._pace = pace
+        self.size = 0
+        self._offsets = OffsetIndex(base_offset, index_bytes)
+        self._times = TimeIndex(base_offset, index_bytes)
+        self._transactions = TransactionIndex()
+        self._max_timestamp, self._max_timestamp_offset = -1, base_offset
+        self._bytes_since_index = 0
+        self._waiting: list[Buffer] = []
+        self._waiting_bytes = 0
+        path = self._path(LOG_SUFFIX)
+        filesystem.unlink(path)
+        self._file = filesystem.open(path, create=True)
+
+    def append(self, header: BatchHeader, batch: Buffer) -> None:
+        """Add a batch behind all others. Raises OSError."""
+        if header.max_timestamp > self._max_timestamp:
+            self._max_timestamp = header.max_timestamp
+            self._max_timestamp_offset = header.last_offset
+        if self._bytes_since_index > self._interval_bytes:
+            self._offsets.append(header.last_offset, self.size)
+            self._times.append(self._max_timestamp, self._max_timestamp_offset)
+            self._bytes_since_index = 0
+        self._bytes_since_index += len(batch)
+        self.size += len(batch)
+        self._waiting.append(batch)
+        self._waiting_bytes += len(batch)
+        if self._waiting_bytes >= _BUFFER_BYTES:
+            self._write()
+
+    def note_aborted(self, entry: AbortedTransaction) -> None:
+        """The marker of this transaction stays here, as do records of it before it."""
+        self._transactions.append(entry)
+
+    def close(self) -> None:
+        """Write what is left, and the indexes. Raises OSError."""
+        self._write()
+        self._times.append(self._max_timestamp, self._max_timestamp_offset)
+        self._file.fsync()
+        self._file.close()
+        self._write_side(OFFSET_INDEX_SUFFIX, self._offsets.encode())
+        self._write_side(TIME_INDEX_SUFFIX, self._times.encode())
+        # Also where it is empty: it takes the place of one that says more.
+        self._write_side(TRANSACTION_INDEX_SUFFIX, self._transactions.encode())
+
+    def _write(self) -> None:
+        if self._waiting:
+            self._file.append_many(self._waiting)
+            self._pace(self._waiting_bytes)
+            self._waiting.clear()
+            self._waiting_bytes = 0
+
+    def _write_side(self, suffix: str, content: bytes) -> None:
+        path = self._path(suffix)
+        self._filesystem.unlink(path)
+        file = self._filesystem.open(path, create=True)
+        try:
+            if content:
+                file.append(content)
+            file.fsync()
+        finally:
+            file.close()
+
+    def _path(self, suffix: str) -> str:
+        return f"{self._folder}/{segment_file(self._base_offset, suffix)}{CLEANED_SUFFIX}"

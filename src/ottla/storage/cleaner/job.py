@@ -1,0 +1,91 @@
+"""One cleaning of one log: what is asked for, and what came of it, as they travel to a child."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ottla.storage.cleaner.keeping import LastOfProducer
+from ottla.storage.transaction_index import AbortedTransaction
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningJob:
+    """What to clean. Offsets are exclusive at the end, times milliseconds, sizes bytes."""
+
+    folder: str
+    # (base offset, bytes) of all segments from the first to the last that may be cleaned.
+    segments: list[tuple[int, int]]
+    # Where the dirty part begins, and where the segments end.
+    first_dirty: int
+    end: int
+    now_ms: int
+    delete_retention_ms: int
+    segment_bytes: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    # How many keys the map may take, and how many bytes a second are read and written.
+    keys_max: int
+    bytes_per_second: float
+    last_batches: dict[int, LastOfProducer] = field(default_factory=dict)
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+    # Count what would go, and write nothing.
+    dry_run: bool = False
+
+    def encode(self) -> str:
+        """One line of JSON."""
+        held = asdict(self)
+        held["last_batches"] = [
+            [producer, last.last_offset, last.producer_epoch]
+            for producer, last in self.last_batches.items()
+        ]
+        return json.dumps(held, separators=(",", ":"))
+
+    @classmethod
+    def decode(cls, line: str) -> "CleaningJob":
+        """Read what `encode` wrote."""
+        held: dict[str, Any] = json.loads(line)
+        held["segments"] = [tuple(segment) for segment in held["segments"]]
+        held["aborted"] = [AbortedTransaction(*entry) for entry in held["aborted"]]
+        held["last_batches"] = {
+            producer: LastOfProducer(offset, epoch)
+            for producer, offset, epoch in held["last_batches"]
+        }
+        return cls(**held)
+
+
+@dataclass(slots=True)
+class CleanedGroup:
+    """Segments that became one, under the base offset of the first; `size` is its bytes."""
+
+    base_offsets: list[int]
+    size: int
+
+
+@dataclass(slots=True)
+class CleaningOutcome:
+    """What a cleaning did. Counts are of the whole range that was read a second time."""
+
+    # Up to here the log is clean now.
+    end: int = 0
+    groups: list[CleanedGroup] = field(default_factory=list)
+    keys: int = 0
+    map_bytes: int = 0
+    records_read: int = 0
+    records_kept: int = 0
+    # Of those that went: of what was aborted, and deletions whose time was over.
+    records_aborted: int = 0
+    tombstones_dropped: int = 0
+    bytes_read: int = 0
+    bytes_kept: int = 0
+    elapsed_ms: int = 0
+
+    def encode(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def decode(cls, line: str) -> "CleaningOutcome":
+        """Read what `encode` wrote."""
+        held: dict[str, Any] = json.loads(line)
+        held["groups"] = [CleanedGroup(**group) for group in held["groups"]]
+        return cls(**held)

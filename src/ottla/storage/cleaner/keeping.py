@@ -1,0 +1,154 @@
+"""Which batches and records of a compacted log stay: decided from headers, keys and the map.
+
+The rules are Kafka's. Of each key the latest record stays; a tombstone until its batch's horizon,
+which the first cleaning sets, has passed; a marker as long as records of its transaction stand
+before it, and then until a horizon, too; nothing of what was aborted. A producer's last batch
+stays, if need be without records, for its sequence number; so does the last batch of what is
+cleaned, for its offset.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ottla.record.header import DELETE_HORIZON_FLAG, BatchHeader
+from ottla.storage.transaction_index import AbortedTransaction
+
+NO_DATA = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LastOfProducer:
+    """What must stay of a producer: its last data batch, else a marker of its epoch.
+
+    `last_offset` is that of the batch's last record, NO_DATA where none is known.
+    """
+
+    last_offset: int
+    producer_epoch: int
+
+
+class Fate(Enum):
+    """What becomes of a batch."""
+
+    # Each record is asked for; without one the batch goes.
+    SIFT = "sift"
+    # The same, but a batch without records stays as a header.
+    SIFT_KEEP_HEADER = "sift, keep the header"
+    # No record stays.
+    DROP = "drop"
+    DROP_KEEP_HEADER = "drop, keep the header"
+    # A marker stays as it is; or with a horizon, as nothing of its transaction is left.
+    KEEP = "keep"
+    KEEP_UNTIL = "keep until a horizon"
+
+
+class Transactions:
+    """Which transactions were aborted, and of which there still is something, in offset order."""
+
+    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """`aborted`: all that have records in the range that is read."""
+        # Latest first, so that the next one is at the end.
+        self._coming = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
+        # By producer: the aborted transaction that is open here, and whether it has batches.
+        self._open: dict[int, AbortedTransaction] = {}
+        self._seen: set[int] = set()
+        # Producers with batches of a transaction that was committed.
+        self._committed: set[int] = set()
+
+    def on_batch(self, header: BatchHeader) -> bool:
+        """Take in a data batch; whether it was aborted."""
+        if not header.is_transactional:
+            return False
+        self._advance(header.last_offset)
+        if header.producer_id in self._open:
+            self._seen.add(header.producer_id)
+            return True
+        self._committed.add(header.producer_id)
+        return False
+
+    def on_marker(
+        self, header: BatchHeader, *, is_commit: bool
+    ) -> tuple[bool, AbortedTransaction | None]:
+        """Take in a marker: is nothing left before it; and the entry of the index that stays."""
+        self._advance(header.last_offset)
+        producer_id = header.producer_id
+        if is_commit:
+            left = producer_id in self._committed
+            self._committed.discard(producer_id)
+            return not left, None
+        entry = self._open.pop(producer_id, None)
+        left = producer_id in self._seen
+        self._seen.discard(producer_id)
+        return not left, entry if left else None
+
+    def _advance(self, offset: int) -> None:
+        coming = self._coming
+        while coming and coming[-1].first_offset <= offset:
+            entry = coming.pop()
+            self._open.setdefault(entry.producer_id, entry)
+
+
+class Keeping:
+    """The decisions of one cleaning that do not need to look into a batch."""
+
+    def __init__(
+        self,
+        last_batches: Mapping[int, LastOfProducer],
+        transactions: Transactions,
+        *,
+        end_offset: int,
+        now_ms: int,
+    ) -> None:
+        """`end_offset`: where the cleaned range ends; its last batch keeps at least its header."""
+        self._last_batches = last_batches
+        self._transactions = transactions
+        self._end_offset = end_offset
+        self._now_ms = now_ms
+
+    def data(self, header: BatchHeader) -> Fate:
+        """What becomes of a batch of records."""
+        dropped = self._transactions.on_batch(header)
+        if self._must_stay(header):
+            return Fate.DROP_KEEP_HEADER if dropped else Fate.SIFT_KEEP_HEADER
+        return Fate.DROP if dropped else Fate.SIFT
+
+    def marker(
+        self, header: BatchHeader, *, is_commit: bool
+    ) -> tuple[Fate, AbortedTransaction | None]:
+        """What becomes of an end-transaction marker, and of its entry in the index."""
+        spent, entry = self._transactions.on_marker(header, is_commit=is_commit)
+        if not spent:
+            return Fate.KEEP, entry
+        if not has_horizon(header):
+            return Fate.KEEP_UNTIL, entry
+        if header.base_timestamp > self._now_ms:
+            return Fate.KEEP, entry
+        return (Fate.DROP_KEEP_HEADER if self._must_stay(header) else Fate.DROP), entry
+
+    def empty(self, header: BatchHeader) -> Fate:
+        """What becomes of a batch that an earlier cleaning has left without records."""
+        if header.is_transactional and not header.is_control:
+            self._transactions.on_batch(header)
+        return Fate.KEEP if self._must_stay(header) else Fate.DROP
+
+    def tombstones_stay(self, header: BatchHeader) -> bool:
+        """Whether the tombstones in the batch may still be needed by who reads behind."""
+        return not has_horizon(header) or self._now_ms < header.base_timestamp
+
+    def _must_stay(self, header: BatchHeader) -> bool:
+        if header.last_offset + 1 == self._end_offset:
+            return True
+        if header.producer_id < 0:
+            return False
+        last = self._last_batches.get(header.producer_id)
+        if last is None:
+            return False
+        if last.last_offset != NO_DATA:
+            return header.last_offset == last.last_offset and not header.is_control
+        return header.is_control and header.producer_epoch == last.producer_epoch
+
+
+def has_horizon(header: BatchHeader) -> bool:
+    """Whether the batch's base timestamp is the time from which its tombstones may go (KIP-534)."""
+    return header.attributes & DELETE_HORIZON_FLAG != 0

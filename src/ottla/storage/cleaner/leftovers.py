@@ -1,0 +1,74 @@
+"""What a crash leaves of a cleaning: segments half made are removed, a replacement is completed.
+
+A cleaned segment is announced by the name `.log.swap`; before that it counts for nothing, from
+then on the segments that it was made of do.
+"""
+
+from ottla.storage.batch_walk import walk
+from ottla.storage.cleaner.cleaned_segment import CLEANED_FILES
+from ottla.storage.filesystem import FileSystem
+from ottla.storage.names import (
+    CLEANED_SUFFIX,
+    LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SWAP_SUFFIX,
+    parse_segment_file,
+    segment_file,
+)
+
+
+def complete_swaps(filesystem: FileSystem, folder: str) -> None:
+    """Finish what was announced in a log's folder, and remove what was not. Raises OSError.
+
+    May be broken off anywhere, and done again.
+    """
+    names = filesystem.listdir(folder)
+    if not any(name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)) for name in names):
+        return
+    for name in names:
+        if name.endswith(CLEANED_SUFFIX):
+            filesystem.unlink(f"{folder}/{name}")
+    for name in names:
+        parsed = parse_segment_file(name)
+        if parsed is not None and parsed[1] == LOG_SUFFIX + SWAP_SUFFIX:
+            _complete(filesystem, folder, parsed[0], names)
+    for name in filesystem.listdir(folder):
+        if name.endswith(SWAP_SUFFIX):
+            filesystem.unlink(f"{folder}/{name}")
+    filesystem.fsync_directory(folder)
+
+
+def _complete(filesystem: FileSystem, folder: str, base_offset: int, names: list[str]) -> None:
+    end = _end_offset(filesystem, folder, base_offset)
+    for name in names:
+        parsed = parse_segment_file(name)
+        if parsed is None or parsed[1] not in SEGMENT_SUFFIXES:
+            continue
+        if base_offset < parsed[0] < end:
+            filesystem.unlink(f"{folder}/{name}")
+    # They must not come back once the new one has its name.
+    filesystem.fsync_directory(folder)
+    give_names(filesystem, folder, base_offset)
+
+
+def _end_offset(filesystem: FileSystem, folder: str, base_offset: int) -> int:
+    path = f"{folder}/{segment_file(base_offset, LOG_SUFFIX)}{SWAP_SUFFIX}"
+    file = filesystem.open(path)
+    try:
+        end = base_offset
+        for _, header in walk(file, 0, file.size(), base_offset):
+            end = header.last_offset + 1
+        return end
+    finally:
+        file.close()
+
+
+def give_names(filesystem: FileSystem, folder: str, base_offset: int) -> None:
+    """Give a segment's files their own names, the log last. Raises OSError.
+
+    A side file that is not there has its name already, from an attempt that was broken off.
+    """
+    for suffix in CLEANED_FILES:
+        path = f"{folder}/{segment_file(base_offset, suffix)}"
+        if filesystem.exists(path + SWAP_SUFFIX):
+            filesystem.rename(path + SWAP_SUFFIX, path)
