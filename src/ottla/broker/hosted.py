@@ -41,5 +41,6 @@ class Hosted:
             self._groups.on_topics_deleted(deleted)
 
     def update_configs(self, image: ClusterImage) -> None:
-        """Carry changed settings into the logs at once."""
+        """Carry changed settings into the logs at once, and into what throttles their copies."""
+        self._replication.throttles.configure(image)
         self._partitions.update_configs(image)

@@ -6,13 +6,9 @@ A setting whose part comes into being is taken out of here; a test holds the lis
 # Everything whose name begins so belongs to one such part.
 UNREAD_PREFIXES = (
     "add.partitions.to.txn.",
-    "alter.log.dirs.replication.quota.",
-    "controller.quota.",
     "group.consumer.",
     "log.cleaner.",
     "metrics.",
-    "quota.",
-    "replication.quota.",
     "transaction.",
     "transactional.",
 )

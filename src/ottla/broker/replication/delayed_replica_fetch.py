@@ -29,7 +29,9 @@ class DelayedReplicaFetch:
         """Wait."""
         self._session.waiting = self
         self._request.on_abandoned(self._on_abandoned)
-        self._deadline = self._broker.purgatory.schedule(max_wait_ms, self.answer)
+        held_ms = self._session.held_ms
+        wait_ms = max_wait_ms if held_ms < 0 else min(max_wait_ms, held_ms)
+        self._deadline = self._broker.purgatory.schedule(wait_ms, self.answer)
 
     def wake(self) -> None:
         """There is something: look once, after all appends of this turn."""

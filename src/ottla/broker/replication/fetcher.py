@@ -28,6 +28,8 @@ _VERSION = 18
 # How long a fetch for other partitions waits for the flush of what was just appended: then one
 # fetch tells of all.
 _FLUSH_PATIENCE_S = 0.01
+# How soon to look again whether what is throttled still is.
+_HELD_MS_MAX = 500
 
 Key = tuple[UUID, int]
 
@@ -148,10 +150,16 @@ class Fetcher:
             follower = partition.follower
             if follower is None or partition.failure is not None:
                 continue
+            room = self._following.room(partition)
+            if room == 0:
+                later[partition] = None
+                held_ms = min(self._following.held_ms, _HELD_MS_MAX)
+                wake_ms = _earlier(now_ms + held_ms, wake_ms)
+                continue
             if not follower.begin_fetch(partition.own_end, now_ms=now_ms):
                 later[partition] = None
                 if follower.retry_at_ms > now_ms:
-                    wake_ms = min(follower.retry_at_ms, wake_ms if wake_ms >= 0 else 1 << 62)
+                    wake_ms = _earlier(follower.retry_at_ms, wake_ms)
                 continue
             asked = FetchPartition(
                 partition=partition.index,
@@ -159,7 +167,7 @@ class Fetcher:
                 fetch_offset=follower.fetch_offset,
                 last_fetched_epoch=follower.last_fetched_epoch,
                 log_start_offset=partition.log_start_offset,
-                partition_max_bytes=self._limits.partition_max_bytes,
+                partition_max_bytes=min(self._limits.partition_max_bytes, room),
                 nonce=follower.nonce,
             )
             questions.setdefault(partition.topic_id, []).append(asked)
@@ -246,3 +254,8 @@ class Fetcher:
     def _on_impatient(self) -> None:
         self._patience = None
         self._soon()
+
+
+def _earlier(at_ms: int, other_ms: int) -> int:
+    """The earlier of two times, of which the second may be none (negative)."""
+    return at_ms if other_ms < 0 else min(at_ms, other_ms)

@@ -8,7 +8,9 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partition import Partition
 from ottla.broker.replication.roles import FIRST_RETRY_MS, Roles
+from ottla.broker.replication.throttles import Throttle
 from ottla.metadata.decisions import Decision
+from ottla.quota.replication import UNLIMITED
 from ottla.replica.effects import (
     AdvanceHighWatermark,
     AdvanceLogStart,
@@ -42,6 +44,7 @@ class Following:
         self,
         directories: LogDirectories,
         roles: Roles,
+        throttle: Throttle,
         clock: Clock,
         *,
         on_deletion: Callable[[Deletion], None],
@@ -50,6 +53,7 @@ class Following:
     ) -> None:
         self._directories = directories
         self._roles = roles
+        self._throttle = throttle
         self._clock = clock
         self._on_deletion = on_deletion
         self._on_storage_error = on_storage_error
@@ -59,6 +63,19 @@ class Following:
     def standing(self) -> Standing:
         """As whom this broker fetches."""
         return self._roles.standing
+
+    # Hot: once per partition of a fetch.
+    def room(self, partition: Partition) -> int:
+        """Bytes of it that may be fetched now; 0 where the throttle holds it back."""
+        throttle = self._throttle
+        if not throttle.is_on or not throttle.covers(partition, self.standing.broker_id):
+            return UNLIMITED
+        return throttle.available()
+
+    @property
+    def held_ms(self) -> int:
+        """How long until there is room again."""
+        return self._throttle.wait_ms()
 
     # Hot: once per partition of an answer.
     def take(self, partition: Partition, data: PartitionData) -> None:
@@ -126,6 +143,8 @@ class Following:
         assert follower is not None
         records = data.records
         assert isinstance(records, (bytes, bytearray, memoryview)), "a received message holds bytes"
+        if self._throttle.is_on and self._throttle.covers(partition, self.standing.broker_id):
+            self._throttle.record(len(records))
         try:
             for deletion in partition.log.begin_within(records, self._clock.now_ms()):
                 self._on_deletion(deletion)

@@ -15,6 +15,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.partition import Partition
 from ottla.broker.replication.log_copy import LogCopy
+from ottla.quota.replication import ReplicationQuota
 from ottla.storage.deletion import Deletion
 from ottla.storage.errors import DirectoryFailed, StorageError
 from ottla.storage.future_logs import future_folders, remove
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 1.0
+_STEP_S = 0.2
 
 
 class LogDirMoves:
@@ -37,12 +39,14 @@ class LogDirMoves:
         self,
         partitions: "Partitions",
         directories: LogDirectories,
+        quota: ReplicationQuota,
         clock: Clock,
         spawn: Callable[..., object],
         on_deletion: Callable[[Deletion], None],
     ) -> None:
         self._partitions = partitions
         self._directories = directories
+        self._quota = quota
         self._clock = clock
         self._spawn = spawn
         self._on_deletion = on_deletion
@@ -138,7 +142,14 @@ class LogDirMoves:
             partial(self._partitions.on_storage_error, partition),
         )
         while self._is_wanted(partition, target):
-            if await copy.step():
+            held_ms = self._quota.wait_ms(self._clock.monotonic_ms())
+            if held_ms:
+                # In short steps: rate, wish and roles may change meanwhile.
+                await asyncio.sleep(min(held_ms / 1000, _STEP_S))
+                continue
+            copied = await copy.step()
+            if copied:
+                self._quota.record(copied, self._clock.monotonic_ms())
                 continue
             # From here to the end in one turn of the loop: nobody appends in between.
             if self._is_wanted(partition, target) and copy.finish():

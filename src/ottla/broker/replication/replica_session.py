@@ -12,6 +12,7 @@ from ottla.broker.fetch_sessions import PartitionKey
 from ottla.broker.partition import Partition
 from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.replica_entry import Entry, answer, good, has_news, waiting_bytes
+from ottla.broker.replication.throttles import Throttle
 from ottla.replica.effects import Diverging, Refuse
 from ottla.wire.messages.fetch import FetchPartition, FetchResponse, PartitionData
 
@@ -24,8 +25,16 @@ _OUTSIDERS_MS = 500
 class ReplicaSession:
     """What one fetcher of one follower wants, and what there is to tell it."""
 
-    def __init__(self, session_id: int, broker_id: int, broker_epoch: int, now_ms: int) -> None:
+    def __init__(
+        self,
+        session_id: int,
+        broker_id: int,
+        broker_epoch: int,
+        throttle: Throttle,
+        now_ms: int,
+    ) -> None:
         self.id = session_id
+        self._throttle = throttle
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
         # The epoch the next request must carry.
@@ -37,6 +46,9 @@ class ReplicaSession:
         # Answered before anything else; and what is told when an answer goes out anyway.
         self._ready: dict[Entry, None] = {}
         self._news: dict[Entry, None] = {}
+        # With records that are held back until the throttle lets some go.
+        # Invariant: no entry is in two of `_ready` and `_held`.
+        self._held: dict[Entry, None] = {}
         self.waiting: DelayedReplicaFetch | None = None
         # Whether news alone are worth an answer: somebody reads from followers.
         self.news_are_urgent = False
@@ -63,6 +75,11 @@ class ReplicaSession:
         return False
 
     def add_ready(self, entry: Entry) -> None:
+        self._held.pop(entry, None)
+        if self._is_held_back(entry):
+            self._ready.pop(entry, None)
+            self._held[entry] = None
+            return
         self._ready[entry] = None
         if self.waiting is not None:
             self.waiting.wake()
@@ -88,10 +105,13 @@ class ReplicaSession:
         entry.nonce = wanted.nonce
         entry.offset = wanted.fetch_offset
         entry.max_bytes = wanted.partition_max_bytes
-        if isinstance(answer, (Diverging, Refuse)) or entry.has_records:
+        self._held.pop(entry, None)
+        self._ready.pop(entry, None)
+        if self._is_held_back(entry):
+            self._held[entry] = None
+        elif isinstance(answer, (Diverging, Refuse)) or entry.has_records:
             self._ready[entry] = None
         else:
-            self._ready.pop(entry, None)
             if has_news(entry):
                 self._news[entry] = None
 
@@ -102,6 +122,12 @@ class ReplicaSession:
             entry.attach(None)
             self._ready.pop(entry, None)
             self._news.pop(entry, None)
+            self._held.pop(entry, None)
+
+    @property
+    def held_ms(self) -> int:
+        """How long until something that is held back may go; negative where nothing is."""
+        return self._throttle.wait_ms() if self._held else -1
 
     def close(self) -> None:
         """Be told of nothing any more."""
@@ -110,29 +136,65 @@ class ReplicaSession:
         self.entries.clear()
         self._ready.clear()
         self._news.clear()
+        self._held.clear()
 
     def respond(self, max_bytes: int, now_ms: int) -> FetchResponse:
         """Tell what there is, up to `max_bytes` of records; the rest waits for the next fetch."""
         told: list[tuple[PartitionKey, PartitionData]] = []
         size_bytes = 0
+        self._let_go()
         for entry in list(self._ready):
             if size_bytes >= max_bytes and size_bytes > 0:
                 break
             del self._ready[entry]
+            if self._is_held_back(entry):
+                self._held[entry] = None
+                continue
             self._news.pop(entry, None)
-            data, size = answer(entry, max_bytes - size_bytes, first=size_bytes == 0)
+            data, size = self._answer(entry, max_bytes - size_bytes, first=size_bytes == 0)
             size_bytes += size
             told.append((entry.key, data))
         told += [
             (entry.key, good(entry))
             for entry in self._news
-            if entry.asked and entry not in self._ready and has_news(entry)
+            if entry.asked
+            and entry not in self._ready
+            and entry not in self._held
+            and has_news(entry)
         ]
         self._news.clear()
         if now_ms - self._outsiders_ms >= _OUTSIDERS_MS:
             self._outsiders_ms = now_ms
             told += [(entry.key, good(entry)) for entry in self._outsiders()]
         return FetchResponse(session_id=self.id, responses=by_topic(told))
+
+    def _answer(self, entry: Entry, budget: int, *, first: bool) -> tuple[PartitionData, int]:
+        """The answer to its question; of what is throttled no more than may go, but a batch."""
+        throttle = self._throttle
+        if not throttle.is_on or not self._is_throttled(entry):
+            return answer(entry, budget, first=first)
+        data, size = answer(entry, min(budget, throttle.available()), first=True)
+        throttle.record(size)
+        return data, size
+
+    def _is_throttled(self, entry: Entry) -> bool:
+        """Whether it waits for records that count; errors and the like do not."""
+        return (
+            entry.partition is not None
+            and not isinstance(entry.answer, (Diverging, Refuse))
+            and entry.has_records
+            and self._throttle.covers(entry.partition, BrokerId(self.broker_id))
+        )
+
+    def _is_held_back(self, entry: Entry) -> bool:
+        throttle = self._throttle
+        return throttle.is_on and throttle.available() <= 0 and self._is_throttled(entry)
+
+    def _let_go(self) -> None:
+        """What was held back may go, as far as the throttle lets it."""
+        if self._held and (not self._throttle.is_on or self._throttle.available() > 0):
+            held, self._held = self._held, {}
+            self._ready.update(held)
 
     def _outsiders(self) -> list[Entry]:
         """Questions that wait for records, of a follower that is not in sync."""
@@ -142,6 +204,7 @@ class ReplicaSession:
             for entry in self.entries.values()
             if entry.asked
             and entry not in self._ready
+            and entry not in self._held
             and entry.partition is not None
             and entry.partition.leader is not None
             and broker_id not in entry.partition.leader.isr

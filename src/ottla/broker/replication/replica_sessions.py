@@ -17,6 +17,7 @@ from ottla.broker.partition import Partition
 from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.roles import Roles
+from ottla.broker.replication.throttles import Throttle
 from ottla.replica.effects import Refuse
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
@@ -35,12 +36,14 @@ class ReplicaSessions:
         self,
         partitions: "Partitions",
         roles: Roles,
+        throttle: Throttle,
         rng: random.Random,
         *,
         news_are_urgent: bool = False,
     ) -> None:
         self._partitions = partitions
         self._roles = roles
+        self._throttle = throttle
         self._rng = rng
         self._news_are_urgent = news_are_urgent
         self._sessions: dict[int, ReplicaSession] = {}
@@ -84,7 +87,9 @@ class ReplicaSessions:
                 or (each.broker_id == state.replica_id and each.broker_epoch < state.replica_epoch)
                 or now_ms - each.used_ms > _IDLE_MS_MAX
             )
-            session = ReplicaSession(self._free_id(), state.replica_id, state.replica_epoch, now_ms)
+            session = ReplicaSession(
+                self._free_id(), state.replica_id, state.replica_epoch, self._throttle, now_ms
+            )
             session.news_are_urgent = self._news_are_urgent
             self._sessions[session.id] = session
             return session

@@ -17,6 +17,7 @@ from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.source_link import Peers, Spawn
+from ottla.broker.replication.throttles import Throttles
 from ottla.coordination.store import Session, Store
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
@@ -57,6 +58,7 @@ class Replication:
         self._clock = clock
         self._spawn = spawn
         self._rng = rng
+        self.throttles = Throttles(settings, clock)
         self._lag_ms_max = settings.integer("replica.lag.time.max.ms")
         standing = Standing(BrokerId(settings.broker_id), 0, session_ms)
         # A living follower's next fetch comes when we have answered its last.
@@ -93,6 +95,7 @@ class Replication:
         following = Following(
             directories,
             self.roles,
+            self.throttles.follower,
             self._clock,
             on_deletion=on_deletion,
             on_storage_error=partitions.on_storage_error,
@@ -106,10 +109,13 @@ class Replication:
             self._spawn,
             per_source=settings.integer("num.replica.fetchers"),
         )
-        self.moves = LogDirMoves(partitions, directories, self._clock, self._spawn, on_deletion)
+        self.moves = LogDirMoves(
+            partitions, directories, self.throttles.moves, self._clock, self._spawn, on_deletion
+        )
         self.sessions = ReplicaSessions(
             partitions,
             self.roles,
+            self.throttles.leader,
             self._rng,
             news_are_urgent=settings.value("replica.selector.class") is not None,
         )
@@ -152,7 +158,8 @@ class Replication:
             partition.version = -1
 
     def on_image(self, image: ClusterImage) -> None:
-        """Brokers came or went."""
+        """Brokers came or went, or topics, whose copies may be throttled."""
+        self.throttles.configure(image)
         self.standing.live = {broker.id: broker.epoch for broker in image.brokers.values()}
 
     def _check_lag(self) -> None:

@@ -1,0 +1,120 @@
+"""Throttled replication (KIP-73): which replicas are held to which rates on this broker.
+
+A leader leaves throttled partitions of followers that are not in sync out of its answers while
+the rate is used up; a follower does not ask for them. Who is in sync is never throttled, and what
+it copies is not counted: a move cannot take a replica out of sync.
+"""
+
+from collections.abc import Callable, Mapping
+
+from ottla.base.clock import Clock
+from ottla.base.ids import BrokerId
+from ottla.base.settings import BrokerSettings
+from ottla.broker.partition import Partition
+from ottla.metadata.image import ClusterImage, TopicImage
+from ottla.quota.replication import ReplicationQuota
+from ottla.quota.throttled_replicas import ThrottledPartitions, is_throttled, throttled_here
+
+_LEADER_RATE = "leader.replication.throttled.rate"
+_FOLLOWER_RATE = "follower.replication.throttled.rate"
+_MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+_LEADER_REPLICAS = "leader.replication.throttled.replicas"
+_FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+
+
+class Throttle:
+    """One direction of replication: its rate, and what is held to it."""
+
+    def __init__(
+        self, quota: ReplicationQuota, clock: Clock, exempt: Callable[[Partition, BrokerId], bool]
+    ) -> None:
+        """`exempt(partition, follower)` tells who is in sync."""
+        self.quota = quota
+        # Whether anything may be held back at all.
+        self.is_on = False
+        self._replicas: ThrottledPartitions = {}
+        self._now_ms = clock.monotonic_ms
+        self._exempt = exempt
+
+    def set(self, bytes_per_s: int, replicas: ThrottledPartitions) -> None:
+        """What holds from now on."""
+        self.quota.set_rate(bytes_per_s)
+        self._replicas = replicas
+        self.is_on = self.quota.is_limited and bool(replicas)
+
+    def covers(self, partition: Partition, follower: BrokerId) -> bool:
+        """Whether what `follower` copies of `partition` counts, and may have to wait."""
+        name = partition.topic_partition
+        return (
+            self.is_on
+            and is_throttled(self._replicas, name.topic, name.partition)
+            and not self._exempt(partition, follower)
+        )
+
+    def available(self) -> int:
+        """Bytes that may be copied now; 0 for none."""
+        return self.quota.available(self._now_ms())
+
+    def wait_ms(self) -> int:
+        """How long until something may be copied."""
+        return self.quota.wait_ms(self._now_ms())
+
+    def record(self, size: int) -> None:
+        """Bytes that it covers were copied."""
+        self.quota.record(size, self._now_ms())
+
+
+class Throttles:
+    """All of one broker: as leader, as follower, and between its own log directories."""
+
+    def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._broker_id = BrokerId(settings.broker_id)
+        num = settings.integer("replication.quota.window.num")
+        window_ms = settings.integer("replication.quota.window.size.seconds") * 1000
+        self.leader = Throttle(
+            ReplicationQuota(window_num=num, window_ms=window_ms), clock, _is_in_sync
+        )
+        self.follower = Throttle(
+            ReplicationQuota(window_num=num, window_ms=window_ms), clock, _has_caught_up
+        )
+        move_num = settings.integer("alter.log.dirs.replication.quota.window.num")
+        move_s = settings.integer("alter.log.dirs.replication.quota.window.size.seconds")
+        # Between log directories every replica is meant.
+        self.moves = ReplicationQuota(window_num=move_num, window_ms=move_s * 1000)
+        self._topics: Mapping[str, TopicImage] = {}
+        self._leading: ThrottledPartitions = {}
+        self._following: ThrottledPartitions = {}
+
+    def configure(self, image: ClusterImage) -> None:
+        """Take over the rates and lists as they are now."""
+        settings = self._settings
+        if image.topics is not self._topics:
+            self._topics = image.topics
+            self._leading = self._listed(image, _LEADER_REPLICAS)
+            self._following = self._listed(image, _FOLLOWER_REPLICAS)
+        self.leader.set(settings.integer(_LEADER_RATE), self._leading)
+        self.follower.set(settings.integer(_FOLLOWER_RATE), self._following)
+        self.moves.set_rate(settings.integer(_MOVE_RATE))
+
+    def _listed(self, image: ClusterImage, setting: str) -> dict[str, frozenset[int] | None]:
+        listed: dict[str, frozenset[int] | None] = {}
+        for name, topic in image.topics.items():
+            text = topic.configs.get(setting)
+            if text:
+                items = [item.strip() for item in text.split(",") if item.strip()]
+                partitions = throttled_here(items, self._broker_id)
+                if partitions is None or partitions:
+                    listed[name] = partitions
+        return listed
+
+
+def _is_in_sync(partition: Partition, follower: BrokerId) -> bool:
+    """What the leader knows."""
+    return partition.leader is not None and follower in partition.leader.isr
+
+
+def _has_caught_up(partition: Partition, _follower: BrokerId) -> bool:
+    """What the follower knows: it has all that was committed when it heard of it last."""
+    follower = partition.follower
+    return follower is not None and 0 <= follower.leader_high_watermark <= partition.log_end_offset
