@@ -58,7 +58,7 @@ def test_what_holds_for_a_client_says_for_whom_it_was_set(run: Command) -> None:
     [
         (("--user", "a", "--set", "speed=1"), "Invalid configuration key speed"),
         (("--user", "a", "--set", "producer_byte_rate=-1"), "must be greater than 0"),
-        (("--user", "a", "--set", "producer_byte_rate=fast"), "write a number"),
+        (("--user", "a", "--set", "producer_byte_rate=fast"), "is no number"),
         (("--user", "a"), "say what to change"),
         (("--set", "producer_byte_rate=1"), "say whose"),
         (("--ip", "::1", "--user", "a", "--set", "producer_byte_rate=1"), "give --ip alone"),

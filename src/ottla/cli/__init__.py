@@ -25,6 +25,7 @@ _COMMANDS = {
     "consume": ("ottla.cli.consume:consume", "Show the records of a topic."),
     "group": ("ottla.cli.group:group", "List, describe and rewind consumer groups."),
     "config": ("ottla.cli.config:config", "Show, change and explain settings."),
+    "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
     "why": ("ottla.cli.why:why", "Tell why a partition is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),

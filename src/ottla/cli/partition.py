@@ -8,10 +8,12 @@ import click
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.cli import moving, options
+from ottla.cli.amount import bytes_per_s
 from ottla.cli.connect import with_admin
 from ottla.cli.elect import elect
 from ottla.cli.output import show, show_one
 from ottla.cli.places import METAVAR, broker_list, few, named
+from ottla.cli.unthrottle import remove_throttle, throttle, unthrottle
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.controller.balance import onto
@@ -25,6 +27,7 @@ def partition() -> None:
 
 
 partition.add_command(elect)
+partition.add_command(unthrottle)
 
 
 @partition.command()
@@ -85,6 +88,13 @@ def plan(
     help="A file in the form of `partition plan -o json` and kafka-reassign-partitions.",
 )
 @click.option("--wait", is_flag=True, help="Return when all is moved, and led by the first.")
+@click.option(
+    "--throttle",
+    "rate",
+    type=bytes_per_s,
+    metavar="RATE",
+    help="Bytes per second that each broker sends and takes for it, such as 10M.",
+)
 @options.yes
 @options.bootstrap
 @options.output
@@ -93,6 +103,7 @@ def reassign(
     target: tuple[int, ...] | None,
     file: Path | None,
     wait: bool,
+    rate: int | None,
     yes: bool,
     bootstrap: str,
     form: str,
@@ -102,12 +113,15 @@ def reassign(
     \b
     ottla partition reassign flights-0 --to 2,3,4
     ottla partition reassign flights --to 1,2,3 --wait
-    ottla partition reassign --plan plan.json
+    ottla partition reassign --plan plan.json --throttle 10M --wait
 
-    New replicas copy the log first; when all are in sync, the old ones are deleted.
+    New replicas copy the log first; when all are in sync, the old ones are deleted. A
+    throttle is removed at the end of --wait, else by `ottla partition unthrottle`.
     """  # noqa: D301
     if (file is None) == (target is None) or (target is None) == bool(words):
         raise click.UsageError("name partitions and --to, or give a --plan")
+
+    standings: list[PartitionStanding] = []
 
     async def look(admin: Admin) -> tuple[moving.Plan, list[dict[str, Any]]]:
         if file is not None:
@@ -115,7 +129,7 @@ def reassign(
         else:
             assert target is not None
             wanted = dict.fromkeys(await named(admin, words), target)
-        standings = await _standings(admin, list(wanted))
+        standings.extend(await _standings(admin, list(wanted)))
         changed = {
             one.name: wanted[one.name]
             for one in standings
@@ -129,24 +143,21 @@ def reassign(
         options.confirm(f"{moving.plan_sentence(rows)}. Do that?")
 
     async def work(admin: Admin) -> None:
+        if rate is not None:
+            await throttle(admin, changed, standings, rate)
         await moving.begin(admin, changed)
         if wait:
             await moving.wait(admin, changed, moving.teller(form))
             await moving.lead_first(admin, list(changed))
+            if rate is not None:
+                await remove_throttle(admin)
 
     if changed:
         with_admin(bootstrap, work)
     if form == "json":
         show("json", rows, [])
-    elif not changed:
-        click.echo("They lie so already.")
-    elif wait:
-        click.echo(f"Done: {moving.plan_sentence(rows)}.")
     else:
-        click.echo(
-            f"Begun: {moving.plan_sentence(rows)}. `ottla partition status` tells how far it is, "
-            "`ottla partition cancel` takes back what has not ended."
-        )
+        click.echo(_outcome(rows, ended=wait, throttled=rate is not None))
 
 
 @partition.command()
@@ -212,3 +223,16 @@ async def _standings(admin: Admin, names: list[TopicPartition]) -> list[Partitio
             f"there is no partition {missing[0]}; see `ottla topic describe {missing[0].topic}`",
         )
     return [known[name] for name in names]
+
+
+def _outcome(rows: list[dict[str, Any]], *, ended: bool, throttled: bool) -> str:
+    """What became of a reassignment, for people."""
+    if not rows:
+        return "They lie so already."
+    if ended:
+        return f"Done: {moving.plan_sentence(rows)}."
+    after = ", `ottla partition unthrottle` removes the throttle after it" if throttled else ""
+    return (
+        f"Begun: {moving.plan_sentence(rows)}. `ottla partition status` tells how far it is, "
+        f"`ottla partition cancel` takes back what has not ended{after}."
+    )

@@ -58,10 +58,12 @@ def test_every_command_has_an_example_in_its_help() -> None:
         *(("broker", verb) for verb in ("run", "drain")),
         *(("cluster", verb) for verb in ("describe", "health", "controller", "balance")),
         *(("partition", verb) for verb in ("elect", "plan", "reassign", "status", "cancel")),
+        ("partition", "unthrottle"),
         *(("why", what) for what in ("isr", "leader")),
         *(("topic", verb) for verb in ("create", "list", "describe", "alter", "delete")),
         *(("group", verb) for verb in ("list", "describe", "reset", "delete")),
         *(("config", verb) for verb in ("get", "set", "explain")),
+        *(("quota", verb) for verb in ("list", "describe", "alter")),
         *(("lake", verb) for verb in ("load", "verify", "files")),
     ):
         shown = CliRunner().invoke(cli, [*words, "--help"]).output

@@ -11,6 +11,7 @@ from ottla.client.admin.decisions import DecisionCalls
 from ottla.client.admin.elections import ElectionCalls
 from ottla.client.admin.groups import GroupCalls
 from ottla.client.admin.partitions import PartitionCalls
+from ottla.client.admin.quotas import QuotaCalls
 from ottla.client.admin.reassigning import ReassigningCalls
 from ottla.client.admin.reassignments import ReassignmentCalls
 from ottla.client.cluster import Cluster, ClusterOptions
@@ -44,6 +45,7 @@ class Admin(
     ReassigningCalls,
     ReassignmentCalls,
     DecisionCalls,
+    QuotaCalls,
 ):
     """Use it as `async with Admin("host:9092") as admin`.
 

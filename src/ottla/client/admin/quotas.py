@@ -1,0 +1,74 @@
+"""Quotas of users, client ids and addresses (KIP-546)."""
+
+from collections.abc import Mapping
+
+from ottla.client.admin.calls import Calls
+from ottla.client.errors import check
+from ottla.metadata.quota_entity import QuotaEntity, entity_parts, parse_entity
+from ottla.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from ottla.wire.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+
+Limits = dict[str, float]
+
+
+class QuotaCalls(Calls):
+    """Calls about quotas. Limits are by Kafka's names: `producer_byte_rate` and so on."""
+
+    async def quotas(self) -> dict[QuotaEntity, Limits]:
+        """All quotas that are set."""
+
+        async def ask() -> dict[QuotaEntity, Limits]:
+            broker_id = await self.cluster.controller()
+            answer = await self.cluster.ask(
+                broker_id, DescribeClientQuotasRequest(), DescribeClientQuotasResponse
+            )
+            check(answer.error_code, "describe quotas", answer.error_message)
+            return {
+                parse_entity([(part.entity_type, part.entity_name) for part in entry.entity]): {
+                    value.key: value.value for value in entry.values
+                }
+                for entry in answer.entries or ()
+            }
+
+        return await self.retried(ask)
+
+    async def alter_quotas(
+        self,
+        entity: QuotaEntity,
+        limits: Mapping[str, float | None],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Set limits of one entity; None removes one; others stay as they are."""
+        request = AlterClientQuotasRequest(
+            entries=[
+                EntryData(
+                    entity=[
+                        EntityData(entity_type=kind, entity_name=name)
+                        for kind, name in entity_parts(entity)
+                    ],
+                    ops=[
+                        OpData(key=key, value=value or 0.0, remove=value is None)
+                        for key, value in limits.items()
+                    ],
+                )
+            ],
+            validate_only=validate_only,
+        )
+
+        async def alter() -> None:
+            broker_id = await self.cluster.controller()
+            answer = await self.cluster.ask(broker_id, request, AlterClientQuotasResponse)
+            for entry in answer.entries:
+                check(entry.error_code, f"alter the quotas of {entity}", entry.error_message)
+
+        await self.retried(alter)
