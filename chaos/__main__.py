@@ -33,7 +33,14 @@ def main() -> int:
         return 2
     names = _possible(chosen.faults.split(","), chosen.store)
     plan = Plan(
-        names, chosen.cycles, chosen.seed, chosen.rate, chosen.store, chosen.java, chosen.flush
+        names,
+        chosen.cycles,
+        chosen.seed,
+        chosen.rate,
+        store=chosen.store,
+        java=chosen.java,
+        flush=chosen.flush,
+        at_most_s=chosen.minutes * 60,
     )
     # Who is asked to end takes hosts and disks away first.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -81,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
     parser.add_argument("--faults", default=",".join(USUAL), help="by name, in this order")
     parser.add_argument("--cycles", type=int, default=2, help="how often all of them")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="begin no faults after this time"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", type=int, default=500, help="records per second and producer")
     parser.add_argument("--store", choices=STORES, default="sqlite")

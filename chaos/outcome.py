@@ -22,6 +22,8 @@ class Plan:
     java: bool = False
     # Whether acknowledged records are on disks (`group`), or with the systems of several (`os`).
     flush: str = "group"
+    # After this time no more faults are made, however many were wanted.
+    at_most_s: float = float("inf")
     # How long a fault stays that would stay longer of itself.
     broken_at_most_s: float = 60.0
 

@@ -63,8 +63,9 @@ def _break_under_load(
         # Who has not begun has nothing to lose.
         wait_until("all clients are at work", lambda: _at_work(folder))
         brokers.wait_in_sync()
-        for _ in range(plan.cycles):
-            for name in plan.faults:
+        until_s = time.monotonic() + plan.at_most_s
+        for name in [*plan.faults] * plan.cycles:
+            if time.monotonic() < until_s:
                 _break_and_heal(brokers, name, rng, outcome, say)
                 _require_alive(clients)
         time.sleep(_CALM_S)

@@ -117,10 +117,11 @@ class Writer:
                 "delivery.timeout.ms": 50_000,
                 "request.timeout.ms": 10_000,
                 # Whom nothing is heard of is given up; the library asks for metadata this often,
-                # and so learns that a leader is cut off.
+                # and so learns that a leader was cut off and another one leads.
                 "socket.timeout.ms": 1_000,
-                "topic.metadata.refresh.interval.ms": 1_000,
+                "topic.metadata.refresh.interval.ms": 200,
                 "retry.backoff.ms": 20,
+                "retry.backoff.max.ms": 100,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 500,
                 "socket.keepalive.enable": True,

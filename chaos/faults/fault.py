@@ -31,7 +31,7 @@ class Fault(Protocol):
 class Death:
     """Brokers that are no more, however that came about; healing starts them again."""
 
-    broken_s: float = 1.0
+    broken_s: float = 0.5
     dead: list[int] = field(default_factory=list)
 
     def heal(self, cluster: Cluster) -> None:
