@@ -245,7 +245,7 @@ def test_where_the_terms_of_leaders_ended(version):
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
 def test_api_versions_lists_what_is_served(version):
-    """Every API once; Produce from 0 as Kafka has it; nothing that clients would switch to."""
+    """Every API once; Produce from 0 as Kafka has it; transactions with an epoch each (KIP-890)."""
 
     async def scenario():
         async with connected() as (_, client):
@@ -256,7 +256,8 @@ def test_api_versions_lists_what_is_served(version):
             assert len(listed) == len(response.api_keys)
             assert (listed[0], listed[1], listed[18]) == ((0, 13), (4, 18), (0, 4))
             assert not {68, 71, 72, 76, 78} & listed.keys()
-            assert response.finalized_features == []
+            features = [(each.name, each.max_version_level) for each in response.finalized_features]
+            assert features == ([("transaction.version", 2)] if version >= 3 else [])
 
     run(scenario())
 

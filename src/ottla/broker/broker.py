@@ -38,6 +38,7 @@ from ottla.broker.log_config import election_rules, log_config
 from ottla.broker.maintenance import Maintenance
 from ottla.broker.membership import Membership
 from ottla.broker.metadata_updates import MetadataUpdates
+from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.patience import patiently
 from ottla.broker.peers import PeerLimits, Peers
@@ -52,6 +53,7 @@ from ottla.broker.store_mark import StoreMark
 from ottla.broker.tasks import Tasks
 from ottla.broker.throttling import Throttling
 from ottla.broker.topics import Topics
+from ottla.broker.transactions import Transactions
 from ottla.coordination.connect import connect
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.sqlite import SqliteStore
@@ -90,6 +92,7 @@ class Broker:
     configs: Configs
     quotas: Quotas
     groups: Groups
+    transactions: Transactions
     producer_ids: ProducerIds
     replication: Replication
     purgatory: Purgatory
@@ -168,6 +171,7 @@ class Broker:
             await self.listeners.start()
             await self._register()
             self.groups.start()
+            self.transactions.start()
         except BaseException:
             await self.stop(clean=False)
             raise
@@ -182,12 +186,19 @@ class Broker:
         for note in self.settings.notes:
             _log.info("%s", note)
 
-    async def stop(self, *, clean: bool = True) -> None:
-        """Stop serving, flush and close. Not clean: without the flush, as after a crash."""
+    async def stop(self, *, clean: bool = True, hands_over: bool = True) -> None:
+        """Stop serving, flush and close. Not clean: without the flush, as after a crash.
+
+        `hands_over` is False where all brokers stop, and nobody is to go on.
+        """
         if hasattr(self, "membership"):
             self.membership.retire()
         if clean:
-            await self._hand_over()
+            if hands_over:
+                await self._hand_over()
+            elif hasattr(self, "controller"):
+                # What becomes of the others is nobody's business any more.
+                self.controller.stop()
             await self._answer_who_waits()
         await self.listeners.stop()
         await self._tasks.cancel()
@@ -200,8 +211,7 @@ class Broker:
             self.replication.close()
         if hasattr(self, "peers"):
             self.peers.close()
-        if hasattr(self, "groups"):
-            self.groups.close()
+        self._close_coordinators()
         if hasattr(self, "partitions"):
             self._close_logs(clean=clean)
             self.purgatory.close()
@@ -322,7 +332,8 @@ class Broker:
         if settings.value("replica.selector.class") is not None:
             self.replica_selector = RackAwareSelector(lambda: self.image)
         self.groups = Groups(self.settings, self.clock, self.purgatory, self.partitions, self)
-        self.replication.roles.on_role = self.groups.on_role
+        self.transactions = Transactions(self)
+        self.replication.roles.on_role = self._on_role
         hosted = Hosted(self.replication, self.partitions, self.groups, controlled=True)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
         self.updates = MetadataUpdates(self, self.store, self.fence, hosted, self.peers.on_image)
@@ -371,6 +382,10 @@ class Broker:
         )
         self.replication.on_isolated = self._on_isolated
 
+    def _on_role(self, partition: Partition) -> None:
+        self.groups.on_role(partition)
+        self.transactions.on_role(partition)
+
     def _on_isolated(self) -> None:
         self.spawn(self.membership.withdraw())
 
@@ -408,6 +423,12 @@ class Broker:
         self.image = self.image.with_broker(replace(image, epoch=epoch))
         if not await self.updates.wait_for(lambda _image: self.updates.heard, _PATIENCE_S):
             _log.warning("no controller has told this broker yet what it hosts; it serves anyway")
+
+    def _close_coordinators(self) -> None:
+        if hasattr(self, "groups"):
+            self.groups.close()
+        if hasattr(self, "transactions"):
+            self.transactions.close()
 
     async def _hand_over(self) -> None:
         """Have the controller move away what this broker leads, before it stops (P30)."""

@@ -6,7 +6,7 @@ Which role, and what follows from it, is decided by the cores in `replica` and c
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
@@ -14,13 +14,15 @@ from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.flush import Flusher
 from ottla.metadata.image import PartitionImage
 from ottla.record.builder import BatchBuilder
-from ottla.record.header import TRANSACTIONAL_FLAG, BatchHeader, read_header
+from ottla.record.control import EndTransactionMarker, build_marker
+from ottla.record.header import CONTROL_FLAG, TRANSACTIONAL_FLAG, BatchHeader, read_header
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
 from ottla.storage.config import LogConfig
 from ottla.storage.errors import StorageError
 from ottla.storage.filesystem import Buffer
 from ottla.storage.log import Appended, Log
+from ottla.storage.producer_state import Guard
 
 # After so much or so long a partition is flushed in a way that saves a recovery from reading it.
 _CHECKPOINT_BYTES = 16 << 20
@@ -61,6 +63,14 @@ class Roles(Protocol):
     def on_failure(self, partition: "Partition") -> None:
         """The log is out of use."""
         ...
+
+
+class OnBehalf(NamedTuple):
+    """The producer for whose transaction a coordinator writes; `guard` as in `Partition.append`."""
+
+    producer_id: int
+    producer_epoch: int
+    guard: Guard
 
 
 class Partition:
@@ -157,16 +167,23 @@ class Partition:
         )
 
     # Hot: once per batch.
-    def append(self, buffer: memoryview | bytearray, header: BatchHeader, now_ms: int) -> Appended:
-        """Append a validated batch, patched in place. Raises OttlaError."""
+    def append(
+        self,
+        buffer: memoryview | bytearray,
+        header: BatchHeader,
+        now_ms: int,
+        guard: Guard | None = None,
+    ) -> Appended:
+        """Append a validated batch, patched in place. Raises OttlaError.
+
+        `guard`: what shows that the transaction is open, where the batch is the first of it here.
+        """
         if self.closed is not None:
             raise OttlaError(self._closed_code, self.closed)
-        if header.attributes & TRANSACTIONAL_FLAG:
-            raise OttlaError(
-                ErrorCode.INVALID_TXN_STATE,
-                f"{self.topic_partition} is in no transaction: this broker does not serve them yet",
-            )
         log = self.log
+        attributes = header.attributes
+        if attributes & TRANSACTIONAL_FLAG and not attributes & CONTROL_FLAG:
+            log.producers.check_open(header, guard)
         if buffer.__class__ is not memoryview:
             buffer = memoryview(buffer)
         try:
@@ -295,21 +312,54 @@ class Partition:
             waiter.wake()
 
     def append_internal(
-        self, records: Sequence[tuple[bytes | None, bytes | None]]
+        self,
+        records: Sequence[tuple[bytes | None, bytes | None]],
+        producer: "OnBehalf | None" = None,
     ) -> tuple[int, int]:
         """Append the broker's own records as one batch; return its first and last offset.
 
-        Pairs of key and value. They are meant to be committed. Raises OttlaError.
+        Pairs of key and value; with `producer` as a part of its transaction. They are meant to be
+        committed. Raises OttlaError.
         """
         assert records
         self.check_in_sync()
         now_ms = self._clock.now_ms()
-        builder = BatchBuilder()
+        if producer is None:
+            builder, guard = BatchBuilder(), None
+        else:
+            producer_id, producer_epoch, guard = producer
+            builder = BatchBuilder(
+                producer_id=producer_id, producer_epoch=producer_epoch, transactional=True
+            )
         for key, value in records:
             builder.append(now_ms, key, value)
         batch = builder.build()
-        appended = self.append(memoryview(batch), read_header(batch), now_ms)
+        appended = self.append(memoryview(batch), read_header(batch), now_ms, guard)
         return appended.base_offset, appended.last_offset
+
+    def end_transaction(
+        self,
+        marker: EndTransactionMarker,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        raises_epoch: bool,
+    ) -> int:
+        """Append a producer's marker; return the offset below which all must be committed.
+
+        `raises_epoch` as in `ProducerStates.check_marker`. Raises OttlaError.
+        """
+        self.check_led()
+        self.check_in_sync()
+        now_ms = self._clock.now_ms()
+        batch = build_marker(
+            marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=now_ms
+        )
+        header = read_header(batch)
+        producers = self.log.producers
+        if producers.check_marker(header, marker.coordinator_epoch, raises_epoch=raises_epoch):
+            self.append(memoryview(batch), header, now_ms)
+        return self.log_end_offset
 
     def flush_soon(self) -> None:
         """Have everything appended so far flushed by the next job."""
@@ -397,6 +447,9 @@ class Partition:
         if offset <= self.high_watermark:
             return
         self.high_watermark = offset
+        producers = self.log.producers
+        if producers.unreplicated:
+            producers.on_high_watermark(offset)
         acks = self._acks
         while acks and acks[0][0] <= offset:
             acks.popleft()[1](ErrorCode.NONE)

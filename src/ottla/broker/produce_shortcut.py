@@ -108,6 +108,8 @@ class ProduceShortcuts:
         """Remember a request that was served the general way, where it is of the usual kind."""
         if (
             version < _MIN_VERSION
+            # Its batches may have to wait for the coordinator.
+            or body.transactional_id is not None
             or body.acks not in (1, _ACKS_ALL)
             or len(body.topic_data) != 1
             or len(body.topic_data[0].partition_data) != 1

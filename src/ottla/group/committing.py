@@ -1,6 +1,7 @@
 """OffsetCommit: where a group resumes."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicPartition
@@ -17,10 +18,19 @@ from ottla.wire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from ottla.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 
 # From this version on a client is told that the group does not exist (KIP-848).
 _GROUP_NOT_FOUND_FROM = 9
 
+# Says whether there is such a partition.
+Exists = Callable[[str, int], bool]
 # Says of a topic in a request and a partition index whether there is such a partition.
 PartitionCheck = Callable[[OffsetCommitRequestTopic, int], ErrorCode]
 
@@ -76,7 +86,14 @@ def commit(
         for partition in topic.partitions:
             code = check(topic, partition.partition_index)
             if code is ErrorCode.NONE:
-                code = _commit_one(turn, request.group_id, topic, partition, expire_timestamp_ms)
+                code = _commit_one(
+                    turn,
+                    request.group_id,
+                    TopicPartition(topic.name, partition.partition_index),
+                    partition,
+                    expire_timestamp_ms,
+                    topic.topic_id or NO_TOPIC_ID,
+                )
             partitions.append(
                 OffsetCommitResponsePartition(
                     partition_index=partition.partition_index, error_code=code
@@ -109,12 +126,77 @@ def commit_refused(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommi
     )
 
 
+def validate_commit_in_transaction(
+    group: Group | None, request: TxnOffsetCommitRequest
+) -> ErrorCode:
+    """Whether a producer may commit for the group (KIP-447).
+
+    One that names no member, as all did before version 3, is let through: its epoch fences it.
+    """
+    is_member = bool(request.member_id) or request.group_instance_id is not None
+    if group is None:
+        return ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
+    if request.generation_id < 0 and (group.state is GroupState.EMPTY or not is_member):
+        return ErrorCode.NONE
+    code = group.validate_member(request.member_id, request.group_instance_id)
+    if code is ErrorCode.NONE and request.generation_id != group.generation:
+        code = ErrorCode.ILLEGAL_GENERATION
+    return code
+
+
+def commit_in_transaction(
+    turn: Turn, group: Group | None, request: TxnOffsetCommitRequest, exists: Exists
+) -> TxnOffsetCommitResponse:
+    """Write the offsets of the partitions that exist; they count once the transaction commits."""
+    code = validate_commit_in_transaction(group, request)
+    if code is not ErrorCode.NONE:
+        return transactional_commit_refused(request, code)
+
+    def one(topic: str, partition: TxnOffsetCommitRequestPartition) -> ErrorCode:
+        index = partition.partition_index
+        if not exists(topic, index):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return _commit_one(
+            turn, request.group_id, TopicPartition(topic, index), partition, None, NO_TOPIC_ID
+        )
+
+    return _transactional_response(request, one)
+
+
+def transactional_commit_refused(
+    request: TxnOffsetCommitRequest, code: ErrorCode
+) -> TxnOffsetCommitResponse:
+    """The same error for every partition."""
+    return _transactional_response(request, lambda _topic, _partition: code)
+
+
+def _transactional_response(
+    request: TxnOffsetCommitRequest,
+    code_of: Callable[[str, TxnOffsetCommitRequestPartition], ErrorCode],
+) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=each.partition_index, error_code=code_of(topic.name, each)
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 def _commit_one(
     turn: Turn,
     group_id: str,
-    topic: OffsetCommitRequestTopic,
-    partition: OffsetCommitRequestPartition,
+    topic_partition: TopicPartition,
+    partition: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
     expire_timestamp_ms: int | None,
+    topic_id: UUID,
 ) -> ErrorCode:
     metadata = partition.committed_metadata or ""
     if len(metadata) > turn.settings.offset_metadata_max:
@@ -122,14 +204,14 @@ def _commit_one(
     turn.write(
         OffsetRecord(
             group_id,
-            TopicPartition(topic.name, partition.partition_index),
+            topic_partition,
             CommittedOffset(
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
                 metadata=metadata,
                 commit_timestamp_ms=turn.timestamp_ms,
                 expire_timestamp_ms=expire_timestamp_ms,
-                topic_id=topic.topic_id or NO_TOPIC_ID,
+                topic_id=topic_id,
             ),
         )
     )

@@ -24,6 +24,7 @@ from ottla.group import (
 from ottla.group.answers import NO_MEMBER_ID, join_refused, sync_refused
 from ottla.group.group import Group
 from ottla.group.member import Ticket
+from ottla.group.pending import PendingOffsets
 from ottla.group.rebalance import keep_alive, prepare
 from ottla.group.records import CoordinatorRecord, GroupRecord, OffsetRecord
 from ottla.group.settings import GroupSettings
@@ -36,6 +37,7 @@ from ottla.wire.messages.list_groups import ListedGroup
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest
 from ottla.wire.messages.sync_group import SyncGroupRequest
+from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 
 class Coordinator:
@@ -45,6 +47,7 @@ class Coordinator:
         self._settings = settings
         self._timers = Timers()
         self.groups: dict[str, Group] = {}
+        self.pending = PendingOffsets()
 
     def next_deadline_ms(self) -> int | None:
         """When `on_deadline` wants to be called next (monotonic), None if nothing is due."""
@@ -131,18 +134,38 @@ class Coordinator:
         turn.reply(call.ticket, committing.commit(turn, group, request, call.version, check))
         return turn.decision
 
+    def commit_in_transaction(
+        self,
+        call: Call,
+        request: TxnOffsetCommitRequest,
+        exists: deleting.Exists,
+        at: Moment,
+    ) -> Decision:
+        """TxnOffsetCommit. Its records are for `apply_pending`, and wait for the outcome."""
+        turn = self._turn(at)
+        group = self.groups.get(request.group_id)
+        answer = committing.commit_in_transaction(turn, group, request, exists)
+        turn.reply(call.ticket, answer)
+        return turn.decision
+
     def fetch(
         self,
         call: Call,
         group_id: str,
         wanted: Sequence[fetching.WantedTopic] | None,
         build: Callable[[list[fetching.FetchedTopic]], object],
+        *,
+        is_stable: bool = False,
     ) -> Decision:
         """OffsetFetch for one group; `build` makes the answer.
 
-        It tells of everything applied, and like all answers is given when that is committed.
+        It tells of everything applied, and like all answers is given when that is committed. With
+        `is_stable` it tells nothing of what the outcome of a transaction may change (KIP-447).
         """
-        return _answer(call, build(fetching.fetch(self.groups.get(group_id), wanted)))
+        fetched = fetching.fetch(self.groups.get(group_id), wanted)
+        if is_stable and self.pending:
+            fetched = fetching.without_pending(fetched, group_id, self.pending)
+        return _answer(call, build(fetched))
 
     def describe(self, call: Call, group_id: str) -> Decision:
         """DescribeGroups for one group; the answer is a DescribedGroup."""
@@ -159,7 +182,8 @@ class Coordinator:
     def delete(self, call: Call, group_id: str, at: Moment) -> Decision:
         """DeleteGroups for one group; the answer is an ErrorCode."""
         turn = self._turn(at)
-        turn.reply(call.ticket, deleting.delete_group(turn, self.groups.get(group_id)))
+        group = self.groups.get(group_id)
+        turn.reply(call.ticket, deleting.delete_group(turn, group, self.pending))
         return turn.decision
 
     def delete_offsets(
@@ -180,7 +204,7 @@ class Coordinator:
         turn = self._turn(at)
         self._sweep()
         for group in self.groups.values():
-            retention.expire(turn, group)
+            retention.expire(turn, group, self.pending)
         return turn.decision
 
     def forget_topics(self, gone: Callable[[str, int], bool], at: Moment) -> Decision:
@@ -194,6 +218,8 @@ class Coordinator:
         """Make a record part of the state: at its append, or when the partition is replayed."""
         match record:
             case OffsetRecord(group_id, topic_partition, committed):
+                if self.pending:
+                    self.pending.overtake(group_id, topic_partition)
                 group = self.groups.get(group_id)
                 if committed is not None:
                     if group is None:
@@ -209,6 +235,20 @@ class Coordinator:
                     group.adopt(stored)
                 elif group is not None:
                     self._drop(group)
+
+    def apply_pending(self, producer_id: int, record: CoordinatorRecord) -> None:
+        """Take in a record of a transaction, which counts once that is committed."""
+        assert isinstance(record, OffsetRecord), "only offsets are committed in transactions"
+        self.pending.add(producer_id, record)
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """A marker stands in the partition: what the producer has pending counts, or is gone."""
+        for record in self.pending.end(producer_id, is_commit=is_commit):
+            group = self.groups.get(record.group_id)
+            if group is None:
+                group = self.groups[record.group_id] = Group(record.group_id)
+            assert record.committed is not None
+            group.offsets[record.topic_partition] = record.committed
 
     def start(self, at: Moment) -> Decision:
         """Everything is replayed: sessions of the members found start now (KIP-62 keeps them)."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.group.group import Group
+from ottla.group.pending import PendingOffsets
 from ottla.group.records import GroupRecord, OffsetRecord
 from ottla.group.state import GroupState
 from ottla.group.turn import Turn
@@ -19,13 +20,13 @@ from ottla.wire.messages.offset_delete import (
 Exists = Callable[[str, int], bool]
 
 
-def delete_group(turn: Turn, group: Group | None) -> ErrorCode:
-    """Forget an empty group and its offsets."""
+def delete_group(turn: Turn, group: Group | None, pending: PendingOffsets) -> ErrorCode:
+    """Forget an empty group and its offsets, those of open transactions included."""
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP
-    for topic_partition in group.offsets:
+    for topic_partition in {**group.offsets, **dict.fromkeys(pending.of_group(group.group_id))}:
         turn.write(OffsetRecord(group.group_id, topic_partition, None))
     turn.write(GroupRecord(group.group_id, None))
     return ErrorCode.NONE

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.group.group import Group
+from ottla.group.pending import PendingOffsets
 
 # What the wire says where nothing is committed.
 NO_OFFSET = -1
@@ -63,6 +64,24 @@ def fetch(group: Group | None, wanted: Sequence[WantedTopic] | None) -> list[Fet
                 )
         answer.append(FetchedTopic(topic, fetched))
     return answer
+
+
+def without_pending(
+    fetched: list[FetchedTopic], group_id: str, pending: PendingOffsets
+) -> list[FetchedTopic]:
+    """UNSTABLE_OFFSET_COMMIT for what a transaction may still change: the client asks again."""
+    return [
+        FetchedTopic(
+            topic,
+            [
+                nothing_committed(each.partition, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+                if pending.is_pending(group_id, TopicPartition(topic, each.partition))
+                else each
+                for each in partitions
+            ],
+        )
+        for topic, partitions in fetched
+    ]
 
 
 def nothing_committed(partition: int, code: ErrorCode) -> FetchedOffset:

@@ -4,20 +4,31 @@ from collections.abc import Callable
 
 from ottla.base.ids import TopicPartition
 from ottla.group.group import Group
+from ottla.group.pending import PendingOffsets
 from ottla.group.records import CommittedOffset, GroupRecord, OffsetRecord
 from ottla.group.state import GroupState
 from ottla.group.turn import Turn
 
 
-def expire(turn: Turn, group: Group) -> None:
-    """Write tombstones for what has expired; and for the group, if it is empty then."""
-    expired = expired_offsets(group, turn.timestamp_ms, turn.settings.offsets_retention_ms)
+def expire(turn: Turn, group: Group, pending: PendingOffsets) -> None:
+    """Write tombstones for what has expired; and for the group, if it is empty then.
+
+    What waits for the outcome of a transaction stays.
+    """
+    expired = [
+        topic_partition
+        for topic_partition in expired_offsets(
+            group, turn.timestamp_ms, turn.settings.offsets_retention_ms
+        )
+        if not pending.is_pending(group.group_id, topic_partition)
+    ]
     for topic_partition in expired:
         turn.write(OffsetRecord(group.group_id, topic_partition, None))
     if (
         len(expired) == len(group.offsets)
         and group.state is GroupState.EMPTY
         and not group.pending_joins
+        and not any(pending.of_group(group.group_id))
     ):
         turn.write(GroupRecord(group.group_id, None))
 

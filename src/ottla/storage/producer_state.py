@@ -121,6 +121,10 @@ class ProducerStates:
         """
         return self._guards.setdefault(producer_id, Guard())
 
+    def is_guarded(self, producer_id: int, guard: Guard) -> bool:
+        """Whether `guard` still holds."""
+        return self._guards.get(producer_id) is guard
+
     def is_open(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether the producer has a transaction here, so that nobody need be asked."""
         entry = self.entries.get(producer_id)
@@ -138,7 +142,7 @@ class ProducerStates:
         producer_id = header.producer_id
         if self.is_open(producer_id, header.producer_epoch):
             return
-        if guard is None or self._guards.get(producer_id) is not guard:
+        if guard is None or not self.is_guarded(producer_id, guard):
             raise OttlaError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"producer {producer_id} of epoch {header.producer_epoch} has no open transaction "

@@ -9,7 +9,13 @@ from ottla.base.settings.setting import Use
 _SOURCE = Path(ottla.__file__).parent
 _TABLES = _SOURCE / "base" / "settings"
 # Read by a name that is put together from that of a topic.
-_BUILT_NAMES = {"offsets.topic.replication.factor", "offsets.topic.segment.bytes"}
+_BUILT_NAMES = {
+    "offsets.topic.replication.factor",
+    "offsets.topic.segment.bytes",
+    "transaction.state.log.num.partitions",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.segment.bytes",
+}
 
 
 def test_every_used_setting_is_named_where_it_is_read() -> None:

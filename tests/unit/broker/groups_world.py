@@ -13,7 +13,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.groups.shard import Shard
 from ottla.broker.handlers import heartbeat, join_group, offset_commit, sync_group
-from ottla.broker.partition import Partition
+from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.broker.request import RequestContext
 from ottla.group.settings import GroupSettings
@@ -74,7 +74,9 @@ class MemoryPartition:
     def log_end_offset(self) -> int:
         return self.log.log_end_offset
 
-    def append_internal(self, records: Sequence[tuple[bytes, bytes | None]]) -> tuple[int, int]:
+    def append_internal(
+        self, records: Sequence[tuple[bytes, bytes | None]], _producer: OnBehalf | None = None
+    ) -> tuple[int, int]:
         if self.fails_with is not None:
             raise OttlaError(self.fails_with, "as the test wants it")
         builder = BatchBuilder()

@@ -52,9 +52,26 @@ def test_the_offsets_topic_has_as_many_replicas_as_there_are_brokers():
     run(scenario, {"offsets.topic.replication.factor": "3", **FEW})
 
 
-@pytest.mark.parametrize(("key_type", "code"), [(1, "INVALID_REQUEST"), (2, "INVALID_REQUEST")])
+def test_a_transactional_id_has_a_coordinator():
+    """`__transaction_state` is made for it, and only that."""
+
+    async def scenario(caller):
+        request = FindCoordinatorRequest(coordinator_keys=["a", "b"], key_type=1)
+        answer = await caller.call(request, 6)
+        assert [(c.key, c.node_id, c.error_code) for c in answer.coordinators] == [
+            ("a", 1, 0),
+            ("b", 1, 0),
+        ]
+        (topic,) = caller.broker.image.topics.values()
+        assert (topic.name, len(topic.partitions)) == ("__transaction_state", 4)
+        assert topic.configs["cleanup.policy"] == "compact"
+
+    run(scenario, {"transaction.state.log.num.partitions": "4"})
+
+
+@pytest.mark.parametrize(("key_type", "code"), [(2, "INVALID_REQUEST"), (3, "INVALID_REQUEST")])
 def test_other_coordinators_are_not_there(key_type, code):
-    """Transactions (1) and share groups (2), told for every key."""
+    """Share groups (2), and what does not exist, told for every key."""
 
     async def scenario(caller):
         single = await caller.call(FindCoordinatorRequest(key="x", key_type=key_type), 3)
@@ -81,14 +98,15 @@ def test_an_idempotent_producer_gets_an_id_of_its_own(version):
     run(scenario)
 
 
-def test_a_transactional_id_is_refused_for_good():
-    """INVALID_REQUEST is final for clients: they do not retry until a timeout."""
+def test_a_transactional_id_needs_its_coordinator():
+    """Nobody has looked for it: this broker is not the one."""
 
     async def scenario(caller):
         request = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
         answer = await caller.call(request, 4)
-        assert (answer.error_code, answer.producer_id) == (ErrorCode.INVALID_REQUEST, -1)
-        assert not ErrorCode.INVALID_REQUEST.retriable
+        assert (answer.error_code, answer.producer_id) == (ErrorCode.NOT_COORDINATOR, -1)
+        request = InitProducerIdRequest(transactional_id="", transaction_timeout_ms=1000)
+        assert (await caller.call(request, 4)).error_code == ErrorCode.INVALID_REQUEST
 
     run(scenario)
 

@@ -5,15 +5,13 @@ A setting whose part comes into being is taken out of here; a test holds the lis
 
 # Everything whose name begins so belongs to one such part.
 UNREAD_PREFIXES = (
-    "add.partitions.to.txn.",
     "group.consumer.",
     "log.cleaner.",
     "metrics.",
-    "transaction.",
-    "transactional.",
 )
 UNREAD_NAMES = frozenset(
     {
+        "add.partitions.to.txn.retry.backoff.ms",
         "background.threads",
         "broker.heartbeat.interval.ms",
         "connection.failed.authentication.delay.ms",
@@ -40,5 +38,6 @@ UNREAD_NAMES = frozenset(
         "replica.socket.receive.buffer.bytes",
         "request.timeout.ms",
         "socket.connection.setup.timeout.max.ms",
+        "transaction.two.phase.commit.enable",
     }
 )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.base.chance import new_uuid
@@ -12,13 +13,16 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.groups.answer import Answer
 from ottla.broker.groups.shard import Command, Shard
 from ottla.broker.internal_topics import CONSUMER_OFFSETS
-from ottla.broker.partition import Partition
+from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.topics import ImageHolder
 from ottla.group.placement import partition_of
 from ottla.group.settings import GroupSettings
 from ottla.metadata.image import ClusterImage
+
+if TYPE_CHECKING:
+    from ottla.broker.transactions.marker_writing import Outcome
 
 _MINUTE_MS = 60_000
 
@@ -104,12 +108,18 @@ class Groups:
         topic = image.topic(CONSUMER_OFFSETS)
         return None if topic is None else partition_of(group_id, len(topic.partitions))
 
-    def run(self, group_id: str, answer: Answer, command: Command) -> None:
-        """Carry out a command on a group.
+    def run(
+        self,
+        group_id: str,
+        answer: Answer,
+        command: Command,
+        producer: OnBehalf | None = None,
+    ) -> None:
+        """Carry out a command on a group; with `producer` as a part of its transaction.
 
         Raises OttlaError (NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS) before anything happens.
         """
-        self._shard(group_id).run(answer, command)
+        self._shard(group_id).run(answer, command, producer)
 
     def try_run(self, group_id: str, answer: Answer, command: Command) -> None:
         """`run`, but an error is given as the answer."""
@@ -117,6 +127,19 @@ class Groups:
             self.run(group_id, answer, command)
         except OttlaError as error:
             answer.fail(error.code)
+
+    def partition(self, group_id: str) -> Partition:
+        """The partition that holds the group. Raises OttlaError (NOT_COORDINATOR)."""
+        return self._shard(group_id).partition
+
+    def end_transaction(self, index: int, outcome: "Outcome") -> int:
+        """Append a transaction's marker to a partition of `__consumer_offsets`.
+
+        Returns the offset below which all must be committed. Raises OttlaError.
+        """
+        partition = self._partitions.get(CONSUMER_OFFSETS, index)
+        partition.check_led()
+        return self._shard_of(partition).end_transaction(outcome)
 
     def shards(self) -> Iterator[Shard]:
         """Every shard, also those that load."""

@@ -6,40 +6,36 @@ nobody is told of anything that a crash could take back, readers included.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.coordinating import (
+    APPEND_FAILURES,
+    TOO_LARGE,
+    Uncommitted,
+    fail,
+    give,
+    split,
+)
 from ottla.broker.groups.answer import Answer
-from ottla.broker.groups.replay import last_values
-from ottla.broker.partition import Partition
+from ottla.broker.groups.replay import replay
+from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.group.coordinator import Coordinator
-from ottla.group.records import GroupRecord, decode, encode
+from ottla.group.records import GroupRecord, OffsetRecord, decode, encode
 from ottla.group.settings import GroupSettings
-from ottla.group.turn import Call, Decision, Moment, Reply
+from ottla.group.turn import Call, Decision, Moment
 
 _log = logging.getLogger(__name__)
 
+if TYPE_CHECKING:
+    from ottla.broker.transactions.marker_writing import Outcome
+
 Command = Callable[[Coordinator, Call, Moment], Decision]
 Upkeep = Callable[[Coordinator, Moment], Decision]
-
-# How a failure of the log is told to members of groups, as Kafka tells it.
-_APPEND_FAILURES = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-}
-_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
-
-# What a batch and its records take besides keys and values, at most.
-_BATCH_OVERHEAD = 61
-_RECORD_OVERHEAD = 32
 
 
 class Shard:
@@ -79,12 +75,17 @@ class Shard:
         """Rebuild the coordinator from the log. Raises OttlaError where that cannot be read."""
         self.coordinator = None
         coordinator = Coordinator(self._settings)
-        values = await last_values(self.partition, self._load_bytes)
-        for key, value in values.items():
+        found = await replay(self.partition, self._load_bytes)
+        for key, (_, value) in found.written.items():
             if value is not None:
                 record = decode(key, value)
                 if record is not None:
                     coordinator.apply(record)
+        for producer_id, key, written in found.in_order():
+            record = decode(key, written.value)
+            if isinstance(record, OffsetRecord):
+                overtaken = found.is_overtaken(key, written)
+                coordinator.pending.add(producer_id, record, is_overtaken=overtaken)
         if not self._closed:
             if coordinator.groups:
                 _log.info("loaded %d groups of %s", len(coordinator.groups), self._name)
@@ -107,8 +108,8 @@ class Shard:
         self._closed = True
         self._unload(code)
 
-    def run(self, answer: Answer, command: Command) -> None:
-        """Carry a command out, and answer it."""
+    def run(self, answer: Answer, command: Command, producer: OnBehalf | None = None) -> None:
+        """Carry a command out, and answer it; with `producer` as a part of its transaction."""
         coordinator = self._loaded()
         request = answer.request
         call = Call(
@@ -119,7 +120,22 @@ class Shard:
             client_host=f"/{request.client_host}",
             nonce=str(self._new_uuid()),
         )
-        self._carry_out(command(coordinator, call, self._now()))
+        self._carry_out(command(coordinator, call, self._now()), producer)
+
+    def end_transaction(self, outcome: "Outcome") -> int:
+        """Append a transaction's marker, and commit or forget the offsets it has pending.
+
+        Returns the offset below which all must be committed. Raises OttlaError.
+        """
+        coordinator = self._loaded()
+        end = self.partition.end_transaction(
+            outcome.marker,
+            outcome.producer_id,
+            outcome.producer_epoch,
+            raises_epoch=outcome.raises_epoch,
+        )
+        coordinator.end_transaction(outcome.producer_id, is_commit=outcome.is_commit)
+        return end
 
     def upkeep(self, upkeep: Upkeep) -> None:
         """Do what nobody asked for: expiry, and offsets of deleted topics."""
@@ -145,40 +161,43 @@ class Shard:
         return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
 
     # Hot: once per command.
-    def _carry_out(self, decision: Decision) -> None:
+    def _carry_out(self, decision: Decision, producer: OnBehalf | None = None) -> None:
         """Append, apply, answer."""
-        if decision.records and not self._write(decision):
+        if decision.records and not self._write(decision, producer):
             return
         if decision.replies:
             partition = self.partition
             end = partition.log_end_offset
             if partition.high_watermark >= end:
-                _give(decision.replies)
+                give(decision.replies)
             else:
-                _Uncommitted(decision.replies, self._purgatory, self._commit_timeout_ms).wait(
+                Uncommitted(decision.replies, self._purgatory, self._commit_timeout_ms).wait(
                     partition, end
                 )
         self._arm()
 
-    def _write(self, decision: Decision) -> bool:
+    def _write(self, decision: Decision, producer: OnBehalf | None) -> bool:
         """Append and apply the records; False where that failed and everyone was told so."""
         assert self.coordinator is not None
         encoded = [encode(record) for record in decision.records]
         appended = False
         try:
-            for batch in _split(encoded, self.partition.config.max_message_bytes):
-                self.partition.append_internal(batch)
+            for batch in split(encoded, self.partition.config.max_message_bytes):
+                self.partition.append_internal(batch, producer)
                 appended = True
         except OttlaError as error:
             _log.error("cannot write to %s: %s", self._name, error)
             members = any(isinstance(record, GroupRecord) for record in decision.records)
-            _fail(decision.replies, _append_failure(error.code, members=members))
+            fail(decision.replies, _append_failure(error.code, members=members))
             # A membership already changed in memory, or half of the records, cannot be taken back.
             if appended or members:
                 self._reload()
             return False
         for record in decision.records:
-            self.coordinator.apply(record)
+            if producer is None:
+                self.coordinator.apply(record)
+            else:
+                self.coordinator.apply_pending(producer.producer_id, record)
         return True
 
     def _reload(self) -> None:
@@ -221,67 +240,8 @@ class Shard:
         self._arm()
 
 
-class _Uncommitted:
-    """Replies that wait for the high watermark, but not for ever."""
-
-    __slots__ = ("_deadline", "_purgatory", "_replies", "_timeout_ms")
-
-    def __init__(self, replies: list[Reply], purgatory: Purgatory, timeout_ms: int) -> None:
-        self._replies: list[Reply] | None = replies
-        self._purgatory = purgatory
-        self._timeout_ms = timeout_ms
-        self._deadline: Deadline | None = None
-
-    def wait(self, partition: Partition, end: int) -> None:
-        """Answer once everything below `end` is committed."""
-        self._deadline = self._purgatory.schedule(self._timeout_ms, self._on_timeout)
-        partition.on_high_watermark(end, self._on_committed)
-
-    def _on_committed(self, code: ErrorCode) -> None:
-        replies, self._replies = self._replies, None
-        if replies is None:
-            return
-        if self._deadline is not None:
-            self._purgatory.cancel(self._deadline)
-        if code is ErrorCode.NONE:
-            _give(replies)
-        else:
-            _fail(replies, _APPEND_FAILURES.get(code, code))
-
-    def _on_timeout(self) -> None:
-        replies, self._replies = self._replies, None
-        if replies is not None:
-            _fail(replies, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-
 def _append_failure(code: ErrorCode, *, members: bool) -> ErrorCode:
     """What a client is told; a commit that is too large is its own fault, a group is not."""
-    if code in _TOO_LARGE:
+    if code in TOO_LARGE:
         return ErrorCode.UNKNOWN_SERVER_ERROR if members else ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-    return _APPEND_FAILURES.get(code, code)
-
-
-def _give(replies: list[Reply]) -> None:
-    for reply in replies:
-        cast("Answer", reply.ticket).give(reply.message)
-
-
-def _fail(replies: list[Reply], code: ErrorCode) -> None:
-    for reply in replies:
-        cast("Answer", reply.ticket).fail(code)
-
-
-def _split(
-    records: Sequence[tuple[bytes, bytes | None]], max_bytes: int
-) -> list[list[tuple[bytes | None, bytes | None]]]:
-    """Cut records into batches of at most `max_bytes`; one that is larger stands alone."""
-    batches: list[list[tuple[bytes | None, bytes | None]]] = [[]]
-    room = max_bytes - _BATCH_OVERHEAD
-    for key, value in records:
-        size = len(key) + len(value or b"") + _RECORD_OVERHEAD
-        if size > room and batches[-1]:
-            batches.append([])
-            room = max_bytes - _BATCH_OVERHEAD
-        batches[-1].append((key, value))
-        room -= size
-    return batches
+    return APPEND_FAILURES.get(code, code)

@@ -1,8 +1,9 @@
 """ApiVersions (18), versions 0-4: what this broker serves, and nothing it does not.
 
 A version from the future is answered by the dispatcher, in version 0 with error 35, as KIP-511
-asks. No features are advertised: clients switch on what they see. APIs of Ottla's own are told
-to clients that call themselves Ottla; others would only wonder.
+asks. Clients switch on the features they see: `transaction.version` 2 says that each transaction
+has an epoch of its own (KIP-890). APIs of Ottla's own are told to clients that call themselves
+Ottla; others would only wonder.
 """
 
 import re
@@ -11,13 +12,33 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION
 from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey
-from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.wire.messages.api_versions import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 _OWN_CLIENTS = "ottla"
+_FEATURES_SINCE = 3
+# Before, a feature whose lowest version is 0 could not be told.
+_LOWEST_IS_0_SINCE = 4
+# Features never change here.
+_FEATURES_EPOCH = 1
+_TRANSACTIONS = "transaction.version"
+_SUPPORTED = SupportedFeatureKey(
+    name=_TRANSACTIONS, min_version=0, max_version=EPOCH_PER_TRANSACTION
+)
+_FINALIZED = FinalizedFeatureKey(
+    name=_TRANSACTIONS,
+    min_version_level=EPOCH_PER_TRANSACTION,
+    max_version_level=EPOCH_PER_TRANSACTION,
+)
 _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -34,7 +55,13 @@ def handle(
     ranges = broker.api_ranges
     if not body.client_software_name.lower().startswith(_OWN_CLIENTS):
         ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]
-    return ApiVersionsResponse(api_keys=ranges)
+    response = ApiVersionsResponse(api_keys=ranges)
+    if request.version >= _FEATURES_SINCE:
+        response.finalized_features_epoch = _FEATURES_EPOCH
+        response.finalized_features = [_FINALIZED]
+    if request.version >= _LOWEST_IS_0_SINCE:
+        response.supported_features = [_SUPPORTED]
+    return response
 
 
 def on_error(

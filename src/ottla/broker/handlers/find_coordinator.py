@@ -1,7 +1,7 @@
-"""FindCoordinator (10), versions 0-6: which broker coordinates a group; many at once from 4 on.
+"""FindCoordinator (10), versions 0-6: which broker coordinates a group or a transactional id.
 
-Looking for a group's coordinator creates `__consumer_offsets` where it lacks. Transactional ids
-get INVALID_REQUEST until there are transactions; share groups likewise, as from a Kafka where they
+Many at once from 4 on. Looking for a coordinator creates `__consumer_offsets`, or
+`__transaction_state`, where it lacks. Share groups get INVALID_REQUEST, as from a Kafka where they
 are off.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.advertised import BrokerAddress, broker_address
 from ottla.broker.handler import Handler
-from ottla.broker.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.find_coordinator import (
@@ -31,31 +31,31 @@ async def handle(
     broker: "Broker", request: RequestContext, body: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Find the coordinator of each key."""
-    _check_key_type(body.key_type)
-    await broker.topics.auto_create(CONSUMER_OFFSETS)
+    is_transaction = _check_key_type(body.key_type)
+    topic = TRANSACTION_STATE if is_transaction else CONSUMER_OFFSETS
+    await broker.topics.auto_create(topic)
     keys = body.coordinator_keys if request.version >= _BATCHED_FROM else [body.key]
-    found = [_find(broker, request, key) for key in keys]
-    return _response(found, request.version)
+    index_of = (broker.transactions if is_transaction else broker.groups).partition_index
+    return _response(
+        [_find(broker, request, key, topic, index_of(key)) for key in keys], request.version
+    )
 
 
-def _check_key_type(key_type: int) -> None:
-    if key_type == _TRANSACTION:
-        raise OttlaError(
-            # Not a retriable code: a client that asks is to fail at once, and not to wait for them.
-            ErrorCode.INVALID_REQUEST,
-            "transactions are not supported yet; leave transactional.id unset",
-        )
-    if key_type != _GROUP:
+def _check_key_type(key_type: int) -> bool:
+    """Whether it is a transactional id, and no group."""
+    if key_type not in (_GROUP, _TRANSACTION):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
-            f"key type {key_type} is not served; 0 stands for groups",
+            f"key type {key_type} is not served; 0 stands for groups, 1 for transactional ids",
         )
+    return key_type == _TRANSACTION
 
 
-def _find(broker: "Broker", request: RequestContext, key: str) -> Coordinator:
-    index = broker.groups.partition_index(key)
+def _find(
+    broker: "Broker", request: RequestContext, key: str, topic: str, index: int | None
+) -> Coordinator:
     assert index is not None, "the topic was made above"
-    partition = broker.image.partition(CONSUMER_OFFSETS, index)
+    partition = broker.image.partition(topic, index)
     address: BrokerAddress | None = None
     if partition is not None:
         address = broker_address(broker, partition.leader, request)
@@ -63,7 +63,7 @@ def _find(broker: "Broker", request: RequestContext, key: str) -> Coordinator:
         return _failed(
             key,
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"{CONSUMER_OFFSETS}-{index} has no leader at the moment; try again",
+            f"{topic}-{index} has no leader at the moment; try again",
         )
     return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)
 

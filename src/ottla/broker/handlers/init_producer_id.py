@@ -1,7 +1,9 @@
-"""InitProducerId (22), versions 0-5: a producer id for an idempotent producer.
+"""InitProducerId (22), versions 0-5: a producer id, and the fencing of predecessors.
 
-A transactional id is refused with INVALID_REQUEST: transactions are not there yet, and this code
-is final for every client, where a coordinator's error would be retried until a timeout.
+Without a transactional id it is a new one, for an idempotent producer. With one it is that id's,
+in an epoch of its own: whoever had the id before is fenced, and its open transaction aborted.
+From 3 on a producer may name what it had, and go on (KIP-360); from 4 on the fenced are told
+PRODUCER_FENCED.
 """
 
 from typing import TYPE_CHECKING
@@ -10,38 +12,74 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
+from ottla.broker.transactions.answer import reply_with
+from ottla.transaction.initializing import Wish
+from ottla.transaction.transaction import Identity
+from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
+_PRODUCER_FENCED_FROM = 4
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: InitProducerIdRequest
-) -> InitProducerIdResponse:
-    """A new producer id in epoch 0: an idempotent producer never resumes an old one (KIP-360)."""
-    if body.transactional_id is not None:
-        what = body.transactional_id or "the empty transactional id"
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"transactions are not supported yet ({what}); leave transactional.id unset: the "
-            "producer stays idempotent",
-        )
+
+def handle(
+    broker: "Broker", request: RequestContext, body: InitProducerIdRequest
+) -> InitProducerIdResponse | None:
+    """A new producer id in epoch 0; or what the coordinator of the transactional id gives."""
     if (body.producer_id == NO_PRODUCER_ID) != (body.producer_epoch == NO_PRODUCER_EPOCH):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, "a producer id and its epoch must be given together"
         )
+    if body.transactional_id is not None:
+        _initialize(broker, request, body, body.transactional_id)
+        return None
     producer_id = broker.producer_ids.take()
     if producer_id is None:
-        producer_id = await broker.producer_ids.reserve()
+        broker.spawn(_reserve(broker, request, body))
+        return None
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
+async def _reserve(broker: "Broker", request: RequestContext, body: InitProducerIdRequest) -> None:
+    try:
+        producer_id = await broker.producer_ids.reserve()
+    except OttlaError as error:
+        request.reply(on_error(body, error.code, error.message, request.version))
+        return
+    request.reply(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
+
+
+def _initialize(
+    broker: "Broker", request: RequestContext, body: InitProducerIdRequest, transactional_id: str
+) -> None:
+    if not transactional_id:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    wish = Wish(body.transaction_timeout_ms, Identity(body.producer_id, body.producer_epoch))
+
+    def build(answered: Answered) -> InitProducerIdResponse:
+        response = on_error(body, answered.code, None, request.version)
+        if answered.code is ErrorCode.NONE:
+            response.producer_id, response.producer_epoch = answered.identity
+        return response
+
+    broker.transactions.run_with_producer_id(
+        transactional_id,
+        reply_with(request, build, Answered),
+        lambda coordinator, ticket, fresh, now_ms: coordinator.initialize(
+            ticket, transactional_id, wish, fresh, now_ms
+        ),
+    )
+
+
 def on_error(
-    _body: InitProducerIdRequest, code: ErrorCode, _message: str | None, _version: int
+    _body: InitProducerIdRequest, code: ErrorCode, _message: str | None, version: int
 ) -> InitProducerIdResponse:
-    """The error, and no id."""
+    """The error, as the version knows it, and no id."""
+    if code is ErrorCode.PRODUCER_FENCED and version < _PRODUCER_FENCED_FROM:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
     return InitProducerIdResponse(
         error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
     )

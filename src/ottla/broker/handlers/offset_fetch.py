@@ -2,7 +2,7 @@
 
 One group before version 8, many from there on (KIP-709); null topics mean all from version 2 on;
 topic ids from 10 (KIP-848). Only what is committed is told: the answer waits for the high
-watermark, so a stable answer (KIP-447) needs nothing more while there are no transactions.
+watermark. A stable answer (from 7 on, KIP-447) tells nothing that an open transaction may change.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,9 @@ def handle(broker: "Broker", request: RequestContext, body: OffsetFetchRequest) 
             if body.topics is None
             else [(topic.name, topic.partition_indexes) for topic in body.topics]
         )
-        broker.groups.try_run(body.group_id, answer, partial(_fetch_one, body.group_id, wanted))
+        broker.groups.try_run(
+            body.group_id, answer, partial(_fetch_one, body.group_id, wanted, body.require_stable)
+        )
         return
     gathering = Gathering(
         request, len(body.groups), lambda parts: OffsetFetchResponse(groups=parts)
@@ -63,7 +65,9 @@ def handle(broker: "Broker", request: RequestContext, body: OffsetFetchRequest) 
     for index, group in enumerate(body.groups):
         answer = gathering.part(index, partial(_failed_group, group.group_id))
         fetch = _fetch_by_id if version >= _TOPIC_IDS_FROM else _fetch_by_name
-        broker.groups.try_run(group.group_id, answer, partial(fetch, group, image))
+        broker.groups.try_run(
+            group.group_id, answer, partial(fetch, group, image, body.require_stable)
+        )
 
 
 def on_error(
@@ -89,11 +93,12 @@ def on_error(
 def _fetch_one(
     group_id: str,
     wanted: Sequence[WantedTopic] | None,
+    is_stable: bool,
     coordinator: Coordinator,
     call: Call,
     _at: Moment,
 ) -> Decision:
-    return coordinator.fetch(call, group_id, wanted, _single_response)
+    return coordinator.fetch(call, group_id, wanted, _single_response, is_stable=is_stable)
 
 
 def _single_response(topics: list[FetchedTopic]) -> OffsetFetchResponse:
@@ -120,6 +125,7 @@ def _single_response(topics: list[FetchedTopic]) -> OffsetFetchResponse:
 def _fetch_by_name(
     group: OffsetFetchRequestGroup,
     _image: ClusterImage,
+    is_stable: bool,
     coordinator: Coordinator,
     call: Call,
     _at: Moment,
@@ -139,12 +145,13 @@ def _fetch_by_name(
             ],
         )
 
-    return coordinator.fetch(call, group.group_id, wanted, build)
+    return coordinator.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
 
 
 def _fetch_by_id(
     group: OffsetFetchRequestGroup,
     image: ClusterImage,
+    is_stable: bool,
     coordinator: Coordinator,
     call: Call,
     _at: Moment,
@@ -177,7 +184,7 @@ def _fetch_by_id(
                 )
         return OffsetFetchResponseGroup(group_id=group.group_id, topics=found + unknown)
 
-    return coordinator.fetch(call, group.group_id, wanted, build)
+    return coordinator.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
 
 
 def _partitions(offsets: list[FetchedOffset]) -> list[OffsetFetchResponsePartitions]:

@@ -14,8 +14,10 @@ from ottla.broker.handler import NO_ANSWER, Handler, NoAnswer
 from ottla.broker.new_leaders import tell_producer
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
+from ottla.broker.transactions.produce import ProduceInTransaction
 from ottla.network.service import CloseConnection
 from ottla.record.validation import RejectedBatch, validate
+from ottla.storage.producer_state import Guard
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -42,6 +44,9 @@ def handle(
     acks = body.acks
     if not -1 <= acks <= 1:
         raise OttlaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be 0, 1 or -1, not {acks}")
+    if body.transactional_id is not None:
+        _produce_in_transaction(broker, request, body)
+        return None
     now_ms = broker.clock.now_ms()
     waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
     topics = []
@@ -64,6 +69,38 @@ def handle(
         return response
     DelayedProduce(broker, request, response, waiting, body.timeout_ms).start()
     return None
+
+
+def _produce_in_transaction(
+    broker: "Broker", request: RequestContext, body: ProduceRequest
+) -> None:
+    """As `handle`, but batches may wait until their transaction is known to be open."""
+    waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
+
+    def append(
+        topic: TopicProduceData, wanted: PartitionProduceData, guard: Guard | None
+    ) -> PartitionProduceResponse:
+        now_ms = broker.clock.now_ms()
+        return _append(broker, request, topic, wanted, body.acks, now_ms, waiting, guard)
+
+    def finish(answers: list[list[PartitionProduceResponse]]) -> None:
+        response = ProduceResponse(
+            responses=[
+                TopicProduceResponse(
+                    name=topic.name, topic_id=topic.topic_id, partition_responses=each
+                )
+                for topic, each in zip(body.topic_data, answers, strict=True)
+            ]
+        )
+        if body.acks == 0:
+            request.drop()
+        elif waiting:
+            DelayedProduce(broker, request, response, waiting, body.timeout_ms).start()
+        else:
+            tell_producer(broker, request, response)
+            request.reply(response)
+
+    ProduceInTransaction(broker, request, body, append, finish).start()
 
 
 def on_error(
@@ -95,6 +132,7 @@ def _append(
     acks: int,
     now_ms: int,
     waiting: list[tuple[Partition, int, PartitionProduceResponse]],
+    guard: Guard | None = None,
 ) -> PartitionProduceResponse:
     index = wanted.index
     try:
@@ -110,7 +148,7 @@ def _append(
         if not isinstance(records, memoryview):
             raise OttlaError(ErrorCode.INVALID_RECORD, "the request holds no record batch")
         valid = validate(records, config, now_ms, produce_version=request.version)
-        appended = partition.append(valid.buffer, valid.header, now_ms)
+        appended = partition.append(valid.buffer, valid.header, now_ms, guard)
     except RejectedBatch as error:
         return _failed(index, error.code, error.message, error.record_errors)
     except OttlaError as error:

@@ -1,0 +1,107 @@
+"""What coordinators of all kinds share: appending their records, and answering when they are safe.
+
+decide -> append -> apply -> answer once the high watermark has passed everything appended. So
+nobody is told of anything that a crash could take back, readers included.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.partition import Partition
+from ottla.broker.purgatory import Deadline, Purgatory
+
+# How a failure of the log is told to clients, as Kafka tells it.
+APPEND_FAILURES = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+# What a batch and its records take besides keys and values, at most.
+_BATCH_OVERHEAD = 61
+_RECORD_OVERHEAD = 32
+
+
+class Ticket(Protocol):
+    """Somebody who waits. Exactly one of the two is called, once."""
+
+    # What the answer is depends on the command.
+    def give(self, message: Any) -> None: ...
+
+    def fail(self, code: ErrorCode) -> None: ...
+
+
+class Reply(Protocol):
+    """An answer a core has decided on; its ticket is a Ticket, which cores need not know."""
+
+    @property
+    def ticket(self) -> Any: ...
+
+    @property
+    def message(self) -> Any: ...
+
+
+class Uncommitted:
+    """Replies that wait for the high watermark, but not for ever."""
+
+    __slots__ = ("_deadline", "_purgatory", "_replies", "_timeout_ms")
+
+    def __init__(self, replies: Sequence[Reply], purgatory: Purgatory, timeout_ms: int) -> None:
+        self._replies: Sequence[Reply] | None = replies
+        self._purgatory = purgatory
+        self._timeout_ms = timeout_ms
+        self._deadline: Deadline | None = None
+
+    def wait(self, partition: Partition, end: int) -> None:
+        """Answer once everything below `end` is committed."""
+        self._deadline = self._purgatory.schedule(self._timeout_ms, self._on_timeout)
+        partition.on_high_watermark(end, self._on_committed)
+
+    def _on_committed(self, code: ErrorCode) -> None:
+        replies, self._replies = self._replies, None
+        if replies is None:
+            return
+        if self._deadline is not None:
+            self._purgatory.cancel(self._deadline)
+        if code is ErrorCode.NONE:
+            give(replies)
+        else:
+            fail(replies, APPEND_FAILURES.get(code, code))
+
+    def _on_timeout(self) -> None:
+        replies, self._replies = self._replies, None
+        if replies is not None:
+            fail(replies, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def give(replies: Sequence[Reply]) -> None:
+    """Answer everybody."""
+    for reply in replies:
+        reply.ticket.give(reply.message)
+
+
+def fail(replies: Sequence[Reply], code: ErrorCode) -> None:
+    """Tell everybody that nothing became of it."""
+    for reply in replies:
+        reply.ticket.fail(code)
+
+
+def split(
+    records: Sequence[tuple[bytes, bytes | None]], max_bytes: int
+) -> list[list[tuple[bytes | None, bytes | None]]]:
+    """Cut records into batches of at most `max_bytes`; one that is larger stands alone."""
+    batches: list[list[tuple[bytes | None, bytes | None]]] = [[]]
+    room = max_bytes - _BATCH_OVERHEAD
+    for key, value in records:
+        size = len(key) + len(value or b"") + _RECORD_OVERHEAD
+        if size > room and batches[-1]:
+            batches.append([])
+            room = max_bytes - _BATCH_OVERHEAD
+        batches[-1].append((key, value))
+        room -= size
+    return batches

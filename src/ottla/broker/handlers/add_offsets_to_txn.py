@@ -1,0 +1,67 @@
+"""AddOffsetsToTxn (25), versions 0-4: a transaction is about to commit offsets of a group.
+
+It adds the group's partition of `__consumer_offsets`. From 2 on the fenced are told
+PRODUCER_FENCED.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.handler import Handler
+from ottla.broker.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.request import RequestContext
+from ottla.broker.transactions.answer import reply_with
+from ottla.transaction.transaction import Identity
+from ottla.transaction.turn import Answered
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_PRODUCER_FENCED_FROM = 2
+_CLIENT_VERSION = 1
+
+
+def handle(
+    broker: "Broker", request: RequestContext, body: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse | None:
+    """Have the coordinator add the partition that holds the group."""
+    if not body.transactional_id:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    index = broker.groups.partition_index(body.group_id)
+    if index is None:
+        raise OttlaError(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            f"{CONSUMER_OFFSETS} does not exist yet: find the group's coordinator first",
+        )
+
+    def build(answered: Answered) -> AddOffsetsToTxnResponse:
+        return on_error(body, answered.code, None, request.version)
+
+    broker.transactions.run(
+        body.transactional_id,
+        reply_with(request, build, Answered),
+        lambda coordinator, ticket, now_ms: coordinator.add(
+            ticket,
+            body.transactional_id,
+            Identity(body.producer_id, body.producer_epoch),
+            frozenset({TopicPartition(CONSUMER_OFFSETS, index)}),
+            _CLIENT_VERSION,
+            now_ms,
+        ),
+    )
+    return None
+
+
+def on_error(
+    _body: AddOffsetsToTxnRequest, code: ErrorCode, _message: str | None, version: int
+) -> AddOffsetsToTxnResponse:
+    """The code, as the version knows it."""
+    if code is ErrorCode.PRODUCER_FENCED and version < _PRODUCER_FENCED_FROM:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return AddOffsetsToTxnResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, handle)

@@ -1,0 +1,155 @@
+"""AddPartitionsToTxn (24), versions 0-5: what a transaction is about to write to.
+
+Clients send 0-3, one transaction at a time; a partition that does not exist fails the request for
+all. Brokers send 4 and 5, many at a time, to add partitions on a client's behalf or only to verify
+that it has added them (KIP-890). From 2 on the fenced are told PRODUCER_FENCED.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.admission import proven_broker, refuse_client
+from ottla.broker.groups.answer import Gathering
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.transactions.answer import reply_with
+from ottla.broker.transactions.enlisting import Codes
+from ottla.transaction.transaction import Identity
+from ottla.transaction.turn import Answered
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_BROKERS_FROM = 4
+_PRODUCER_FENCED_FROM = 2
+_CLIENT_VERSION = 1
+
+
+def handle(
+    broker: "Broker", request: RequestContext, body: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse | None:
+    """Have the coordinator of each transaction add its partitions."""
+    if request.version >= _BROKERS_FROM:
+        return _of_broker(broker, request, body)
+    wanted = _partitions(body.v3_and_below_topics)
+    if not body.v3_and_below_transactional_id:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    missing = [each for each in wanted if broker.image.partition(*each) is None]
+    if missing:
+        codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        codes |= dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return AddPartitionsToTxnResponse(
+            results_by_topic_v3_and_below=_results(body.v3_and_below_topics, codes)
+        )
+    identity = Identity(body.v3_and_below_producer_id, body.v3_and_below_producer_epoch)
+
+    def build(answered: Answered) -> AddPartitionsToTxnResponse:
+        return on_error(body, answered.code, None, request.version)
+
+    broker.transactions.run(
+        body.v3_and_below_transactional_id,
+        reply_with(request, build, Answered),
+        lambda coordinator, ticket, now_ms: coordinator.add(
+            ticket,
+            body.v3_and_below_transactional_id,
+            identity,
+            wanted,
+            _CLIENT_VERSION,
+            now_ms,
+        ),
+    )
+    return None
+
+
+def _of_broker(
+    broker: "Broker", request: RequestContext, body: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse | None:
+    if proven_broker(request.connection) is None:
+        raise refuse_client(request, "AddPartitionsToTxn from version 4 on")
+    gathering = Gathering(
+        request,
+        len(body.transactions),
+        lambda parts: AddPartitionsToTxnResponse(results_by_transaction=parts),
+    )
+    for index, question in enumerate(body.transactions):
+        _answer(broker, question, partial(gathering.put, index))
+    return None
+
+
+def _answer(
+    broker: "Broker", question: AddPartitionsToTxnTransaction, put: "partial[None]"
+) -> None:
+    wanted = _partitions(question.topics)
+    known = frozenset(each for each in wanted if broker.image.partition(*each) is not None)
+
+    def told(codes: Codes) -> None:
+        found = dict.fromkeys(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | dict(codes)
+        put(
+            AddPartitionsToTxnResult(
+                transactional_id=question.transactional_id,
+                topic_results=_results(question.topics, found),
+            )
+        )
+
+    if not known:
+        told({})
+        return
+    broker.transactions.enlisting.answer(
+        question.transactional_id,
+        Identity(question.producer_id, question.producer_epoch),
+        known,
+        adds=not question.verify_only,
+        on_answer=told,
+    )
+
+
+def _partitions(topics: list[AddPartitionsToTxnTopic]) -> frozenset[TopicPartition]:
+    return frozenset(
+        TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
+    )
+
+
+def _results(
+    topics: list[AddPartitionsToTxnTopic], codes: Codes
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=index,
+                    partition_error_code=codes[TopicPartition(topic.name, index)],
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def on_error(
+    body: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None, version: int
+) -> AddPartitionsToTxnResponse:
+    """The same for all partitions; to brokers above them."""
+    if version >= _BROKERS_FROM:
+        return AddPartitionsToTxnResponse(error_code=code)
+    if code is ErrorCode.PRODUCER_FENCED and version < _PRODUCER_FENCED_FROM:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    topics = body.v3_and_below_topics
+    codes = dict.fromkeys(_partitions(topics), code)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes))
+
+
+HANDLER = Handler(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, handle)

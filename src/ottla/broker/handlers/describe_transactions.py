@@ -1,0 +1,89 @@
+"""DescribeTransactions (65), version 0: the state of transactional ids (KIP-664)."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.groups.answer import Gathering
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.transactions.answer import Answer
+from ottla.transaction.coordinator import Coordinator
+from ottla.transaction.transaction import Transaction
+from ottla.transaction.turn import Decision
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(broker: "Broker", request: RequestContext, body: DescribeTransactionsRequest) -> None:
+    """Ask the coordinator of each id."""
+    gathering = Gathering(
+        request,
+        len(body.transactional_ids),
+        lambda parts: DescribeTransactionsResponse(transaction_states=parts),
+    )
+    for index, transactional_id in enumerate(body.transactional_ids):
+        ticket = Answer(partial(_put, gathering, index, transactional_id), lambda code: code)
+        broker.transactions.run(transactional_id, ticket, partial(_describe, transactional_id))
+
+
+def _describe(
+    transactional_id: str, coordinator: Coordinator, ticket: object, _now_ms: int
+) -> Decision:
+    return coordinator.describe(ticket, transactional_id)
+
+
+def _put(
+    gathering: Gathering, index: int, transactional_id: str, found: Transaction | ErrorCode | None
+) -> None:
+    if found is None:
+        found = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    if isinstance(found, ErrorCode):
+        gathering.put(index, _failed(transactional_id, found))
+        return
+    topics: dict[str, list[int]] = {}
+    for topic, number in sorted(found.partitions):
+        topics.setdefault(topic, []).append(number)
+    gathering.put(
+        index,
+        TransactionState(
+            transactional_id=transactional_id,
+            transaction_state=found.state.label,
+            transaction_timeout_ms=found.timeout_ms,
+            transaction_start_time_ms=found.start_timestamp_ms,
+            producer_id=found.producer_id,
+            producer_epoch=found.producer_epoch,
+            topics=[TopicData(topic=topic, partitions=each) for topic, each in topics.items()],
+        ),
+    )
+
+
+def _failed(transactional_id: str, code: ErrorCode) -> TransactionState:
+    return TransactionState(
+        error_code=code,
+        transactional_id=transactional_id,
+        transaction_timeout_ms=-1,
+        transaction_start_time_ms=-1,
+        producer_id=-1,
+        producer_epoch=-1,
+    )
+
+
+def on_error(
+    body: DescribeTransactionsRequest, code: ErrorCode, _message: str | None, _version: int
+) -> DescribeTransactionsResponse:
+    """The same for all ids."""
+    return DescribeTransactionsResponse(
+        transaction_states=[_failed(each, code) for each in body.transactional_ids]
+    )
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, handle)

@@ -1,0 +1,62 @@
+"""EndTxn (26), versions 0-5: commit or abort a transaction.
+
+Answered when the decision is committed; the markers follow. From 2 on the fenced are told
+PRODUCER_FENCED; 5 raises the producer's epoch and tells the new one (KIP-890).
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.transactions.answer import reply_with
+from ottla.transaction.ending import End
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
+from ottla.transaction.turn import Answered
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_PRODUCER_FENCED_FROM = 2
+_EPOCH_PER_TRANSACTION_FROM = 5
+
+
+def handle(broker: "Broker", request: RequestContext, body: EndTxnRequest) -> EndTxnResponse | None:
+    """Have the coordinator decide."""
+    if not body.transactional_id:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    raises = request.version >= _EPOCH_PER_TRANSACTION_FROM
+    wish = End(
+        Identity(body.producer_id, body.producer_epoch),
+        body.committed,
+        EPOCH_PER_TRANSACTION if raises else EPOCH_PER_TRANSACTION - 1,
+    )
+
+    def build(answered: Answered) -> EndTxnResponse:
+        response = on_error(body, answered.code, None, request.version)
+        if answered.code is ErrorCode.NONE:
+            response.producer_id, response.producer_epoch = answered.identity
+        return response
+
+    broker.transactions.run_with_producer_id(
+        body.transactional_id,
+        reply_with(request, build, Answered),
+        lambda coordinator, ticket, fresh, now_ms: coordinator.end(
+            ticket, body.transactional_id, wish, fresh, now_ms
+        ),
+    )
+    return None
+
+
+def on_error(
+    _body: EndTxnRequest, code: ErrorCode, _message: str | None, version: int
+) -> EndTxnResponse:
+    """The code, as the version knows it."""
+    if code is ErrorCode.PRODUCER_FENCED and version < _PRODUCER_FENCED_FROM:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return EndTxnResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.END_TXN, 0, 5, handle)

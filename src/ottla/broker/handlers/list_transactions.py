@@ -1,0 +1,74 @@
+"""ListTransactions (66), versions 0-2: the transactional ids that this broker coordinates.
+
+1 filters by how long a transaction is open (KIP-994), 2 by a pattern of the id (KIP-1152).
+"""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.transaction.describing import Filter, read_states
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, body: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    """List what passes the filters."""
+    states, unknown = read_states(body.state_filters)
+    wanted = Filter(
+        states,
+        frozenset(body.producer_id_filters),
+        body.duration_filter,
+        _matcher(body.transactional_id_pattern),
+    )
+    found = []
+    # Of states that do not exist there are none.
+    if states or not body.state_filters:
+        now_ms = broker.clock.now_ms()
+        for shard in broker.transactions.shards():
+            found += shard.loaded().list_transactions(wanted, now_ms)
+    return ListTransactionsResponse(
+        unknown_state_filters=unknown,
+        transaction_states=[
+            TransactionState(
+                transactional_id=transactional_id,
+                producer_id=known.producer_id,
+                transaction_state=known.state.label,
+            )
+            for transactional_id, known in found
+        ],
+    )
+
+
+def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
+    if not pattern:
+        return None
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise OttlaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION, f"{pattern!r} is no pattern: {error}"
+        ) from error
+    return lambda transactional_id: compiled.fullmatch(transactional_id) is not None
+
+
+def on_error(
+    _body: ListTransactionsRequest, code: ErrorCode, _message: str | None, _version: int
+) -> ListTransactionsResponse:
+    """The code alone."""
+    return ListTransactionsResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.LIST_TRANSACTIONS, 0, 2, handle)

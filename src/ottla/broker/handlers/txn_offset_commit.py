@@ -1,0 +1,86 @@
+"""TxnOffsetCommit (28), versions 0-5: offsets of a group that count when a transaction commits.
+
+Leader epochs from 2 on; members and generations from 3 on, so that a zombie is refused (KIP-447).
+From 5 on the group's partition is added to the transaction by this request; before, it is made
+sure that AddOffsetsToTxn has done so (KIP-890).
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.handler import Handler
+from ottla.broker.partition import OnBehalf
+from ottla.broker.request import RequestContext
+from ottla.group.committing import transactional_commit_refused
+from ottla.metadata.image import ClusterImage
+from ottla.storage.producer_state import Guard
+from ottla.transaction.transaction import Identity
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_ADDS_FROM = 5
+# What a transaction's coordinator says, as a group's coordinator may say it.
+_TOLD = {
+    ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+}
+_TOLD_OF_OLD = {
+    **_TOLD,
+    ErrorCode.CONCURRENT_TRANSACTIONS: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.TRANSACTION_ABORTABLE: ErrorCode.INVALID_TXN_STATE,
+}
+
+
+def handle(broker: "Broker", request: RequestContext, body: TxnOffsetCommitRequest) -> None:
+    """Make sure that the transaction is open, then have the group's coordinator decide."""
+    if not body.transactional_id:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    adds = request.version >= _ADDS_FROM
+    answer = WholeAnswer(request, body, on_error)
+
+    def go_on(found: Guard | ErrorCode) -> None:
+        if isinstance(found, ErrorCode):
+            answer.fail((_TOLD if adds else _TOLD_OF_OLD).get(found, found))
+            return
+        check = partial(_exists, broker.image)
+        try:
+            broker.groups.run(
+                body.group_id,
+                answer,
+                lambda coordinator, call, at: coordinator.commit_in_transaction(
+                    call, body, check, at
+                ),
+                OnBehalf(body.producer_id, body.producer_epoch, found),
+            )
+        except OttlaError as error:
+            answer.fail(error.code)
+
+    broker.transactions.openings.ask(
+        broker.groups.partition(body.group_id),
+        body.transactional_id,
+        Identity(body.producer_id, body.producer_epoch),
+        adds=adds,
+        on_answer=go_on,
+    )
+
+
+def _exists(image: ClusterImage, topic: str, index: int) -> bool:
+    return image.partition(topic, index) is not None
+
+
+def on_error(
+    body: TxnOffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
+) -> TxnOffsetCommitResponse:
+    """The same error for every partition."""
+    return transactional_commit_refused(body, code)
+
+
+HANDLER = Handler(ApiKey.TXN_OFFSET_COMMIT, 0, 5, handle)

@@ -1,0 +1,33 @@
+"""Who waits for a transaction's coordinator: a request, or a part of this broker."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.request import RequestContext
+
+
+class Answer:
+    """Gives what a command answered to `on_answer`; `failed` makes an answer of an error."""
+
+    __slots__ = ("_failed", "_on_answer")
+
+    # What the answer is depends on the command.
+    def __init__(
+        self, on_answer: Callable[[Any], None], failed: Callable[[ErrorCode], Any]
+    ) -> None:
+        self._on_answer = on_answer
+        self._failed = failed
+
+    def give(self, message: Any) -> None:
+        self._on_answer(message)
+
+    def fail(self, code: ErrorCode) -> None:
+        self._on_answer(self._failed(code))
+
+
+def reply_with(
+    request: RequestContext, build: Callable[[Any], Any], failed: Callable[[ErrorCode], Any]
+) -> Answer:
+    """An Answer that is the request's response, built by `build`."""
+    return Answer(lambda message: request.reply(build(message)), failed)
