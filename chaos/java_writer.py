@@ -33,7 +33,7 @@ _SETTINGS = {
     "retry.backoff.max.ms": "200",
     "reconnect.backoff.ms": "20",
     "reconnect.backoff.max.ms": "500",
-    "linger.ms": "1",
+    "linger.ms": "10",
 }
 # Acknowledged records that make one operation.
 _TOGETHER = 20

@@ -17,7 +17,7 @@ from ottla.testing.history.operation import NEVER, Step
 
 _CLOSING_S = 60.0
 _PENDING_MAX = 20_000
-_BURST_S = 0.005
+_BURST_S = 0.02
 # After a time in which nothing could be sent, this much is made up for.
 _BACKLOG_S = 0.5
 
@@ -113,7 +113,7 @@ class Writer:
                 "bootstrap.servers": self._task.bootstrap,
                 "enable.idempotence": True,
                 "acks": "all",
-                "linger.ms": 1,
+                "linger.ms": 2,
                 "delivery.timeout.ms": 50_000,
                 "request.timeout.ms": 10_000,
                 # Whom nothing is heard of is given up; the library asks for metadata this often,
