@@ -30,10 +30,11 @@ class Listeners:
         limits = connection_limits(settings)
         queued_bytes = settings.integer("queued.max.request.bytes")
         budget = MemoryBudget(queued_bytes if queued_bytes > 0 else _BUDGET_BYTES)
+        quotas = self._broker.quotas.connections
         receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         for address in listen_addresses(settings):
             service = Dispatcher(self._broker, self._table, address.name)
-            listener = Listener(address.name, service, limits, budget, receive_buffer)
+            listener = Listener(address.name, service, limits, budget, quotas, receive_buffer)
             await listener.start(address.host, address.port)
             self.open.append(listener)
 
@@ -63,8 +64,6 @@ def connection_limits(settings: BrokerSettings) -> ConnectionLimits:
     return ConnectionLimits(
         request_bytes_max=settings.integer("socket.request.max.bytes"),
         idle_ms_max=settings.integer("connections.max.idle.ms"),
-        connections_max=settings.integer("max.connections"),
-        connections_per_address_max=settings.integer("max.connections.per.ip"),
         send_buffer_bytes=buffers["socket.send.buffer.bytes"],
         receive_buffer_bytes=buffers["socket.receive.buffer.bytes"],
         backlog=settings.integer("socket.listen.backlog.size"),

@@ -46,7 +46,7 @@ def _entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _entity(given: Mapping[str, Any]) -> QuotaEntity:
+def _entity(given: dict[str, Any]) -> QuotaEntity:
     """The entity that the options name. Raises UsageError where they name none."""
     names: dict[str, Name | None] = {}
     for kind in ("user", "client_id", "ip"):

@@ -16,9 +16,6 @@ class ConnectionLimits:
     unanswered_bytes_max: int = 64 << 20
     # `connections.max.idle.ms`; negative: never.
     idle_ms_max: int = 600_000
-    # `max.connections` and `max.connections.per.ip`
-    connections_max: int = 2**31 - 1
-    connections_per_address_max: int = 2**31 - 1
     # `socket.send.buffer.bytes`, `socket.receive.buffer.bytes`; -1 leaves them to the system.
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1

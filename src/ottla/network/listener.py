@@ -4,13 +4,13 @@ import asyncio
 import errno
 import logging
 import socket
-from collections import Counter
 from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
 from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.service import Service
+from ottla.quota.connections import ConnectionQuotas
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +37,7 @@ class Listener:
         service: Service,
         limits: ConnectionLimits,
         budget: MemoryBudget,
+        quotas: ConnectionQuotas,
         receive_buffer: memoryview | None = None,
     ) -> None:
         self.name = name
@@ -47,7 +48,7 @@ class Listener:
         # In the order they were opened.
         self.connections: dict[Connection, None] = {}
         self.port = 0
-        self._per_address: Counter[str] = Counter()
+        self._quotas = quotas
         self._server: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
@@ -79,22 +80,21 @@ class Listener:
                     connection.close("the broker stops and the client does not read")
 
     def on_opened(self, connection: Connection) -> str | None:
-        """Count a connection in. The reason, where it is refused."""
+        """Count a connection in. The reason, where it is refused at once."""
         self.connections[connection] = None
-        self._per_address[connection.peer_host] += 1
-        if len(self.connections) > self.limits.connections_max:
-            return f"there are already max.connections ({self.limits.connections_max}) of them"
-        per_address_max = self.limits.connections_per_address_max
-        if self._per_address[connection.peer_host] > per_address_max:
-            return f"its address already has max.connections.per.ip ({per_address_max}) of them"
+        now_ms = int(self._loop.time() * 1000)
+        refusal, wait_ms = self._quotas.open(self.name, connection.peer_host, now_ms)
+        if not wait_ms:
+            return refusal
+        connection.mute(wait_ms)
+        if refusal is not None:
+            self._loop.call_later(wait_ms / 1000, _close, connection, refusal)
         return None
 
     def on_closed(self, connection: Connection) -> None:
         """Count a connection out."""
         self.connections.pop(connection, None)
-        self._per_address[connection.peer_host] -= 1
-        if self._per_address[connection.peer_host] <= 0:
-            del self._per_address[connection.peer_host]
+        self._quotas.close(self.name, connection.peer_host)
         if not self.connections:
             self._stopped.set()
 
@@ -117,6 +117,11 @@ class Listener:
                 )
                 connection.close_quietly()
         self._schedule_sweep()
+
+
+def _close(connection: Connection, refusal: str) -> None:
+    if not connection.closed:
+        connection.close(refusal)
 
 
 def _bind(

@@ -45,11 +45,12 @@ class ClientQuotas:
         return None if held is None else self._rate(key, held, now_ms)
 
     def connect(self, address: str, now_ms: int) -> int:
-        """Count a new connection, and return how long it comes too early, in milliseconds."""
+        """How long a new connection comes too early, in ms; counted where it does not."""
         held = self.table.held_address(address)
-        return (
-            0 if held is None else self._rate(QuotaKey.CONNECTION, held, now_ms).record(1, now_ms)
-        )
+        if held is None:
+            return 0
+        rate = self._rate(QuotaKey.CONNECTION, held, now_ms)
+        return rate.wait_ms(now_ms, 1) or rate.record(1, now_ms)
 
     def bucket(self, user: str, client_id: str, now_ms: int) -> TokenBucket | None:
         """What gives a client its changes of topics; None where it has no limit."""

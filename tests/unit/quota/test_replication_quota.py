@@ -81,9 +81,9 @@ def test_a_rate_of_nothing_copies_nothing() -> None:
 
 def test_replicas_are_named_by_partition_and_broker() -> None:
     """Only those on this broker are meant here; a star means all; nothing means none."""
-    assert throttled_here(("0:1", "0:2", "3:1", "4:11"), BrokerId(1)) == {0, 3}
+    assert throttled_here(("0:1", "0:2", "3:1", "4:11"), BrokerId(1)) == frozenset({0, 3})
     assert throttled_here(("*",), BrokerId(1)) is None
-    assert throttled_here((), BrokerId(1)) == set()
+    assert throttled_here((), BrokerId(1)) == frozenset()
 
 
 def test_partitions_are_throttled_by_topic() -> None:

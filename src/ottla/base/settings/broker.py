@@ -14,6 +14,9 @@ from ottla.base.settings.tables import BROKER_SETTINGS, unknown_name
 # Names a user may set freely, for plug-ins and listeners (`listener.name.internal.ssl…`).
 _OPEN_PREFIXES = ("listener.name.",)
 
+# What can be set for one listener alone.
+_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
+
 Listener = Callable[[frozenset[str]], None]
 
 
@@ -47,6 +50,8 @@ class BrokerSettings:
             self._values[name] = value
         elif name in FORMER_SETTINGS:
             self.notes.append(f"{name} is accepted and changes nothing: {FORMER_SETTINGS[name]}")
+        elif name.startswith(_OPEN_PREFIXES) and name.endswith(_OF_LISTENERS):
+            BROKER_SETTINGS[name.split(".", 3)[3]].parse(text)
         elif name.startswith(_OPEN_PREFIXES):
             self.notes.append(f"{name} is accepted and changes nothing: listeners are PLAINTEXT.")
         else:
@@ -81,6 +86,11 @@ class BrokerSettings:
         value = self._values[name]
         assert value is None or isinstance(value, tuple), name
         return value or ()
+
+    def of_listener(self, listener: str, name: str) -> Value:
+        """What the file says of a setting for one listener alone; None where it says nothing."""
+        text = self.static.get(f"listener.name.{listener.lower()}.{name}")
+        return None if text is None else BROKER_SETTINGS[name].parse(text)
 
     @property
     def broker_id(self) -> int:

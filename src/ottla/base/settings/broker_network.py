@@ -11,7 +11,7 @@ from ottla.base.settings.notation import (
     STRING,
 )
 from ottla.base.settings.setting import Setting
-from ottla.base.settings.validators import at_least, one_of
+from ottla.base.settings.validators import CONNECTION_OVERRIDES, at_least, one_of
 
 # Two lines a row keep the table readable.
 # fmt: off
@@ -55,7 +55,7 @@ NETWORK: tuple[Setting, ...] = (
             "Connections allowed at a time on the broker."),
     Setting("max.connections.per.ip", INT, INT_MAX, at_least(0), CLUSTER_WIDE,
             "Connections allowed at a time from one address."),
-    Setting("max.connections.per.ip.overrides", STRING, "", None, CLUSTER_WIDE,
+    Setting("max.connections.per.ip.overrides", STRING, "", CONNECTION_OVERRIDES, CLUSTER_WIDE,
             "Addresses with a limit of their own, as address:count,address:count."),
     Setting("max.connection.creation.rate", INT, INT_MAX, at_least(0), CLUSTER_WIDE,
             "New connections allowed a second on the broker."),

@@ -25,8 +25,6 @@ UNREAD_NAMES = frozenset(
         "group.coordinator.threads",
         "log.dir.failure.timeout.ms",
         "log.initial.task.delay.ms",
-        "max.connection.creation.rate",
-        "max.connections.per.ip.overrides",
         "num.io.threads",
         "num.network.threads",
         "num.recovery.threads.per.data.dir",

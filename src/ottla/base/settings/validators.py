@@ -73,6 +73,16 @@ def _throttled_complaint(value: Value) -> str:
     return ""
 
 
+def _overrides_complaint(value: Value) -> str:
+    """Nothing, or `address:count` pairs."""
+    for item in str(value).split(","):
+        address, _, count = item.strip().rpartition(":")
+        if item.strip() and not (address and count.isdecimal()):
+            return f"{item.strip()[:100]} is not of the form address:count"
+    return ""
+
+
+CONNECTION_OVERRIDES = Validator("[address]:[count],...", _overrides_complaint)
 GZIP_LEVEL = Validator("[1,...,9] or -1", _gzip_complaint)
 THROTTLED_REPLICAS = Validator("* or [partition]:[broker],...", _throttled_complaint)
 COMPRESSION_TYPE = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")

@@ -1,0 +1,122 @@
+"""How many connections there may be, and how fast they may come: of a broker and of addresses."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ottla.quota.client_quotas import ClientQuotas, Windows
+from ottla.quota.windowed_rate import WindowedRate
+
+UNLIMITED = 2**31 - 1
+
+
+class Verdict(NamedTuple):
+    """What is to become of a new connection: served or, for a `refusal`, closed; after a wait."""
+
+    refusal: str | None = None
+    wait_ms: int = 0
+
+
+WELCOME = Verdict()
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Connections at a time, and new ones per second."""
+
+    connections_max: int = UNLIMITED
+    creation_rate: int = UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionRules:
+    """What the settings allow."""
+
+    # Of all listeners together; of those that have room of their own; and of those that share
+    # nothing with the others, lest clients shut brokers out.
+    broker: Room = Room()
+    listeners: Mapping[str, Room] = field(default_factory=dict)
+    protected: frozenset[str] = frozenset()
+    per_address_max: int = UNLIMITED
+    # Addresses with a limit of their own.
+    overrides: Mapping[str, int] = field(default_factory=dict)
+
+
+class ConnectionQuotas:
+    """The connections of one broker. Each that is opened here is closed here, refused or not."""
+
+    def __init__(self, rules: ConnectionRules, addresses: ClientQuotas, windows: Windows) -> None:
+        """`addresses` knows the rates of new connections that single addresses are held to."""
+        self._addresses = addresses
+        self._windows = windows
+        self._count = 0
+        self._per_listener: Counter[str] = Counter()
+        self._per_address: Counter[str] = Counter()
+        # By listener; None for the broker as a whole.
+        self._rates: dict[str | None, WindowedRate] = {}
+        self.rules = rules
+
+    def open(self, listener: str, address: str, now_ms: int) -> Verdict:
+        """Count a connection in, and say what is to become of it."""
+        self._count += 1
+        self._per_listener[listener] += 1
+        self._per_address[address] += 1
+        refusal = self._too_many(listener, address)
+        if refusal is not None:
+            return Verdict(refusal)
+        wait_ms = self._addresses.connect(address, now_ms)
+        if wait_ms:
+            refusal = "its address opens them faster than its connection_creation_rate allows"
+            return Verdict(refusal, min(wait_ms, self._windows.ms))
+        wait_ms = self._record(listener, self._room(listener).creation_rate, now_ms)
+        if listener not in self.rules.protected:
+            broker_ms = self._record(None, self.rules.broker.creation_rate, now_ms)
+            wait_ms = max(wait_ms, broker_ms)
+        return Verdict(None, wait_ms) if wait_ms else WELCOME
+
+    def close(self, listener: str, address: str) -> None:
+        """Count a connection out."""
+        self._count -= 1
+        self._per_listener[listener] -= 1
+        self._per_address[address] -= 1
+        if self._per_address[address] <= 0:
+            del self._per_address[address]
+
+    def _too_many(self, listener: str, address: str) -> str | None:
+        rules = self.rules
+        most = self._room(listener).connections_max
+        if self._per_listener[listener] > most:
+            return f"its listener already has max.connections ({most}) of them"
+        if listener not in rules.protected and self._count > rules.broker.connections_max:
+            return f"there are already max.connections ({rules.broker.connections_max}) of them"
+        most = rules.overrides.get(address, rules.per_address_max)
+        if self._per_address[address] > most:
+            return f"its address already has max.connections.per.ip ({most}) of them"
+        return None
+
+    def _room(self, listener: str) -> Room:
+        return self.rules.listeners.get(listener, Room())
+
+    def _record(self, listener: str | None, limit: int, now_ms: int) -> int:
+        if limit >= UNLIMITED:
+            return 0
+        rate = self._rates.get(listener)
+        if rate is None or rate.limit != limit:
+            windows = self._windows
+            rate = self._rates[listener] = WindowedRate(
+                limit, window_num=windows.num, window_ms=windows.ms, grace_ms=windows.ms
+            )
+        return rate.record(1, now_ms)
+
+
+def parse_overrides(text: str) -> dict[str, int]:
+    """`max.connections.per.ip.overrides`: address:count,address:count. Raises ValueError."""
+    overrides: dict[str, int] = {}
+    for item in text.split(","):
+        if item.strip():
+            address, _, count = item.strip().rpartition(":")
+            if not address or not count.isdecimal():
+                raise ValueError(f"{item.strip()[:100]} is not of the form address:count")
+            overrides[address.strip("[]")] = int(count)
+    return overrides
