@@ -5,6 +5,8 @@ method is called the shell has noted in the log's leader epochs that the term be
 `epoch_start`. Every method returns the effects to carry out, in order.
 """
 
+from collections.abc import Collection
+
 from ottla.base.ids import BrokerId
 from ottla.metadata.decisions import Decision, DecisionKind
 from ottla.metadata.image import PartitionImage
@@ -215,16 +217,26 @@ class Leader(Term):
         self._recount(now_ms)
         return (effect,)
 
-    def is_isolated(self, now_ms: int) -> bool:
-        """Whether so many live followers are silent that nothing can be committed without them.
+    def is_isolated(self, silent: Collection[BrokerId], now_ms: int) -> bool:
+        """Whether so few in sync are heard of that it is rather we whom nobody hears.
 
-        They are in sync, and who else they hear of may lead them: it is rather we whom nobody
-        hears. So they are not proposed out.
+        `silent` are live brokers that have not been heard of, about whatever partition, for too
+        long. Where nothing can be committed without them, or where they are several and all the
+        others there are, one of them can lead and hears of the rest: they are not proposed out.
         """
         if self.resigned or self.silence_ms_max >= self.lag_ms_max:
             return False
-        silent = [r for r in self._silent(now_ms) if r.broker_id in self.standing.live]
-        return bool(silent) and len(self.isr) - len(silent) < self.min_isr <= len(self.isr)
+        longest_ms = now_ms - self.silence_ms_max
+        isr = self.isr
+        unheard = [
+            remote
+            for remote in self._required
+            if remote.broker_id in silent
+            and remote.broker_id in isr
+            and remote.heard_ms <= longest_ms
+        ]
+        left = len(isr) - len(unheard)
+        return left < self.min_isr <= len(isr) or left == 1 < len(unheard)
 
     # ------------------------------------------------------------ rules
 

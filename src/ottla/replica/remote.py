@@ -1,9 +1,9 @@
 """What a leader has learnt from the fetches of one follower in its own term."""
 
 from ottla.base.ids import BrokerId
+from ottla.replica.standing import NEVER
 
 UNKNOWN_END = -1
-NEVER = -(1 << 62)
 
 
 class Remote:

@@ -5,6 +5,7 @@ from ottla.base.ids import BrokerId
 # A nonce is unique in the cluster: the broker epoch in its upper bits, a counter below.
 _COUNTER_BITS = 32
 FOR_EVER = 1 << 62
+NEVER = -FOR_EVER
 
 
 class Standing:

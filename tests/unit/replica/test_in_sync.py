@@ -90,11 +90,20 @@ def test_who_hears_of_too_few_is_isolated_and_proposes_nobody_out() -> None:
     fetch = Fetches(leading)
     fetch(TWO, 4, now_ms=1_000)
     fetch(THREE, 4, now_ms=1_500)
-    assert not leading.is_isolated(4_999)
-    assert leading.is_isolated(5_000)
+    assert not leading.is_isolated([TWO, THREE], 4_999)
+    assert leading.is_isolated([TWO, THREE], 5_000)
     assert leading.on_deadline(now_ms=5_000) == ()
-    leading.standing.live = {ONE: BROKER_EPOCH}
-    assert not leading.is_isolated(5_000)
+    assert not leading.is_isolated([], 5_000)
+
+
+def test_whom_nobody_asks_for_anything_is_isolated_without_any_news() -> None:
+    """Clients may have lost it, too: that its followers hold all there is says nothing."""
+    leading = leader(log_of([EPOCH] * 5), silence_ms=3_500, min_isr=2)
+    fetch = Fetches(leading)
+    fetch(TWO, 5, now_ms=1_000)
+    fetch(THREE, 5, now_ms=1_000)
+    assert not leading.is_isolated([TWO, THREE], 4_499)
+    assert leading.is_isolated([TWO, THREE], 4_500)
 
 
 def test_with_one_silent_of_two_nobody_is_isolated() -> None:
@@ -103,8 +112,18 @@ def test_with_one_silent_of_two_nobody_is_isolated() -> None:
     fetch = Fetches(leading)
     fetch(TWO, 5, now_ms=5_000)
     fetch(THREE, 4, now_ms=1_000)
-    assert not leading.is_isolated(5_000)
+    assert not leading.is_isolated([THREE], 5_000)
     assert change_in(leading.on_deadline(now_ms=5_000)).after.isr == (ONE, TWO)
+
+
+def test_who_could_go_on_alone_makes_way_for_several() -> None:
+    """Of three in sync the two that are silent may hear each other, and clients hear them."""
+    leading = leader(log_of([EPOCH] * 5), silence_ms=3_500, min_isr=1)
+    fetch = Fetches(leading)
+    fetch(TWO, 5, now_ms=1_000)
+    fetch(THREE, 5, now_ms=2_000)
+    assert not leading.is_isolated([TWO, THREE], 5_000)
+    assert leading.is_isolated([TWO, THREE], 5_500)
 
 
 def test_an_idle_partition_never_expires_its_followers() -> None:

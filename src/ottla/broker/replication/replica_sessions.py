@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
 from ottla.broker.fetch_sessions import PartitionKey
 from ottla.broker.partition import Partition
 from ottla.broker.replication.leading import Answer
@@ -19,6 +20,7 @@ from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.throttles import Throttle
 from ottla.replica.effects import Refuse
+from ottla.replica.standing import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 if TYPE_CHECKING:
@@ -70,6 +72,11 @@ class ReplicaSessions:
             )
         session.used_ms = now_ms
         return session
+
+    def heard_ms(self, broker_id: BrokerId) -> int:
+        """When a broker fetched here last, whatever it asked for."""
+        own = (s.used_ms for s in self._sessions.values() if s.broker_id == broker_id)
+        return max(own, default=NEVER)
 
     def close(self, session: ReplicaSession) -> None:
         """Forget a session."""

@@ -12,6 +12,7 @@ from ottla.broker.partition import Partition
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.follower_session import FetchLimits
 from ottla.broker.replication.following import Following
+from ottla.broker.replication.isolation import Isolation
 from ottla.broker.replication.isr_writer import IsrWriter
 from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.replication.replica_sessions import ReplicaSessions
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 # How soon a leader whose session is in doubt is held back, and let go on again.
 _CERTAINTY_S = 0.1
 # How often to look for followers that fell silent, in the time that silence may last.
-_LOOKS = 10
+_LOOKS = 20
 
 
 class Replication:
@@ -40,6 +41,7 @@ class Replication:
     sessions: ReplicaSessions
     moves: LogDirMoves
     _following: Following
+    _isolation: Isolation
 
     def __init__(
         self,
@@ -61,8 +63,13 @@ class Replication:
         self.throttles = Throttles(settings, clock)
         self._lag_ms_max = settings.integer("replica.lag.time.max.ms")
         standing = Standing(BrokerId(settings.broker_id), 0, session_ms)
-        # A living follower's next fetch comes when we have answered its last.
-        self._silence_ms_max = session_ms + settings.integer("replica.fetch.wait.max.ms")
+        self._silence_ms_max = _silence_ms_max(
+            session_ms, settings.integer("replica.fetch.wait.max.ms")
+        )
+        look_every_ms = self._lag_ms_max / 2
+        if self._silence_ms_max < self._lag_ms_max:
+            look_every_ms = min(look_every_ms, self._silence_ms_max / _LOOKS)
+        self._look_every_ms = max(look_every_ms, 1.0)
         self.roles = Roles(
             standing,
             clock,
@@ -119,13 +126,16 @@ class Replication:
             self._rng,
             news_are_urgent=settings.value("replica.selector.class") is not None,
         )
+        self._isolation = Isolation(
+            self.sessions,
+            self._clock,
+            every_ms=self._look_every_ms,
+            silence_ms_max=self._silence_ms_max,
+        )
 
     def start(self) -> None:
         """Begin to look after followers that fall behind (P17)."""
-        interval_ms = self._lag_ms_max / 2
-        if self._silence_ms_max < self._lag_ms_max:
-            interval_ms = min(interval_ms, self._silence_ms_max / _LOOKS)
-        self._every(max(interval_ms, 1) / 1000, self._check_lag)
+        self._every(self._look_every_ms / 1000, self._check_lag)
         self._every(_CERTAINTY_S, self._check_certainty)
         self.moves.resume()
 
@@ -163,8 +173,7 @@ class Replication:
         self.standing.live = {broker.id: broker.epoch for broker in image.brokers.values()}
 
     def _check_lag(self) -> None:
-        now_ms = self._clock.monotonic_ms()
-        if any(p.leader is not None and p.leader.is_isolated(now_ms) for p in self._led()):
+        if self._isolation.look(self.standing, self._led()):
             self.on_isolated()
             return
         for partition in self._led():
@@ -189,6 +198,14 @@ class Replication:
 
         loop = asyncio.get_running_loop()
         self._timers[chore] = loop.call_later(interval_s, repeat)
+
+
+def _silence_ms_max(session_ms: int, wait_ms_max: int) -> int:
+    """As long as a session, of which a follower has at least half for the fetch after an answer.
+
+    What was heard last is the fetch before that, which may have waited here so long.
+    """
+    return session_ms + max(0, wait_ms_max - session_ms // 2)
 
 
 def _fetch_limits(settings: BrokerSettings) -> FetchLimits:
