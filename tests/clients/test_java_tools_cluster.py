@@ -94,7 +94,7 @@ def sizes_refused(cluster: Cluster, topic: str, partitions: int) -> bool:
             partition=index,
             on_delivery=lambda error, _message: codes.append(error.code() if error else None),
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     return codes == [KafkaError.MSG_SIZE_TOO_LARGE] * partitions
 
 
@@ -183,11 +183,11 @@ def test_leaders_are_elected_preferred_and_unclean(
     whole.wait_until(lambda: state(whole, other) == (3, {3}), "3 alone in sync")
     producer = Producer({"bootstrap.servers": whole.bootstrap, "log_level": 0})
     producer.produce(other, b"3 alone has this")
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     end(whole, 3, other, -1)
     bring_back(whole, 2, topic)
     preferred = run(t.LEADER_ELECTION, "--election-type", "preferred", *where).ok()
-    assert state(whole, topic)[0] == 2
+    whole.wait_until(lambda: state(whole, topic)[0] == 2, "2 leads again")
     unclean = run(
         t.LEADER_ELECTION, "--election-type", "unclean", "--topic", other, "--partition", 0
     ).ok()
@@ -229,10 +229,7 @@ def test_every_broker_is_told_of(
 ) -> None:
     """Versions, endpoints, log directories, offsets, deleted records: of leaders anywhere."""
     topic = make_topic([1, 2], [2, 3], [3, 1])
-    producer = Producer({"bootstrap.servers": whole.bootstrap, "log_level": 0})
-    for number in range(30):
-        producer.produce(topic, b"value", partition=number % 3)
-    assert producer.flush(30) == 0
+    fill(whole, topic, 3)
     file = tmp_path / "offsets.json"
     wanted = [{"topic": topic, "partition": i, "offset": i + 1} for i in range(3)]
     file.write_text(json.dumps({"version": 1, "partitions": wanted}))
@@ -262,3 +259,63 @@ def test_every_broker_is_told_of(
     }
     assert sorted(latest) == [f"{topic}:{i}:10" for i in range(3)]
     assert sorted(earliest) == [f"{topic}:{i}:{i + 1}" for i in range(3)]
+
+
+def test_groups_are_told_of_and_changed_wherever_they_are_coordinated(
+    whole: Cluster, run: Run, make_topic: MakeTopic
+) -> None:
+    """kafka-consumer-groups: groups of all brokers; what one remembers survives its coordinator."""
+    topic = make_topic([1, 2, 3], [2, 3, 1], [3, 1, 2])
+    fill(whole, topic, 3)
+    groups = [f"{topic}-group-{number}" for number in range(5)]
+    for offset, group in enumerate(groups):
+        place = ("--reset-offsets", "--topic", topic, "--to-offset", offset, "--execute")
+        run(t.GROUPS, "--group", group, *place).ok()
+
+    listed = run(t.GROUPS, "--list").ok().split()
+    described = run(t.GROUPS, "--describe", "--all-groups", "--offsets").ok()
+    assert set(groups) <= set(listed)
+    assert [places(described, group, topic) for group in groups] == [
+        [(index, offset, 10) for index in range(3)] for offset in range(5)
+    ]
+
+    lasting, going = groups[3:]
+    dead = coordinator(run, lasting)
+    other, third = (number for number in whole.members if number != dead)
+    watched = make_topic([dead, other, third])
+    end(whole, dead, watched, other)
+    after = run(t.GROUPS, "--describe", "--group", lasting, "--offsets").ok()
+    successor = coordinator(run, lasting)
+    run(t.GROUPS, "--delete-offsets", "--group", lasting, "--topic", f"{topic}:1").ok()
+    kept = run(t.GROUPS, "--describe", "--group", lasting, "--offsets").ok()
+    run(t.GROUPS, "--delete", "--group", going).ok()
+    left = run(t.GROUPS, "--list").ok().split()
+    bring_back(whole, dead, watched, topic)
+
+    assert places(after, lasting, topic) == [(index, 3, 10) for index in range(3)]
+    assert successor in (other, third)
+    assert places(kept, lasting, topic) == [(0, 3, 10), (2, 3, 10)]
+    assert going not in left
+    assert set(groups) - {going} <= set(left)
+
+
+def fill(cluster: Cluster, topic: str, partitions: int) -> None:
+    """Write ten records to each partition."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    for number in range(10 * partitions):
+        producer.produce(topic, b"value", partition=number % partitions)
+    assert producer.flush(120) == 0
+
+
+def places(described: str, group: str, topic: str) -> list[tuple[int, int, int]]:
+    """Partition, committed offset and log end of each row of a group."""
+    found = re.findall(rf"^{group}\s+{topic}\s+(\d+)\s+(\d+)\s+(\d+)", described, re.MULTILINE)
+    return sorted((int(index), int(offset), int(end)) for index, offset, end in found)
+
+
+def coordinator(run: Run, group: str) -> int:
+    """The broker that the tool says coordinates a group."""
+    told = run(t.GROUPS, "--describe", "--group", group, "--state").ok()
+    found = re.search(rf"^{group}\s+\S+\s+\((\d+)\)", told, re.MULTILINE)
+    assert found is not None, told
+    return int(found[1])
