@@ -20,19 +20,37 @@ _WARM_UP_S = 0.5
 _GC_THRESHOLDS = (50_000, 20, 50)
 
 
-def run(settings: BrokerSettings, *, on_ready: Callable[[Broker], None] | None = None) -> None:
+def run(
+    settings: BrokerSettings,
+    *,
+    on_ready: Callable[[Broker], None] | None = None,
+    ends_with_others: bool = False,
+) -> None:
     """Serve until SIGTERM or SIGINT, then stop in order. `on_ready` is told once clients can come.
 
-    Raises OttlaError where the broker cannot start: the message says why and what to do.
+    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that there is nobody
+    to hand leadership over to. Raises OttlaError where the broker cannot start: the message says
+    why and what to do.
     """
-    _run_loop(_serve(settings, on_ready))
+    _run_loop(_serve(settings, on_ready, ends_with_others=ends_with_others))
 
 
-async def _serve(settings: BrokerSettings, on_ready: Callable[[Broker], None] | None) -> None:
+async def _serve(
+    settings: BrokerSettings,
+    on_ready: Callable[[Broker], None] | None,
+    *,
+    ends_with_others: bool,
+) -> None:
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
+    received: list[signal.Signals] = []
+
+    def on_signal(number: signal.Signals) -> None:
+        received.append(number)
+        stopping.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+        loop.add_signal_handler(number, on_signal, number)
     broker = Broker(settings)
     await broker.start()
     if on_ready is not None:
@@ -40,7 +58,8 @@ async def _serve(settings: BrokerSettings, on_ready: Callable[[Broker], None] | 
     loop.call_later(_WARM_UP_S, _tune_garbage_collection)
     await stopping.wait()
     _log.info("stopping")
-    await broker.stop()
+    all_stop = ends_with_others and received[0] == signal.SIGINT
+    await broker.stop(hands_over=not all_stop)
 
 
 def _tune_garbage_collection() -> None:

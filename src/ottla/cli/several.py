@@ -22,6 +22,8 @@ from ottla.base.settings import BrokerSettings
 _log = logging.getLogger(__name__)
 
 STORE_FILE = "store.sqlite"
+# To a broker: all the others stop, too. So ctrl-C reaches them; SIGTERM stops one among many.
+ALL_STOP = signal.SIGINT
 _REPLICAS = 3
 # What suits a broker that somebody starts by hand: a first consumer does not wait for others.
 AT_HAND = {"group.initial.rebalance.delay.ms": "0"}
@@ -120,8 +122,8 @@ class Brokers:
             waiting -= set(self._reap())
 
     def watch(self) -> int:
-        """Wait until every broker has ended; the exit code. Signals are passed on."""
-        with _forwarded(self._signal):
+        """Wait until every broker has ended; the exit code. A signal ends all of them."""
+        with _stopped_by_signals(self._stop):
             while self._numbers:
                 try:
                     process, status = os.wait()
@@ -152,11 +154,11 @@ class Brokers:
             self._plan.properties(number),
         )
 
-    def _signal(self, number: int) -> None:
+    def _stop(self) -> None:
         self._stopping = True
         for process in self._numbers:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(process, number)
+                os.kill(process, ALL_STOP)
 
     def _run(self, number: int, settings: BrokerSettings) -> None:
         """The life of one broker's process. Does not return."""
@@ -165,7 +167,7 @@ class Brokers:
         layout = self._log_layout.replace("%(message)s", f"broker {number}: %(message)s")
         for handler in logging.getLogger().handlers:
             handler.setFormatter(OneLineFormatter(layout))
-        # Ctrl-C reaches the whole group; the parent passes on what the terminal did not send.
+        # Ctrl-C reaches the whole group; the parent tells who did not hear it from the terminal.
         threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
         from ottla.broker.broker import Broker  # noqa: PLC0415
         from ottla.broker.main import run  # noqa: PLC0415
@@ -175,7 +177,7 @@ class Brokers:
 
         code = 1
         try:
-            run(settings, on_ready=on_ready)
+            run(settings, on_ready=on_ready, ends_with_others=True)
             code = 0
         except OttlaError as error:
             sys.stderr.write(f"broker {number} cannot start: {error.message}\n")
@@ -190,13 +192,13 @@ class Brokers:
 def _end_with(pipe: int) -> None:
     """Stop this process in order when the one that holds the pipe's other end is gone."""
     os.read(pipe, 1)
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), ALL_STOP)
 
 
 @contextlib.contextmanager
-def _forwarded(pass_on: Callable[[int], None]) -> Iterator[None]:
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     before = {
-        number: signal.signal(number, lambda received, _: pass_on(received))
+        number: signal.signal(number, lambda _number, _frame: stop())
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
