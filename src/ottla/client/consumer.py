@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster import Cluster
 from ottla.client.consumer_options import ConsumerOptions, Listener
@@ -245,7 +245,13 @@ class Consumer:
         found: list[Records] = []
         left = max_records
         while left > 0:
-            taken = self._cursor.take(left)
+            try:
+                taken = self._cursor.take(left)
+            except OttlaError:
+                if not found:
+                    raise
+                # What stands before the damage is handed out; it is told of by the next call.
+                break
             if taken is None:
                 break
             fetched, records = taken

@@ -9,6 +9,9 @@ from ottla.client.delivery import Delivery
 
 Headers = Sequence[tuple[str, bytes | None]]
 
+# So many of a producer's last batches a broker knows again.
+KNOWN_AGAIN = 5
+
 # Length, attributes, timestamp and offset deltas, key and value lengths, header count.
 RECORD_OVERHEAD = 12
 
@@ -88,6 +91,7 @@ class PartitionQueue:
         "producer_id",
         "recovering",
         "topic",
+        "window",
     )
 
     def __init__(self, topic: str, index: int) -> None:
@@ -104,6 +108,19 @@ class PartitionQueue:
         self.not_before_ms = 0
         # After a failure: one batch at a time until one succeeds, so that order holds.
         self.recovering = False
+        # The last that were numbered: those that the broker would know again.
+        self.window: deque[Batch] = deque(maxlen=KNOWN_AGAIN)
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether one more numbered batch would let the broker forget an undecided one.
+
+        Such a one, should it come again, would be taken for a gap, and stand twice in the end.
+        """
+        window = self.window
+        if len(window) < KNOWN_AGAIN or window[0] not in self.in_flight:
+            return False
+        return self.closed[0] not in window
 
 
 class TopicQueues:

@@ -103,7 +103,9 @@ class Sender:
             if queue.not_before_ms > now_ms:
                 wait_ms = min(wait_ms, queue.not_before_ms - now_ms)
                 continue
-            if queue.in_flight and (queue.recovering or queue.closed[0].attempts):
+            if queue.in_flight and (
+                queue.recovering or queue.closed[0].attempts or queue.must_wait
+            ):
                 continue
             leader = self._cluster.view.leader(queue.topic, queue.index)
             if leader == NO_LEADER or leader not in self._cluster.view.brokers:
@@ -140,7 +142,7 @@ class Sender:
             in_flight = self._in_flight.get(leader, 0)
             if start == len(queues):
                 # Partitions with more than one closed batch: a request each holds only one.
-                queues = [queue for queue in queues if queue.closed and not queue.recovering]
+                queues = [q for q in queues if q.closed and not (q.recovering or q.must_wait)]
                 start = 0
 
     def _send_request(
@@ -199,6 +201,7 @@ class Sender:
         batch.producer_epoch = queue.epoch
         batch.base_sequence = queue.next_sequence
         queue.next_sequence = (queue.next_sequence + batch.record_count) & _SEQUENCE_MASK
+        queue.window.append(batch)
         if batch.encoded is not None:
             restamp(batch)
 
@@ -340,6 +343,7 @@ class Sender:
         else:
             queue.epoch += 1
         queue.next_sequence = 0
+        queue.window.clear()
         for batch in queue.closed:
             batch.base_sequence = -1
         queue.recovering = True
@@ -350,6 +354,7 @@ class Sender:
         halves = split(batch)
         for half in reversed(halves):
             _put_back(queue, half)
+            queue.window.append(half)
         self._accumulator.replace(batch, halves)
         self._accumulator.ready_queues[queue] = None
         queue.recovering = True

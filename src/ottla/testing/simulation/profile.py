@@ -86,9 +86,7 @@ def draw(seed: int | str, brokers: int | None = None) -> Profile:
     }
     # Drawn apart, so that the worlds of older seeds stay much as they were.
     more = Random(f"{seed}/profile/more")
-    # Without group commit a power cut may lose the end of a closed segment and keep the next one,
-    # which a broker refuses to serve until somebody decides: nothing for a run that must heal.
-    has_segments = more.random() < 0.4 and policy == "group"
+    has_segments = more.random() < 0.4
     for kind in sorted(_FOR_SEGMENTS):
         weights[kind] = KINDS[kind] * more.randrange(1, 5) if has_segments else 0
     for kind in KINDS:
