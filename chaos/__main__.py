@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _run(plan: Plan, folder: Path) -> Outcome:
-    """One run, noted however it ends."""
+    """One run, noted however it ends, unless there was nothing to break."""
     outcome = Outcome(plan)
     failure: str | None = None
     try:
@@ -65,7 +65,8 @@ def _run(plan: Plan, folder: Path) -> Outcome:
         failure = f"{type(error).__name__}: {error}"
         raise
     finally:
-        totals.note(outcome, failure)
+        if outcome.has_begun:
+            totals.note(outcome, failure)
     return outcome
 
 

@@ -1,8 +1,10 @@
 """Three real brokers on hosts and disks of their own, and what can be done to them."""
 
 import contextlib
+import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +17,7 @@ from chaos.stores import STORE, StoreServer, store
 from ottla.client import sync
 from rig import metadata
 from rig.nodes import properties
-from rig.process import Process, start
+from rig.process import Process
 
 PORT = 9092
 CLIENT = "client"
@@ -43,7 +45,7 @@ class Member:
         self._settings = dict(settings)
         self._folder = disk.mount_point.parent
         self.process: Process | None = None
-        self.starts = 0
+        self._spare = self._prepare()
 
     @property
     def address(self) -> str:
@@ -52,6 +54,10 @@ class Member:
     @property
     def log(self) -> Path:
         return self._folder / f"{self.host}.log"
+
+    @property
+    def _properties(self) -> Path:
+        return self._folder / f"{self.host}.properties"
 
     @property
     def data(self) -> Path:
@@ -64,12 +70,24 @@ class Member:
 
     def start(self) -> None:
         """Start the process; whether it serves is seen by asking it."""
-        file = self._folder / f"{self.host}.properties"
-        file.write_text(properties(self._all_settings()))
-        command = [*self._hosts.inside(self.host), sys.executable, "-m", "ottla.broker.main"]
-        environment = self.clock.environment if self.clock else None
-        self.process = start([*command, str(file)], self.log, env=environment)
-        self.starts += 1
+        self._properties.write_text(properties(self._all_settings()))
+        self.process, self._spare = self._spare, self._prepare()
+        assert self.process.child.stdin is not None
+        self.process.child.stdin.write(b"begin\n")
+        self.process.child.stdin.close()
+
+    def _prepare(self) -> Process:
+        """A process that can begin at once."""
+        command = [*self._hosts.inside(self.host), sys.executable, "-m", "chaos.spare"]
+        with self.log.open("ab") as output:
+            child = subprocess.Popen(
+                [*command, str(self._properties)],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(self.clock.environment if self.clock else {})},
+            )
+        return Process(child, self.log, time.perf_counter())
 
     def alive(self) -> bool:
         return self.process is not None and self.process.alive()
@@ -97,6 +115,11 @@ class Member:
             self.process.child.send_signal(signal.SIGCONT)
             self.process.terminate()
             self.process = None
+
+    def close(self) -> None:
+        """It is not started any more."""
+        self.stop()
+        self._spare.kill()
 
     def _all_settings(self) -> dict[str, str]:
         return {
@@ -194,8 +217,8 @@ def cluster(
             chosen = {"coordination.connect": found.connect, **settings}
             clock = Clock(folder, f"b{number}") if clocks else None
             members[number] = Member(number, hosts, disk, chosen, clock)
+            stack.callback(members[number].close)
         whole = Cluster(hosts, members, found, [] if kind == "sqlite" else [STORE])
-        stack.callback(whole.stop)
         whole.start()
         yield whole
 

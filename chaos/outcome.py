@@ -41,6 +41,8 @@ class Outcome:
     different: list[str] = field(default_factory=list)
     # What brokers called unexpected, by their logs.
     unexpected: list[str] = field(default_factory=list)
+    # Whether the first fault was made.
+    has_begun: bool = False
     # Whether it came to its end, and was judged.
     is_whole: bool = False
 

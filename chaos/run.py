@@ -91,6 +91,7 @@ def _break_and_heal(
 ) -> None:
     fault = FAULTS[name]()
     began_s = time.monotonic()
+    outcome.has_begun = True
     told = fault.make(brokers, rng)
     say(f"{len(outcome.moments) + 1:4}  {time.strftime('%H:%M:%S')}  {told}")
     time.sleep(min(fault.broken_s, outcome.plan.broken_at_most_s))
