@@ -11,6 +11,8 @@ from rig import zookeeper
 from chaos import disks, hosts
 
 pytestmark = pytest.mark.timeout(800)
+# More than two sessions of three seconds; other faults end sooner of themselves.
+AWAY_S = 8.0
 
 
 def broken(plan: Plan, folder: Path) -> Outcome:
@@ -31,13 +33,24 @@ def require_all_kept(outcome: Outcome) -> None:
 
 
 def test_killed_stopped_cut_off_and_without_power_on_sqlite(tmp_path):
-    """5 kills, 2 stops, 2 partitions (one of one way only), 2 power cuts: 0 lost, 0 duplicates."""
+    """5 kills, 2 stops, 2 partitions (one of one way only), 2 power cuts: 0 lost, 0 duplicates.
+
+    And a store that answers nobody for longer than a session (S33).
+    """
     faults = [
         *("kill", "stop", "power", "kill", "partition", "kill"),
-        *("one-way", "kill", "power", "stop", "kill"),
+        *("one-way", "kill", "power", "stop", "store-away", "kill"),
     ]
-    outcome = broken(Plan(faults, cycles=1, seed=1, rate=200), tmp_path)
-    assert outcome.made == {"kill": 5, "stop": 2, "partition": 1, "one-way": 1, "power": 2}
+    plan = Plan(faults, cycles=1, seed=1, rate=200, broken_at_most_s=AWAY_S)
+    outcome = broken(plan, tmp_path)
+    assert outcome.made == {
+        "kill": 5,
+        "stop": 2,
+        "partition": 1,
+        "one-way": 1,
+        "power": 2,
+        "store-away": 1,
+    }
     require_all_kept(outcome)
 
 
@@ -45,7 +58,8 @@ def test_killed_and_cut_off_on_zookeeper(tmp_path):
     """The same over a real ZooKeeper, on a host of its own."""
     if reason := zookeeper.available():
         pytest.skip(reason)
-    plan = Plan(["kill", "partition", "kill"], cycles=1, seed=2, rate=200, store="zookeeper")
+    faults = ["kill", "partition", "store-away", "kill", "store-restart"]
+    plan = Plan(faults, cycles=1, seed=2, rate=200, store="zookeeper", broken_at_most_s=AWAY_S)
     outcome = broken(plan, tmp_path)
-    assert outcome.made == {"kill": 2, "partition": 1}
+    assert outcome.made == {"kill": 2, "partition": 1, "store-away": 1, "store-restart": 1}
     require_all_kept(outcome)
