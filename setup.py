@@ -26,6 +26,7 @@ MODULES = (
     "ottla.record.control",
     "ottla.record.header",
     "ottla.record.reader",
+    "ottla.record.sifting",
     "ottla.record.validation",
     "ottla.record.walk",
 )

@@ -60,19 +60,10 @@ def load(
         filesystem.mkdir(folder)
         complete_swaps(filesystem, folder)
         segments = _find_segments(filesystem, folder, config, log_start_offset, now_ms)
-        epochs, epochs_read = _read_epochs(filesystem, folder)
-        transactions_read = _read_transactions(segments)
-        producers = ProducerStates(producer_expiration_ms)
-        first_offset = segments[0].base_offset
         known_below = 2**63 - 1 if clean else recovery_point
         snapshots = _snapshots(filesystem, folder, known_below)
-        reflected, entries = newest_good(filesystem, folder, snapshots, known_below)
-        if not epochs_read or not transactions_read:
-            # What only the batches can tell is asked from the first one on.
-            reflected, entries = -1, []
-        begin = max(first_offset, reflected)
-        producers.load(entries, begin, now_ms)
-        replay = Replay(epochs, producers, begin)
+        producers = ProducerStates(producer_expiration_ms)
+        replay = _begin_replay(filesystem, segments, producers, snapshots, known_below, now_ms)
         found = recover(
             segments,
             replay,
@@ -85,13 +76,7 @@ def load(
             forget_failed_flush(filesystem, folder)
         end = replay.next_offset
         if clean and end < recovery_point:
-            raise LogCorrupt(
-                segments[-1].path(),
-                segments[-1].size,
-                end,
-                f"the log ends here but was flushed up to offset {recovery_point}",
-                "Restore the file from a copy or a replica, or delete the partition.",
-            )
+            raise _too_short(segments[-1], end, recovery_point)
         if end < log_start_offset:
             segments, end = [_restart_at(segments, log_start_offset)], log_start_offset
             producers.load([], end, now_ms)
@@ -100,11 +85,43 @@ def load(
     except OSError as error:
         raise storage_error(error, folder, "load the log") from error
     start = max(log_start_offset, segments[0].base_offset)
+    epochs = replay.epochs
     epochs.truncate_from_end(end)
     epochs.truncate_from_start(start)
     producers.map_end_offset = end
     kept = [offset for offset in snapshots if offset <= end]
     return LoadedLog(segments, epochs, producers, kept, start, end, found)
+
+
+def _begin_replay(
+    filesystem: FileSystem,
+    segments: list[Segment],
+    producers: ProducerStates,
+    snapshots: list[int],
+    known_below: int,
+    now_ms: int,
+) -> Replay:
+    """What the small files say, and from where on the batches have to be asked. Raises OSError."""
+    folder, first_offset = segments[0].folder, segments[0].base_offset
+    epochs, epochs_read = _read_epochs(filesystem, folder)
+    transactions_read = _read_transactions(segments)
+    reflected, entries = newest_good(filesystem, folder, snapshots, known_below)
+    if not epochs_read or not transactions_read:
+        # What only the batches can tell is asked from the first one on.
+        reflected, entries = -1, []
+    begin = max(first_offset, reflected)
+    producers.load(entries, begin, now_ms)
+    return Replay(epochs, producers, begin)
+
+
+def _too_short(last: Segment, end: int, recovery_point: int) -> LogCorrupt:
+    return LogCorrupt(
+        last.path(),
+        last.size,
+        end,
+        f"the log ends here but was flushed up to offset {recovery_point}",
+        "Restore the file from a copy or a replica, or delete the partition.",
+    )
 
 
 def _find_segments(

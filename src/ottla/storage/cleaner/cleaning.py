@@ -4,17 +4,17 @@ The dirty part is read once for the map of keys; then everything from the log's 
 and what stays is written into new segments, small ones together. The log itself is not touched.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
 from ottla.record.reader import section
+from ottla.record.sifting import KeyMap, index_keys, sift
 from ottla.storage.cleaner.batch_source import Pace, read_batches
 from ottla.storage.cleaner.cleaned_segment import CleanedSegment
 from ottla.storage.cleaner.job import CleanedGroup, CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.keeping import Fate, Keeping, Transactions, has_horizon
-from ottla.storage.cleaner.offset_map import OffsetMap
-from ottla.storage.cleaner.rewriting import header_alone, sift, smaller
+from ottla.storage.cleaner.rewriting import header_alone, smaller
 from ottla.storage.control import read_marker
 from ottla.storage.filesystem import Buffer, FileSystem
 from ottla.storage.names import LOG_SUFFIX, segment_file
@@ -31,7 +31,7 @@ class Cleaning:
         self._filesystem = filesystem
         self._job = job
         self._pace = pace
-        self._map = OffsetMap(job.keys_max)
+        self._map = KeyMap(job.keys_max)
         self._outcome = CleaningOutcome()
         self._keeping: Keeping
 
@@ -84,17 +84,13 @@ class Cleaning:
             return True
         if transactions.on_batch(header) or not header.record_count:
             return True
-        fits = True
-        put, first_dirty = self._map.put, self._job.first_dirty
-
-        def note(key: bytes | None, offset: int, _has_value: bool) -> bool:
-            nonlocal fits
-            if key is not None and offset >= first_dirty and fits:
-                fits = put(key, offset)
-            return False
-
-        sift(header, _expanded(header, batch), note)
-        return fits
+        return index_keys(
+            _expanded(header, batch),
+            header.record_count,
+            header.base_offset,
+            self._job.first_dirty,
+            self._map,
+        )
 
     # -- what stays
 
@@ -173,49 +169,45 @@ class Cleaning:
 
     def _with_horizon(self, header: BatchHeader, batch: bytes) -> tuple[BatchHeader, Buffer]:
         content = _expanded(header, batch)
-        places = sift(header, content, _all_stay).places
-        return self._smaller(header, content, places, sets_horizon=True)
+        return self._smaller(
+            header, content, header.record_count, header.max_timestamp, sets_horizon=True
+        )
 
     def _kept_records(
         self, header: BatchHeader, batch: bytes, fate: Fate
     ) -> tuple[BatchHeader, Buffer | None]:
         content = _expanded(header, batch)
-        sifted = sift(header, content, self._staying(header))
-        if not sifted.places:
+        sifted = sift(
+            content,
+            header.record_count,
+            header.base_offset,
+            header.base_timestamp,
+            self._map,
+            tombstones_stay=self._keeping.tombstones_stay(header),
+        )
+        self._outcome.tombstones_dropped += sifted.tombstones_dropped
+        if not sifted.kept:
             return _remains(header, Fate.DROP if fate is Fate.SIFT else Fate.DROP_KEEP_HEADER)
         sets_horizon = sifted.tombstones and not has_horizon(header)
-        if sifted.is_whole and not sets_horizon:
+        if sifted.kept == header.record_count and not sets_horizon:
             return header, batch
-        return self._smaller(header, content, sifted.places, sets_horizon=sets_horizon)
-
-    def _staying(self, header: BatchHeader) -> Callable[[bytes | None, int, bool], bool]:
-        get, latest_offset = self._map.get, self._map.latest_offset
-        tombstones_stay = self._keeping.tombstones_stay(header)
-        outcome = self._outcome
-
-        # Hot: once per record.
-        def stays(key: bytes | None, offset: int, has_value: bool) -> bool:
-            if offset > latest_offset:
-                return True
-            if key is None or offset < get(key):
-                return False
-            if has_value or tombstones_stay:
-                return True
-            outcome.tombstones_dropped += 1
-            return False
-
-        return stays
+        runs = sifted.runs
+        parts = [content[runs[n] : runs[n + 1]] for n in range(0, len(runs), 2)]
+        return self._smaller(
+            header, b"".join(parts), sifted.kept, sifted.max_timestamp, sets_horizon=sets_horizon
+        )
 
     def _smaller(
         self,
         header: BatchHeader,
         content: bytes,
-        places: list[tuple[int, int, int]],
+        record_count: int,
+        max_timestamp: int,
         *,
         sets_horizon: bool,
     ) -> tuple[BatchHeader, Buffer]:
         horizon_ms = self._job.now_ms + self._job.delete_retention_ms if sets_horizon else None
-        batch = smaller(header, content, places, horizon_ms=horizon_ms)
+        batch = smaller(header, content, record_count, max_timestamp, horizon_ms=horizon_ms)
         return read_header(batch), batch
 
     def _batches(self, base: int, size: int) -> Iterator[tuple[BatchHeader, bytes]]:
@@ -239,7 +231,3 @@ def _remains(header: BatchHeader, fate: Fate) -> tuple[BatchHeader, Buffer | Non
         return header, None
     batch = header_alone(header)
     return read_header(batch), batch
-
-
-def _all_stay(_key: bytes | None, _offset: int, _has_value: bool) -> bool:
-    return True

@@ -6,8 +6,6 @@ need no change either, unless the batch gets a delete horizon: that takes the pl
 timestamp, which the records count their times from (KIP-534).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from struct import Struct
 
 from ottla.base.varint import read_zigzag
@@ -30,84 +28,31 @@ _CRC = Struct(">I")
 _ROW = Struct("<8q")
 
 
-# Where a record that stays begins and ends in its section, and its time in ms.
-Place = tuple[int, int, int]
-
-
-@dataclass(slots=True)
-class Sifted:
-    """What of a batch's records stays. `tombstones`: whether deletions are among it."""
-
-    places: list[Place]
-    record_count: int
-    tombstones: bool = False
-
-    @property
-    def is_whole(self) -> bool:
-        return len(self.places) == self.record_count
-
-
-# Says of a record whether it stays, by its key, offset and whether it has a value.
-Stays = Callable[[bytes | None, int, bool], bool]
-
-
-# Hot: once per batch, and the loop once per record.
-def sift(header: BatchHeader, section: bytes, stays: Stays) -> Sifted:
-    """Ask `stays` for each record of an uncompressed section. Raises CorruptBatch."""
-    rows = walk(
-        section, 0, len(section), header.record_count, header.base_offset, header.base_timestamp
-    )
-    sifted = Sifted([], header.record_count)
-    places = sifted.places
-    start = 0
-    for offset, timestamp, key, key_size, _, value_size, headers, count in _ROW.iter_unpack(rows):
-        end = headers if count == 0 else _headers_end(section, headers, count)
-        if stays(section[key : key + key_size] if key_size >= 0 else None, offset, value_size >= 0):
-            places.append((start, end, timestamp))
-            if value_size < 0:
-                sifted.tombstones = True
-        start = end
-    return sifted
-
-
-def _headers_end(section: bytes, position: int, count: int) -> int:
-    for _ in range(count):
-        size, position = read_zigzag(section, position)
-        size, position = read_zigzag(section, position + size)
-        position += max(size, 0)
-    return position
-
-
 def smaller(
     header: BatchHeader,
-    section: bytes,
-    places: Sequence[Place],
+    content: bytes,
+    record_count: int,
+    max_timestamp: int,
     *,
     horizon_ms: int | None = None,
     level: int | None = None,
 ) -> bytearray:
-    """The batch with the records at `places` of its section alone, at least one.
+    """The batch with other records: `content` is those of its own, at least one, that stay.
 
     `horizon_ms`, where given, becomes the delete horizon. Compressed as it was.
     """
     base_timestamp, attributes = header.base_timestamp, header.attributes
-    if horizon_ms is None:
-        content = b"".join([section[start:end] for start, end, _ in places])
-    else:
+    if horizon_ms is not None:
+        content = _retimed(header, content, record_count, horizon_ms)
         base_timestamp, attributes = horizon_ms, attributes | DELETE_HORIZON_FLAG
-        content = b"".join([_retimed(section, place, horizon_ms) for place in places])
-    payload = compress(header.compression, content, level)
-    max_timestamp = header.max_timestamp
-    if not header.is_log_append_time:
-        max_timestamp = max(timestamp for _, _, timestamp in places)
     return _batch(
         header._replace(
             attributes=attributes,
             base_timestamp=base_timestamp,
-            max_timestamp=max_timestamp,
-            record_count=len(places),
+            max_timestamp=header.max_timestamp if header.is_log_append_time else max_timestamp,
+            record_count=record_count,
         ),
-        payload,
+        compress(header.compression, content, level),
     )
 
 
@@ -128,14 +73,20 @@ def _batch(header: BatchHeader, payload: bytes | bytearray | memoryview) -> byte
     return batch
 
 
-def _retimed(section: bytes, place: Place, base_timestamp: int) -> bytes:
-    """A record's bytes with its time counted from another base."""
-    start, end, timestamp = place
-    _, position = read_zigzag(section, start)
-    _, rest = read_zigzag(section, position + 1)
-    body = section[position : position + 1] + _zigzag(timestamp - base_timestamp)
-    body += section[rest:end]
-    return _zigzag(len(body)) + body
+def _retimed(header: BatchHeader, content: bytes, record_count: int, base_timestamp: int) -> bytes:
+    """The records with their times counted from another base."""
+    rows = walk(content, 0, len(content), record_count, header.base_offset, header.base_timestamp)
+    parts = []
+    start = 0
+    for _, timestamp, *_ in _ROW.iter_unpack(rows):
+        size, position = read_zigzag(content, start)
+        end = position + size
+        _, rest = read_zigzag(content, position + 1)
+        body = content[position : position + 1] + _zigzag(timestamp - base_timestamp)
+        body += content[rest:end]
+        parts += [_zigzag(len(body)), body]
+        start = end
+    return b"".join(parts)
 
 
 def _zigzag(value: int) -> bytes:
