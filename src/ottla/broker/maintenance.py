@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.failed_replicas import FailedReplicas
 from ottla.broker.scrubber import Scrubber
 from ottla.storage.deletion import Deletion
@@ -32,6 +33,7 @@ class Maintenance:
         self._broker = broker
         self._tasks: list[asyncio.Task[None]] = []
         self.scrubber = Scrubber(broker)
+        self.cleaner = Cleaner(broker)
         # Removals that are not due yet, with their timers.
         self._deletions: dict[Deletion, asyncio.TimerHandle] = {}
 
@@ -54,9 +56,11 @@ class Maintenance:
         failed = FailedReplicas(broker.store, broker.broker_id, broker.spawn)
         broker.partitions.on_failed = failed.tell
         self._tasks.append(broker.loop.create_task(self.scrubber.run()))
+        self.cleaner.start()
 
     async def stop(self) -> None:
         """Begin nothing more; files that wait for their removal are removed now."""
+        await self.cleaner.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

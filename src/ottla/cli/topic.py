@@ -1,4 +1,4 @@
-"""`ottla topic`: create, list, describe, alter and delete topics."""
+"""`ottla topic`: create, list, describe, alter, compact and delete topics."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import click
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.cli import options
+from ottla.cli.compact import compact
 from ottla.cli.connect import naming_nearest, with_admin
 from ottla.cli.consequences import after_creation, after_growth
 from ottla.cli.output import show, show_one, show_title
@@ -25,7 +26,7 @@ _LIST_COLUMNS = ["name", "partitions", "replication_factor", "internal"]
 
 @click.group()
 def topic() -> None:
-    """Create, list, describe, alter and delete topics."""
+    """Create, list, describe, alter, compact and delete topics."""
 
 
 @topic.command()
@@ -240,6 +241,9 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
         show("json", [{"name": name, "deleted": True} for name in names], ["name"])
     else:
         click.echo(f"Deleted {', '.join(names)}.")
+
+
+topic.add_command(compact)
 
 
 def _listed(view: TopicView) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import click
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
+from ottla.cli.compact import compaction
 from ottla.cli.connect import with_admin
 from ottla.cli.moment import iso
 from ottla.cli.output import show_one, show_title
@@ -66,6 +67,9 @@ def leader(name: TopicPartition, bootstrap: str, form: str) -> None:
     ottla why leader flights-0 -o json
     """  # noqa: D301
     _tell(name, _ABOUT_LEADER, "the leader", bootstrap, form)
+
+
+why.add_command(compaction)
 
 
 def _tell(

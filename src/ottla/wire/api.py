@@ -84,6 +84,7 @@ class ApiKey(IntEnum):
     BROKER_HANDSHAKE = 1000
     DESCRIBE_DECISIONS = 1001
     LOG_ENDS = 1002
+    COMPACT_LOG = 1003
 
 
 class Api:
@@ -204,6 +205,7 @@ _TABLE: Final = (
     Api(ApiKey.BROKER_HANDSHAKE, 0, 0, 0),
     Api(ApiKey.DESCRIBE_DECISIONS, 0, 0, 0),
     Api(ApiKey.LOG_ENDS, 0, 0, 0),
+    Api(ApiKey.COMPACT_LOG, 0, 0, 0),
 )
 API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.

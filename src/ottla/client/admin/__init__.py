@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from ottla.client.admin.cluster import ClusterCalls
+from ottla.client.admin.compaction import CompactionCalls
 from ottla.client.admin.configs import ConfigCalls
 from ottla.client.admin.decisions import DecisionCalls
 from ottla.client.admin.elections import ElectionCalls
@@ -45,6 +46,7 @@ class Admin(
     ReassigningCalls,
     ReassignmentCalls,
     DecisionCalls,
+    CompactionCalls,
     QuotaCalls,
 ):
     """Use it as `async with Admin("host:9092") as admin`.

@@ -1,0 +1,78 @@
+"""The process that cleans one log: a job on its input, the outcome on its output, then it ends.
+
+`python -m ottla.broker.cleaning.child`. It ends as soon as its input does, and so never outlives
+the broker; what it has written until then is removed by the next start. It only ever writes files
+of names that count for nothing (`.cleaned`).
+"""
+
+import json
+import os
+import select
+import sys
+import time
+
+from ottla.base.errors import OttlaError
+from ottla.storage.cleaner.cleaning import Cleaning
+from ottla.storage.cleaner.job import CleaningJob
+from ottla.storage.errors import LogCorrupt
+from ottla.storage.filesystem import OsFileSystem
+
+# Below what serves clients.
+_NICE = 10
+_LONGEST_SLEEP_S = 0.1
+
+
+class Throttle:
+    """So many bytes a second at most, 0 for no limit; and nothing for a broker that has gone."""
+
+    def __init__(self, bytes_per_second: float, input_descriptor: int) -> None:
+        self._rate = bytes_per_second
+        self._input = input_descriptor
+        self._due_s = time.monotonic()
+
+    def __call__(self, count: int) -> None:
+        self._check_broker()
+        if self._rate <= 0:
+            return
+        now_s = time.monotonic()
+        # What was not used in a quiet time is not made up for.
+        self._due_s = max(self._due_s, now_s - 1.0) + count / self._rate
+        while (wait_s := self._due_s - time.monotonic()) > 0:
+            time.sleep(min(wait_s, _LONGEST_SLEEP_S))
+            self._check_broker()
+
+    def _check_broker(self) -> None:
+        ready, _, _ = select.select([self._input], [], [], 0)
+        if ready and not os.read(self._input, 1):
+            sys.exit(3)
+
+
+def main() -> int:
+    """Do the job; what went wrong is told as JSON, too."""
+    os.nice(_NICE)
+    descriptor = sys.stdin.fileno()
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        found = os.read(descriptor, 1 << 16)
+        if not found:
+            return 3
+        line += found
+    job = CleaningJob.decode(line.decode())
+    began_s = time.monotonic()
+    try:
+        throttle = Throttle(job.bytes_per_second, descriptor)
+        outcome = Cleaning(OsFileSystem(), job, throttle).run()
+        outcome.elapsed_ms = int((time.monotonic() - began_s) * 1000)
+        told = {"outcome": outcome.encode()}
+    except LogCorrupt as error:
+        told = {"corrupt": error.message, "path": error.path}
+    except OttlaError as error:
+        told = {"error": error.message}
+    except OSError as error:
+        told = {"error": str(error), "errno": str(error.errno)}
+    sys.stdout.write(json.dumps(told) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

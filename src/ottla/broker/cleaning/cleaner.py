@@ -1,0 +1,299 @@
+"""The cleaner of a broker: finds the dirtiest compacted log, has it cleaned, and begins again.
+
+A child process does the reading and writing (`worker`); here, on the loop, is only what takes
+microseconds: choosing, and putting the outcome in place. Every replica is cleaned where it is.
+"""
+
+import asyncio
+import contextlib
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import OttlaError
+from ottla.broker.cleaning.status import CleaningStatus
+from ottla.broker.cleaning.worker import ChildWorker, OwnWorker, Stopped, Worker
+from ottla.broker.partition import Partition
+from ottla.record.sifting import ENTRY_BYTES
+from ottla.storage.cleaner.dirt import Dirt, look
+from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
+from ottla.storage.cleaner.preparing import LogCleaning
+from ottla.storage.cleaner.swap import Swap
+from ottla.storage.errors import StorageError, storage_error
+from ottla.storage.names import CLEANED_SUFFIX
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_log = logging.getLogger(__name__)
+
+# How soon to look again for a log that somebody waits for.
+_WANTED_PAUSE_S = 0.05
+_LONGEST_SLEEP_S = 60.0
+
+
+class Cleaner:
+    """Cleans one broker's compacted logs, so many at a time as `log.cleaner.threads` says."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._statuses: dict[Partition, CleaningStatus] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._workers: set[Worker] = set()
+        self._wanted = asyncio.Event()
+        self._threads: ThreadPoolExecutor | None = None
+
+    @property
+    def threads(self) -> int:
+        """Logs that may be cleaned at a time."""
+        settings = self._broker.settings
+        enabled = settings.flag("log.cleaner.enable")
+        return settings.integer("log.cleaner.threads") if enabled else 0
+
+    def start(self) -> None:
+        """Begin to look for dirt."""
+        for _ in range(self.threads):
+            self._tasks.append(self._broker.loop.create_task(self._run()))
+
+    async def stop(self) -> None:
+        """End what runs; a pass that was not put in place is forgotten."""
+        for worker in self._workers:
+            worker.kill()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._threads is not None:
+            self._threads.shutdown(wait=True)
+
+    # -- what is known
+
+    def status(self, partition: Partition) -> CleaningStatus:
+        """What is known of a partition's compaction."""
+        return self._statuses.setdefault(partition, CleaningStatus())
+
+    def dirt(self, partition: Partition) -> Dirt:
+        """How dirty a partition's log is now. Raises StorageError."""
+        log = partition.log
+        home = self._broker.log_directories.home(partition.topic_partition)
+        cleaned = None if home is None else home.cleaned.get(partition.topic_partition)
+        limit = min(partition.high_watermark, partition.last_stable_offset)
+        try:
+            return look(log, cleaned, limit, self._broker.clock.now_ms())
+        except OSError as error:
+            raise storage_error(error, log.folder, "look for records to compact") from error
+
+    # -- what is asked for
+
+    def clean_now(self, partition: Partition) -> int:
+        """Clean what the log holds by now, whatever its ratio; the end that is wanted.
+
+        Raises StorageError.
+        """
+        self._roll(partition)
+        status = self.status(partition)
+        status.wanted_end = partition.log_end_offset
+        status.retry_at_ms = -1
+        self._wanted.set()
+        return status.wanted_end
+
+    async def estimate(self, partition: Partition) -> CleaningOutcome | None:
+        """What a cleaning would do now; None where there is nothing to do. Raises OttlaError."""
+        dirt = self.dirt(partition)
+        if not dirt.dirty_bytes:
+            return None
+        return await self._work(LogCleaning(partition.log, dirt.end), dirt, dry_run=True)
+
+    # -- the work
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                chosen = self._choose()
+                if chosen is not None:
+                    await self._clean(*chosen)
+                    await asyncio.sleep(0)
+                    continue
+            except Exception:  # noqa: BLE001  # The supervisor of this task.
+                _log.exception("the cleaner failed unexpectedly")
+            await self._rest()
+
+    async def _rest(self) -> None:
+        backoff_s = self._broker.settings.integer("log.cleaner.backoff.ms") / 1000
+        if any(status.wanted_end >= 0 for status in self._statuses.values()):
+            backoff_s = min(backoff_s, _WANTED_PAUSE_S)
+        self._wanted.clear()
+        with contextlib.suppress(TimeoutError):
+            rest_s = min(max(backoff_s, 0.01), _LONGEST_SLEEP_S)
+            await asyncio.wait_for(self._wanted.wait(), rest_s)
+
+    def _choose(self) -> tuple[Partition, Dirt] | None:
+        """The log that is wanted or overdue, else the dirtiest that is dirty enough (P36)."""
+        now_ms = self._broker.clock.now_ms()
+        best: tuple[bool, float] | None = None
+        chosen = None
+        partitions = list(self._broker.partitions)
+        self._statuses = {p: s for p, s in self._statuses.items() if p in set(partitions)}
+        for partition in partitions:
+            if not partition.config.is_compacted or partition.failure is not None:
+                continue
+            status = self.status(partition)
+            if status.is_running or now_ms < status.retry_at_ms:
+                continue
+            try:
+                self._roll_overdue(partition, now_ms)
+                dirt = self.dirt(partition)
+            except StorageError as error:
+                self._broker.partitions.on_storage_error(partition, error)
+                continue
+            wanted = self._is_wanted(status, dirt)
+            if not wanted and not dirt.is_due(partition.config.min_cleanable_dirty_ratio):
+                continue
+            rank = (wanted or dirt.overdue, dirt.ratio)
+            if best is None or rank > best:
+                best, chosen = rank, (partition, dirt)
+        return chosen
+
+    @staticmethod
+    def _is_wanted(status: CleaningStatus, dirt: Dirt) -> bool:
+        """Whether somebody waits for this log, and it is as far as it can come."""
+        if status.wanted_end < 0:
+            return False
+        is_far_enough = dirt.end >= status.wanted_end or dirt.waits_for_age
+        if is_far_enough and not dirt.dirty_bytes:
+            status.wanted_end = -1
+        return is_far_enough and dirt.dirty_bytes > 0
+
+    def _roll_overdue(self, partition: Partition, now_ms: int) -> None:
+        """Close an active segment whose records must be compacted by now, as nobody else does."""
+        log, lag_ms = partition.log, partition.config.max_compaction_lag_ms
+        if log.active.size and 0 <= log.active.oldest_timestamp() < now_ms - lag_ms:
+            self._roll(partition)
+
+    def _roll(self, partition: Partition) -> None:
+        log = partition.log
+        log.roll(self._broker.clock.now_ms())
+        if log.rolled:
+            self._broker.flusher.mark_dirty(partition)
+
+    async def _clean(self, partition: Partition, dirt: Dirt) -> None:
+        status, clock = self.status(partition), self._broker.clock
+        status.is_running = True
+        log = partition.log
+        cleaning = LogCleaning(log, dirt.end)
+        try:
+            outcome = await self._work(cleaning, dirt)
+            done = partition.log is log and await self._put_in_place(cleaning, outcome)
+            if not done:
+                _log.info("%s: was cut while it was compacted; again later", log.topic_partition)
+                return
+            await self._note_cleaned(partition, outcome)
+            status.note_success(outcome, clock.now_ms())
+            _told(partition, outcome)
+        except Stopped:
+            return
+        except OttlaError as error:
+            _remove_unfinished(cleaning)
+            status.note_failure(error.message, clock.now_ms())
+            _log.error("%s is not compacted: %s", log.topic_partition, error.message)
+            if isinstance(error, StorageError) and partition.log is log and error.stops_log:
+                self._broker.partitions.on_storage_error(partition, error)
+        finally:
+            status.is_running = False
+
+    async def _work(
+        self, cleaning: LogCleaning, dirt: Dirt, *, dry_run: bool = False
+    ) -> CleaningOutcome:
+        settings = self._broker.settings
+        map_bytes = settings.integer("log.cleaner.dedupe.buffer.size") // max(1, self.threads)
+        load = settings.value("log.cleaner.io.buffer.load.factor")
+        rate = settings.value("log.cleaner.io.max.bytes.per.second")
+        assert isinstance(load, float)
+        assert isinstance(rate, float)
+        job = cleaning.job(
+            dirt.first_dirty,
+            now_ms=self._broker.clock.now_ms(),
+            keys_max=max(1, int(map_bytes // ENTRY_BYTES * load)),
+            bytes_per_second=rate if rate < 1e300 else 0.0,
+            dry_run=dry_run,
+        )
+        filesystem = cleaning.log.filesystem
+        if not filesystem.is_concurrent:
+            return await self._in_own_process(OwnWorker(filesystem), job)
+        worker = ChildWorker()
+        self._workers.add(worker)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(max(1, self.threads) + 1, "ottla-clean")
+        try:
+            return await self._broker.loop.run_in_executor(self._threads, worker.run, job)
+        except asyncio.CancelledError:
+            worker.kill()
+            raise
+        finally:
+            self._workers.discard(worker)
+
+    async def _in_own_process(self, worker: Worker, job: CleaningJob) -> CleaningOutcome:
+        if self._broker.log_directories.in_memory:
+            return worker.run(job)
+        return await self._broker.loop.run_in_executor(None, worker.run, job)
+
+    # -- putting in place
+
+    async def _put_in_place(self, cleaning: LogCleaning, outcome: CleaningOutcome) -> bool:
+        """Replace group after group; whether all were. Raises StorageError."""
+        swaps = cleaning.swaps(outcome)
+        for number, swap in enumerate(swaps):
+            if not swap.still_holds or not await self._replace(swap):
+                for left in swaps[number:]:
+                    left.abandon()
+                return False
+        return True
+
+    async def _replace(self, swap: Swap) -> bool:
+        swap.announce()
+        await self._in_thread(swap)
+        if not swap.still_holds:
+            return False
+        self._broker.maintenance.remove_later(swap.take_over(self._broker.clock.now_ms()))
+        await self._in_thread(swap)
+        swap.finish()
+        return True
+
+    async def _in_thread(self, swap: Swap) -> None:
+        if self._broker.log_directories.in_memory:
+            swap.make_durable()
+        else:
+            await self._broker.loop.run_in_executor(None, swap.make_durable)
+
+    async def _note_cleaned(self, partition: Partition, outcome: CleaningOutcome) -> None:
+        home = self._broker.log_directories.home(partition.topic_partition)
+        if home is None or home.logs.get(partition.topic_partition) is not partition.log:
+            return
+        home.cleaned[partition.topic_partition] = outcome.end
+        job = home.prepare_cleaned_checkpoint()
+        if self._broker.log_directories.in_memory:
+            job.run()
+        else:
+            await self._broker.loop.run_in_executor(None, job.run)
+
+
+def _remove_unfinished(cleaning: LogCleaning) -> None:
+    """Give back the space that a broken off pass has taken; what stays, the next start removes."""
+    filesystem, folder = cleaning.log.filesystem, cleaning.log.folder
+    with contextlib.suppress(OSError):
+        for name in filesystem.listdir(folder):
+            if name.endswith(CLEANED_SUFFIX):
+                filesystem.unlink(f"{folder}/{name}")
+
+
+def _told(partition: Partition, outcome: CleaningOutcome) -> None:
+    _log.info(
+        "%s: compacted up to offset %d: %d of %d records and %d of %d bytes stay, %d keys, %d ms",
+        partition.topic_partition,
+        outcome.end,
+        outcome.records_kept,
+        outcome.records_read,
+        outcome.bytes_kept,
+        outcome.bytes_read,
+        outcome.keys,
+        outcome.elapsed_ms,
+    )

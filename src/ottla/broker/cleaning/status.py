@@ -1,0 +1,39 @@
+"""What is known of the compaction of one log: the last pass, what is wrong, who waits."""
+
+from dataclasses import dataclass
+
+from ottla.storage.cleaner.job import CleaningOutcome
+
+_FIRST_PAUSE_MS = 15_000
+_LONGEST_PAUSE_MS = 3_600_000
+
+
+@dataclass(slots=True)
+class CleaningStatus:
+    """Times in milliseconds since 1970, -1 for never."""
+
+    passes: int = 0
+    last: CleaningOutcome | None = None
+    last_at_ms: int = -1
+    is_running: bool = False
+    # Somebody wants the log clean up to here now, whatever its ratio.
+    wanted_end: int = -1
+    # Why the last attempt failed, and when to try again; empty where it went well.
+    failure: str = ""
+    retry_at_ms: int = -1
+    pause_ms: int = _FIRST_PAUSE_MS
+
+    def note_success(self, outcome: CleaningOutcome, now_ms: int) -> None:
+        """A pass is done."""
+        self.passes += 1
+        self.last, self.last_at_ms = outcome, now_ms
+        self.failure, self.retry_at_ms, self.pause_ms = "", -1, _FIRST_PAUSE_MS
+        if outcome.end >= self.wanted_end:
+            self.wanted_end = -1
+
+    def note_failure(self, why: str, now_ms: int) -> None:
+        """An attempt failed: the next comes later, and each time later still."""
+        self.failure = why
+        self.retry_at_ms = now_ms + self.pause_ms
+        self.pause_ms = min(self.pause_ms * 2, _LONGEST_PAUSE_MS)
+        self.wanted_end = -1

@@ -1,0 +1,136 @@
+"""Who does a cleaning: a child process where there is a real disk, else this process itself."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from typing import Protocol
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.storage.cleaner.cleaning import Cleaning
+from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
+from ottla.storage.errors import LogCorrupt, storage_error
+from ottla.storage.filesystem import FileSystem
+
+_COMMAND = [sys.executable, "-m", "ottla.broker.cleaning.child"]
+
+
+class Stopped(OttlaError):
+    """The broker stops, and the cleaning with it."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, "the broker stops")
+
+
+class Worker(Protocol):
+    """Does one job at a time; `run` blocks, in a thread that has nothing else to do."""
+
+    def run(self, job: CleaningJob) -> CleaningOutcome:
+        """Raises LogCorrupt, StorageError, other OttlaErrors."""
+        ...
+
+    def kill(self) -> None:
+        """End what runs, from any thread: `run` raises Stopped."""
+        ...
+
+
+class ChildWorker:
+    """Starts a child for each job. Nothing is forked: the child gets none of our files or locks."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._killed = False
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, while one runs."""
+        return None if self._child is None else self._child.pid
+
+    def run(self, job: CleaningJob) -> CleaningOutcome:
+        if self._killed:
+            raise Stopped
+        child = subprocess.Popen(
+            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        self._child = child
+        try:
+            if self._killed:
+                raise Stopped
+            assert child.stdin is not None
+            assert child.stdout is not None
+            assert child.stderr is not None
+            child.stdin.write(job.encode().encode() + b"\n")
+            child.stdin.flush()
+            # Its input stays open: that it ends would be the sign to give up.
+            told, trouble = child.stdout.readline(), child.stderr.read()
+            code = child.wait()
+        except BrokenPipeError:
+            told, trouble, code = b"", b"", child.wait()
+        finally:
+            self._child = None
+            child.kill()
+            for pipe in (child.stdin, child.stdout, child.stderr):
+                with contextlib.suppress(BrokenPipeError):
+                    assert pipe is not None
+                    pipe.close()
+            child.wait()
+        if self._killed:
+            raise Stopped
+        return _outcome(job, told, trouble, code)
+
+    def kill(self) -> None:
+        self._killed = True
+        child = self._child
+        if child is not None:
+            child.kill()
+
+
+class OwnWorker:
+    """Cleans in this process, for disks that exist in it only."""
+
+    def __init__(self, filesystem: FileSystem) -> None:
+        self._filesystem = filesystem
+
+    def run(self, job: CleaningJob) -> CleaningOutcome:
+        try:
+            return Cleaning(self._filesystem, job, _no_pace).run()
+        except OSError as error:
+            raise storage_error(error, job.folder, "compact the log") from error
+
+    def kill(self) -> None:
+        """Nothing is left running: it is done before anybody else has a turn."""
+
+
+def _outcome(job: CleaningJob, told: bytes, trouble: bytes, code: int) -> CleaningOutcome:
+    """What the child's answer means. Raises as `Worker.run`."""
+    try:
+        answer = json.loads(told)
+    except ValueError:
+        last = trouble.decode(errors="replace").strip().splitlines()[-1:] or ["no word"]
+        raise OttlaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"{job.folder}: the cleaning process ended with code {code}: {last[0]}",
+        ) from None
+    if "outcome" in answer:
+        return CleaningOutcome.decode(answer["outcome"])
+    if "corrupt" in answer:
+        raise Damaged(answer["corrupt"], answer["path"])
+    if "errno" in answer:
+        number = int(answer["errno"])
+        error = OSError(number, os.strerror(number), job.folder)
+        raise storage_error(error, job.folder, "compact the log") from None
+    raise OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, answer["error"])
+
+
+class Damaged(LogCorrupt):
+    """Damage that another process has found and described."""
+
+    def __init__(self, message: str, path: str) -> None:
+        OttlaError.__init__(self, ErrorCode.KAFKA_STORAGE_ERROR, message)
+        self.path = path
+        self.position = self.offset = -1
+
+
+def _no_pace(_count: int) -> None:
+    """In memory nothing is slow."""

@@ -1,0 +1,149 @@
+"""Compaction of Ottla's brokers: how dirty each replica's log is, and cleaning it on demand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.calls import Calls
+from ottla.client.errors import UnsupportedByBroker, check
+from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
+
+
+class CompactAction(IntEnum):
+    """What is asked of a broker."""
+
+    TELL = 0
+    ESTIMATE = 1
+    CLEAN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningPass:
+    """What a cleaning did, or would do: up to `end` the log is clean. `at_ms` -1: not done."""
+
+    end: int
+    keys: int
+    records_read: int
+    records_kept: int
+    records_aborted: int
+    tombstones_dropped: int
+    bytes_read: int
+    bytes_kept: int
+    elapsed_ms: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionStanding:
+    """How the replica on one broker stands. Sizes in bytes, times in ms; -1 where there is none.
+
+    Offsets [first_dirty, end) may be cleaned now, `bound` says what ends them.
+    """
+
+    name: TopicPartition
+    broker_id: int
+    log_start_offset: int
+    log_end_offset: int
+    first_dirty: int
+    end: int
+    bound: str
+    clean_bytes: int
+    dirty_bytes: int
+    ratio_min: float
+    is_overdue: bool
+    is_enabled: bool
+    is_running: bool
+    wanted_end: int
+    pass_count: int
+    last: CleaningPass | None
+    estimate: CleaningPass | None
+    failure: str | None
+
+    @property
+    def ratio(self) -> float:
+        """Share of the cleanable part that is dirty."""
+        total = self.clean_bytes + self.dirty_bytes
+        return self.dirty_bytes / total if total else 0.0
+
+
+class CompactionCalls(Calls):
+    """Calls about compaction."""
+
+    async def compaction(
+        self, partition: TopicPartition, action: CompactAction = CompactAction.TELL
+    ) -> list[CompactionStanding]:
+        """How each replica of `partition` stands, by broker, after `action` was begun.
+
+        Raises UnknownTopic, ConnectionFailed where a replica's broker is away, BrokerRefused
+        where the topic is not compacted, UnsupportedByBroker where the cluster is no Ottla.
+        """
+        view = await self.cluster.topic(partition.topic)
+        standings = []
+        for broker_id in view.partitions[partition.partition].replicas:
+            request = CompactLogRequest(
+                topic=partition.topic, partition=partition.partition, action=int(action)
+            )
+            try:
+                answer = await self.cluster.ask(broker_id, request, CompactLogResponse)
+            except UnsupportedByBroker:
+                raise UnsupportedByBroker(
+                    f"broker {broker_id} does not tell of its cleaner: it is no Ottla, or an "
+                    "older one"
+                ) from None
+            check(answer.error_code, f"compact {partition}", answer.error_message)
+            standings.append(_standing(partition, broker_id, answer))
+        return standings
+
+    async def compactions(
+        self, topic: str, action: CompactAction = CompactAction.TELL
+    ) -> list[CompactionStanding]:
+        """The same for all partitions of a topic."""
+        view = await self.cluster.topic(topic)
+        found: list[CompactionStanding] = []
+        for entry in view.partitions:
+            found += await self.compaction(TopicPartition(topic, entry.index), action)
+        return found
+
+
+def _standing(
+    name: TopicPartition, broker_id: int, answer: CompactLogResponse
+) -> CompactionStanding:
+    return CompactionStanding(
+        name,
+        broker_id,
+        answer.log_start_offset,
+        answer.log_end_offset,
+        answer.first_dirty,
+        answer.end,
+        answer.bound,
+        answer.clean_bytes,
+        answer.dirty_bytes,
+        answer.ratio_min,
+        answer.is_overdue,
+        answer.is_enabled,
+        answer.is_running,
+        answer.wanted_end,
+        answer.pass_count,
+        _pass(answer.passes),
+        _pass(answer.estimates),
+        answer.failure,
+    )
+
+
+def _pass(told: Sequence[CompactionPass]) -> CleaningPass | None:
+    if not told:
+        return None
+    one = told[0]
+    return CleaningPass(
+        one.end,
+        one.keys,
+        one.records_read,
+        one.records_kept,
+        one.records_aborted,
+        one.tombstones_dropped,
+        one.bytes_read,
+        one.bytes_kept,
+        one.elapsed_ms,
+        one.at_ms,
+    )
