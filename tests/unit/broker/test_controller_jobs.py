@@ -23,7 +23,7 @@ def play(scenario):
         await scenario(jobs, done)
         jobs.stop()
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), 120))
 
 
 async def until(condition):

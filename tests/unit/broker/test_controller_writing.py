@@ -43,7 +43,7 @@ def play(scenario):
         await scenario(store, faults, context)
         await store.close()
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), 120))
 
 
 def to(leader, context, index):

@@ -44,7 +44,7 @@ def run(scenario, **options):
     async def main():
         flusher = Flusher(asyncio.get_running_loop(), ManualClock(), **options)
         try:
-            await asyncio.wait_for(scenario(flusher), 5)
+            await asyncio.wait_for(scenario(flusher), 60)
         finally:
             flusher.close()
 

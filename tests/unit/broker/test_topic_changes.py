@@ -105,7 +105,7 @@ def test_a_change_of_unknown_fate_is_found_out_before_the_next(after):
             await broker.topics.create([NewTopic("t", 2, 1)])
             (outcome,) = await broker.topics.create([NewTopic("t", 3, 1)])
             assert (outcome.error is not None) == after
-            await broker.updates.wait_for(lambda image: "t" in image.topics, 30)
+            await broker.updates.wait_for(lambda image: "t" in image.topics, 120)
             assert len(broker.image.topics["t"].partitions) == (2 if after else 3)
 
     run(scenario)
@@ -120,9 +120,9 @@ def test_a_deletion_that_was_begun_is_finished_after_a_crash():
             await broker.topics.create([NewTopic("t", 2, 1), NewTopic("u", 1, 1)])
         await MemoryStore(tree).multi([Create(paths.topic_deletion("t"))])
         async with running(tree, disk=disk) as broker:
-            gone = await broker.updates.wait_for(lambda image: "t" not in image.topics, 30)
+            gone = await broker.updates.wait_for(lambda image: "t" not in image.topics, 120)
             assert gone
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while paths.topic_deletion("t") in tree.entries:  # noqa: ASYNC110  # A condition.
                     await asyncio.sleep(0.001)
             assert hosted(broker) == {("u", 0)}
@@ -143,7 +143,7 @@ def test_a_deletion_of_unknown_fate_is_carried_out_all_the_same():
             broker.store.armed = True
             (outcome,) = await broker.topics.delete([topic])
             assert outcome.error is not None
-            assert await broker.updates.wait_for(lambda image: "t" not in image.topics, 30)
+            assert await broker.updates.wait_for(lambda image: "t" not in image.topics, 120)
 
     run(scenario)
 

@@ -27,7 +27,7 @@ from ottla.coordination.store import (
 )
 
 # Far more than anything here takes.
-PATIENCE_S = 60
+PATIENCE_S = 120
 LEASE_MS = 10_000
 
 

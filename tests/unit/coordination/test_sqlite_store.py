@@ -307,8 +307,8 @@ def test_a_late_lease_is_renewed_where_nobody_ended_it(tmp_path):
     async def main():
         store = await SqliteStore.open(str(tmp_path / "store.db"))
         session = await store.open_session(200)
-        session._lease.confirmed_ms -= 1_000_000
-        late_ms = session.confirmed_ms
+        late_ms = session.confirmed_ms - 1_000_000
+        session._lease.confirmed_ms = late_ms
         await eventually(lambda: session.confirmed_ms > late_ms + 900_000)
         assert not session.expired
         await store.close()

@@ -43,7 +43,7 @@ class Rig:
 
 
 def run(coroutine):
-    asyncio.run(asyncio.wait_for(coroutine, 10))
+    asyncio.run(asyncio.wait_for(coroutine, 60))
 
 
 @pytest.fixture
