@@ -5,8 +5,6 @@ A setting whose part comes into being is taken out of here; a test holds the lis
 
 # Everything whose name begins so belongs to one such part.
 UNREAD_PREFIXES = (
-    "group.consumer.",
-    "log.cleaner.",
     "metrics.",
 )
 UNREAD_NAMES = frozenset(
@@ -18,11 +16,21 @@ UNREAD_NAMES = frozenset(
         "delete.records.purgatory.purge.interval.requests",
         "early.start.listeners",
         "fetch.purgatory.purge.interval.requests",
+        "group.consumer.assignment.interval.ms",
+        "group.consumer.max.assignment.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+        "group.consumer.max.session.timeout.ms",
+        "group.consumer.migration.policy",
+        "group.consumer.min.assignment.interval.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.regex.refresh.interval.ms",
         "group.coordinator.append.linger.ms",
         "group.coordinator.background.threads",
         "group.coordinator.cached.buffer.max.bytes",
         "group.coordinator.rebalance.protocols",
         "group.coordinator.threads",
+        "log.cleaner.io.buffer.size",
         "log.dir.failure.timeout.ms",
         "log.initial.task.delay.ms",
         "num.io.threads",
