@@ -127,7 +127,10 @@ class Output:
 
     def _pump_region(self, region: HeldRegion) -> None:
         size = min(region.size, CHUNK_BYTES)
-        chunk = read_warm(region.fd, region.position, size)
+        try:
+            chunk = read_warm(region.fd, region.position, size)
+        except OSError:
+            chunk = b""  # Why a disk fails is told by the read that waits for it.
         if len(chunk) == 0:
             self._reading_cold = True
             job = self._loop.run_in_executor(None, os.pread, region.fd, size, region.position)

@@ -136,3 +136,17 @@ def test_closing_gives_descriptors_back(segment):
         assert len(os.listdir("/proc/self/fd")) == before
 
     run(scenario())
+
+
+def test_a_file_that_cannot_be_read_ends_the_connection(tmp_path):
+    """The answer's size is on its way, so only closing tells the client; nothing is left open."""
+
+    async def check():
+        rig = Rig()
+        folder = os.open(tmp_path, os.O_RDONLY)  # Reading a folder fails, as of a broken disk.
+        rig.output.send(held([b"answer", FileRegion(folder, 0, 100)]))
+        os.close(folder)
+        await rig.transport.aborted.wait()
+        assert rig.written == b"answer"
+
+    run(check())
