@@ -48,7 +48,7 @@ def main() -> int:
     print(f"logs and histories come into {folder}", flush=True)
     outcome = _run(plan, folder)
     print(outcome.table())
-    if chosen.keep or outcome.unexpected or not outcome.is_good:
+    if chosen.keep or outcome.is_odd or not outcome.is_good:
         print(f"logs and histories are in {folder}")
     else:
         shutil.rmtree(folder, ignore_errors=True)

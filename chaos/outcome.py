@@ -55,6 +55,12 @@ class Outcome:
     def is_good(self) -> bool:
         return self.is_whole and self.verdict.is_valid and not self.different
 
+    @property
+    def is_odd(self) -> bool:
+        """Whether somebody should look at the logs, though nothing was lost."""
+        failed, made = (self.verdict.operations[f"commit {how}"] for how in ("info", "ok"))
+        return bool(self.unexpected) or failed > made // 10
+
     def table(self) -> str:
         """The figures, one a line."""
         verdict = self.verdict
