@@ -26,6 +26,7 @@ API_OF = {
     "ListGroupsRequest": ApiKey.LIST_GROUPS,
     "DeleteGroupsRequest": ApiKey.DELETE_GROUPS,
     "OffsetDeleteRequest": ApiKey.OFFSET_DELETE,
+    "ConsumerGroupDescribeRequest": ApiKey.CONSUMER_GROUP_DESCRIBE,
     "FindCoordinatorRequest": ApiKey.FIND_COORDINATOR,
     "MetadataRequest": ApiKey.METADATA,
 }

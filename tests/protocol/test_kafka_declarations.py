@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ottla.wire import stored
+from ottla.wire import stored, stored_consumer_groups
 from ottla.wire.api import API, FIRST_PRIVATE_KEY, Api
 from ottla.wire.notation import Message
 from tests.protocol.comparison import differences
@@ -24,6 +24,16 @@ STORED = (
     stored.GroupMetadataValue,
     stored.ConsumerProtocolSubscription,
     stored.ConsumerProtocolAssignment,
+    stored_consumer_groups.ConsumerGroupMetadataKey,
+    stored_consumer_groups.ConsumerGroupMetadataValue,
+    stored_consumer_groups.ConsumerGroupMemberMetadataKey,
+    stored_consumer_groups.ConsumerGroupMemberMetadataValue,
+    stored_consumer_groups.ConsumerGroupTargetAssignmentMetadataKey,
+    stored_consumer_groups.ConsumerGroupTargetAssignmentMetadataValue,
+    stored_consumer_groups.ConsumerGroupTargetAssignmentMemberKey,
+    stored_consumer_groups.ConsumerGroupTargetAssignmentMemberValue,
+    stored_consumer_groups.ConsumerGroupCurrentMemberAssignmentKey,
+    stored_consumer_groups.ConsumerGroupCurrentMemberAssignmentValue,
     stored.TransactionLogKey,
     stored.TransactionLogValue,
     stored.EndTxnMarker,

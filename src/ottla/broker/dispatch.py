@@ -77,6 +77,8 @@ HANDLER_MODULES = (
     "alter_client_quotas",
     "describe_cluster",
     "describe_producers",
+    "consumer_group_heartbeat",
+    "consumer_group_describe",
     "list_config_resources",
     "describe_topic_partitions",
     "broker_handshake",

@@ -5,7 +5,9 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicPartition
-from ottla.group.group import Group
+from ottla.group.consumer.committing import validate_member_epoch
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.group import AnyGroup
 from ottla.group.rebalance import keep_alive
 from ottla.group.records import CommittedOffset, OffsetRecord
 from ottla.group.state import GroupState
@@ -36,7 +38,7 @@ PartitionCheck = Callable[[OffsetCommitRequestTopic, int], ErrorCode]
 
 
 def validate_commit(
-    turn: Turn, group: Group | None, request: OffsetCommitRequest, version: int
+    turn: Turn, group: AnyGroup | None, request: OffsetCommitRequest, version: int
 ) -> ErrorCode:
     """Whether the caller may commit for the group.
 
@@ -51,8 +53,12 @@ def validate_commit(
         if version >= _GROUP_NOT_FOUND_FROM:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
-    if generation < 0 and group.state is GroupState.EMPTY:
+    if generation < 0 and group.is_empty:
         return ErrorCode.NONE
+    if isinstance(group, ConsumerGroup):
+        code = validate_member_epoch(group, request.member_id, generation)
+        told = code is not ErrorCode.STALE_MEMBER_EPOCH or version >= _GROUP_NOT_FOUND_FROM
+        return code if told else ErrorCode.UNSUPPORTED_VERSION
     if generation < 0 and not request.member_id and request.group_instance_id is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     code = group.validate_member(request.member_id, request.group_instance_id)
@@ -68,7 +74,7 @@ def validate_commit(
 
 def commit(
     turn: Turn,
-    group: Group | None,
+    group: AnyGroup | None,
     request: OffsetCommitRequest,
     version: int,
     check: PartitionCheck,
@@ -127,7 +133,7 @@ def commit_refused(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommi
 
 
 def validate_commit_in_transaction(
-    group: Group | None, request: TxnOffsetCommitRequest
+    group: AnyGroup | None, request: TxnOffsetCommitRequest
 ) -> ErrorCode:
     """Whether a producer may commit for the group (KIP-447).
 
@@ -136,8 +142,10 @@ def validate_commit_in_transaction(
     is_member = bool(request.member_id) or request.group_instance_id is not None
     if group is None:
         return ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
-    if request.generation_id < 0 and (group.state is GroupState.EMPTY or not is_member):
+    if request.generation_id < 0 and (group.is_empty or not is_member):
         return ErrorCode.NONE
+    if isinstance(group, ConsumerGroup):
+        return validate_member_epoch(group, request.member_id, request.generation_id)
     code = group.validate_member(request.member_id, request.group_instance_id)
     if code is ErrorCode.NONE and request.generation_id != group.generation:
         code = ErrorCode.ILLEGAL_GENERATION
@@ -145,7 +153,7 @@ def validate_commit_in_transaction(
 
 
 def commit_in_transaction(
-    turn: Turn, group: Group | None, request: TxnOffsetCommitRequest, exists: Exists
+    turn: Turn, group: AnyGroup | None, request: TxnOffsetCommitRequest, exists: Exists
 ) -> TxnOffsetCommitResponse:
     """Write the offsets of the partitions that exist; they count once the transaction commits."""
     code = validate_commit_in_transaction(group, request)

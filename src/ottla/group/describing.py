@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 
 from ottla.base.errors import ErrorCode
-from ottla.group.group import Group
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.group import AnyGroup, Group
 from ottla.group.state import GroupState
+from ottla.group.subscription import CONSUMER_PROTOCOL_TYPE
 from ottla.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from ottla.wire.messages.list_groups import ListedGroup
 
 CLASSIC = "classic"
+CONSUMER = "consumer"
 
 # From this version on an unknown group is an error; before, it was shown as dead (KIP-1043).
 _GROUP_NOT_FOUND_FROM = 6
@@ -45,18 +48,23 @@ def describe(group_id: str, group: Group | None, version: int) -> DescribedGroup
     )
 
 
-def is_listed(group: Group, states: Sequence[str], types: Sequence[str]) -> bool:
+def is_listed(group: AnyGroup, states: Sequence[str], types: Sequence[str]) -> bool:
     """Whether the group passes the filters; an empty one lets all pass, case does not matter."""
     if states and group.state.value.lower() not in {state.lower() for state in states}:
         return False
-    return not types or CLASSIC in {each.lower() for each in types}
+    return not types or _type(group) in {each.lower() for each in types}
 
 
-def listed(group: Group) -> ListedGroup:
+def listed(group: AnyGroup) -> ListedGroup:
     """The group as a line of a list."""
+    protocol_type = group.protocol_type if isinstance(group, Group) else CONSUMER_PROTOCOL_TYPE
     return ListedGroup(
         group_id=group.group_id,
-        protocol_type=group.protocol_type or "",
+        protocol_type=protocol_type or "",
         group_state=group.state.value,
-        group_type=CLASSIC,
+        group_type=_type(group),
     )
+
+
+def _type(group: AnyGroup) -> str:
+    return CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.group.group import Group
+from ottla.group.group import AnyGroup
 from ottla.group.pending import PendingOffsets
 
 # What the wire says where nothing is committed.
@@ -34,7 +34,7 @@ class FetchedTopic(NamedTuple):
 WantedTopic = tuple[str, Sequence[int]]
 
 
-def fetch(group: Group | None, wanted: Sequence[WantedTopic] | None) -> list[FetchedTopic]:
+def fetch(group: AnyGroup | None, wanted: Sequence[WantedTopic] | None) -> list[FetchedTopic]:
     """The committed offsets of the partitions in `wanted`, or all of them if it is None.
 
     A partition without one gets offset -1, a group that does not exist has none.

@@ -2,6 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
+from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.member import Member, OfferedProtocol
 from ottla.group.records import CommittedOffset, StoredGroup, StoredMember
 from ottla.group.state import GroupState
@@ -67,6 +68,11 @@ class Group:
     @property
     def uses_consumer_protocol(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members."""
+        return self.state is GroupState.EMPTY
 
     @property
     def is_void(self) -> bool:
@@ -228,6 +234,10 @@ class Group:
             stored.leader if stored.leader in self.members else next(iter(self.members), None)
         )
         self.refresh_subscription()
+
+
+# A group of either protocol: both hold offsets.
+AnyGroup = Group | ConsumerGroup
 
 
 def _revive(stored: StoredMember, protocol_name: str | None) -> Member:

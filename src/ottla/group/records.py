@@ -10,6 +10,8 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicPartition
+from ottla.group.consumer import records as consumer_records
+from ottla.group.consumer.records import ConsumerGroupRecord
 from ottla.wire.errors import WireError
 from ottla.wire.stored import (
     GroupMetadataKey,
@@ -89,7 +91,7 @@ class GroupRecord:
     group: StoredGroup | None
 
 
-CoordinatorRecord = OffsetRecord | GroupRecord
+CoordinatorRecord = OffsetRecord | GroupRecord | ConsumerGroupRecord
 
 
 def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
@@ -102,6 +104,8 @@ def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
         case GroupRecord(group_id, group):
             value = None if group is None else _encode_group(group)
             return encode_versioned(GroupMetadataKey(group=group_id), _GROUP_METADATA), value
+        case _:
+            return consumer_records.encode(record)
 
 
 def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
@@ -120,11 +124,11 @@ def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
         if kind == _GROUP_METADATA:
             group_id = decode_versioned(GroupMetadataKey, key).group
             return GroupRecord(group_id, None if value is None else _decode_group(value))
+        return consumer_records.decode(kind, key, value)
     except WireError as error:
         raise OttlaError(
             ErrorCode.CORRUPT_MESSAGE, f"a record of __consumer_offsets cannot be read: {error}"
         ) from error
-    return None
 
 
 def _encode_offset(committed: CommittedOffset) -> bytes:

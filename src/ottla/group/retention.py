@@ -3,14 +3,16 @@
 from collections.abc import Callable
 
 from ottla.base.ids import TopicPartition
-from ottla.group.group import Group
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.deleting import write_tombstones
+from ottla.group.group import AnyGroup, Group
 from ottla.group.pending import PendingOffsets
-from ottla.group.records import CommittedOffset, GroupRecord, OffsetRecord
+from ottla.group.records import CommittedOffset, OffsetRecord
 from ottla.group.state import GroupState
 from ottla.group.turn import Turn
 
 
-def expire(turn: Turn, group: Group, pending: PendingOffsets) -> None:
+def expire(turn: Turn, group: AnyGroup, pending: PendingOffsets) -> None:
     """Write tombstones for what has expired; and for the group, if it is empty then.
 
     What waits for the outcome of a transaction stays.
@@ -26,14 +28,14 @@ def expire(turn: Turn, group: Group, pending: PendingOffsets) -> None:
         turn.write(OffsetRecord(group.group_id, topic_partition, None))
     if (
         len(expired) == len(group.offsets)
-        and group.state is GroupState.EMPTY
-        and not group.pending_joins
+        and group.is_empty
+        and not (isinstance(group, Group) and group.pending_joins)
         and not any(pending.of_group(group.group_id))
     ):
-        turn.write(GroupRecord(group.group_id, None))
+        write_tombstones(turn, group)
 
 
-def expired_offsets(group: Group, timestamp_ms: int, retention_ms: int) -> list[TopicPartition]:
+def expired_offsets(group: AnyGroup, timestamp_ms: int, retention_ms: int) -> list[TopicPartition]:
     """Which offsets have outlived the retention.
 
     It counts from when the group became empty; for a group that never had members from the commit.
@@ -55,9 +57,9 @@ def expired_offsets(group: Group, timestamp_ms: int, retention_ms: int) -> list[
     ]
 
 
-def _basis(group: Group) -> Callable[[CommittedOffset], int] | None:
+def _basis(group: AnyGroup) -> Callable[[CommittedOffset], int] | None:
     """From when the retention of an offset counts; None where nothing may expire."""
-    if group.protocol_type is None:
+    if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return _commit_time
     if group.state is GroupState.EMPTY:
         since = group.state_timestamp_ms
@@ -75,5 +77,7 @@ def _commit_time(committed: CommittedOffset) -> int:
     return committed.commit_timestamp_ms
 
 
-def _is_read(group: Group, topic: str) -> bool:
+def _is_read(group: AnyGroup, topic: str) -> bool:
+    if isinstance(group, ConsumerGroup):
+        return group.is_subscribed_to(topic)
     return group.state is GroupState.STABLE and group.is_subscribed_to(topic)

@@ -11,6 +11,7 @@ class Due(Enum):
     JOIN = "join"  # The join phase ends with whoever has joined.
     SYNC = "sync"  # Every member must have asked for its assignment.
     SESSION = "session"  # The member must have been heard of.
+    REVOKE = "revoke"  # The member must have given back what it was asked for.
 
 
 class TimerKey(NamedTuple):

@@ -108,8 +108,8 @@ def test_groups_of_old_brokers_are_read() -> None:
 
 
 def test_kinds_of_other_protocols_are_passed_over() -> None:
-    """Groups of the consumer protocol (key type 3 and up) do not stop the load."""
-    assert decode(bytes.fromhex("0003 0001 67"), b"\0\0\0\0\0\1") is None
+    """Share groups and others (key type 9 and up) do not stop the load."""
+    assert decode(bytes.fromhex("0009 0001 67"), b"\0\0\0\0\0\1") is None
 
 
 def test_bytes_that_are_no_record_are_named() -> None:

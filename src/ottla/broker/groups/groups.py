@@ -212,5 +212,9 @@ def _group_settings(settings: BrokerSettings) -> GroupSettings:
         initial_rebalance_delay_ms=settings.integer("group.initial.rebalance.delay.ms"),
         max_size=settings.integer("group.max.size"),
         offset_metadata_max=settings.integer("offset.metadata.max.bytes"),
+        consumer_session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
+        consumer_heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
+        consumer_max_size=settings.integer("group.consumer.max.size"),
+        consumer_assignors=settings.texts("group.consumer.assignors"),
         offsets_retention_ms=settings.integer("offsets.retention.minutes") * _MINUTE_MS,
     )

@@ -25,7 +25,7 @@ from ottla.broker.groups.replay import replay
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.group.coordinator import Coordinator
-from ottla.group.records import GroupRecord, OffsetRecord, decode, encode
+from ottla.group.records import OffsetRecord, decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.turn import Call, Decision, Moment
 
@@ -187,7 +187,7 @@ class Shard:
                 appended = True
         except OttlaError as error:
             _log.error("cannot write to %s: %s", self._name, error)
-            members = any(isinstance(record, GroupRecord) for record in decision.records)
+            members = any(not isinstance(record, OffsetRecord) for record in decision.records)
             fail(decision.replies, _append_failure(error.code, members=members))
             # A membership already changed in memory, or half of the records, cannot be taken back.
             if appended or members:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.broker.groups.answer import Gathering
+from ottla.broker.groups.shard import Command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.group.coordinator import Coordinator
@@ -21,7 +22,7 @@ from ottla.group.fetching import (
     WantedTopic,
     nothing_committed,
 )
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.turn import Call, Decision, Moment, Reply
 from ottla.metadata.image import ClusterImage
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_fetch import (
@@ -66,7 +67,9 @@ def handle(broker: "Broker", request: RequestContext, body: OffsetFetchRequest) 
         answer = gathering.part(index, partial(_failed_group, group.group_id))
         fetch = _fetch_by_id if version >= _TOPIC_IDS_FROM else _fetch_by_name
         broker.groups.try_run(
-            group.group_id, answer, partial(fetch, group, image, body.require_stable)
+            group.group_id,
+            answer,
+            partial(_for_member, group, partial(fetch, group, image, body.require_stable)),
         )
 
 
@@ -120,6 +123,20 @@ def _single_response(topics: list[FetchedTopic]) -> OffsetFetchResponse:
             for topic, partitions in topics
         ]
     )
+
+
+def _for_member(
+    group: OffsetFetchRequestGroup,
+    fetch: Command,
+    coordinator: Coordinator,
+    call: Call,
+    at: Moment,
+) -> Decision:
+    """Who asks as a member of the consumer protocol must be one, in its present epoch."""
+    code = coordinator.check_member(group.group_id, group.member_id, group.member_epoch)
+    if code is ErrorCode.NONE:
+        return fetch(coordinator, call, at)
+    return Decision(replies=[Reply(call.ticket, _failed_group(group.group_id, code))])
 
 
 def _fetch_by_name(

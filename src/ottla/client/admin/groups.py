@@ -4,12 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.errors import check
 from ottla.client.partition_state import OffsetAndMetadata
 from ottla.client.subscriptions import PROTOCOL_TYPE, decode_assignment
 from ottla.wire.api import ApiKey
+from ottla.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from ottla.wire.messages.describe_groups import (
     DescribedGroup,
@@ -60,7 +66,7 @@ class GroupDescription:
 
 
 class GroupCalls(Calls):
-    """Calls about classic groups."""
+    """Calls about consumer groups of either protocol."""
 
     async def list_groups(
         self, states: Iterable[str] = (), kinds: Iterable[str] = ()
@@ -97,6 +103,10 @@ class GroupCalls(Calls):
         request = DescribeGroupsRequest(groups=[group_id])
         answer = await self.cluster.ask(broker_id, request, DescribeGroupsResponse)
         group = answer.groups[0]
+        if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or group.group_state == "Dead":
+            found = await self._described_consumer_group(broker_id, group_id)
+            if found is not None:
+                return found
         check(group.error_code, f"describe group {group_id!r}", group.error_message)
         return GroupDescription(
             group.group_id,
@@ -105,6 +115,28 @@ class GroupCalls(Calls):
             group.protocol_data,
             broker_id,
             _members(group),
+        )
+
+    async def _described_consumer_group(
+        self, broker_id: int, group_id: str
+    ) -> GroupDescription | None:
+        """A group of the consumer protocol (KIP-848); None where there is none of that name."""
+        connection = await self.cluster.connection(broker_id)
+        if ApiKey.CONSUMER_GROUP_DESCRIBE not in connection.versions:
+            return None
+        request = ConsumerGroupDescribeRequest(group_ids=[group_id])
+        answer = await self.cluster.ask(broker_id, request, ConsumerGroupDescribeResponse)
+        group = answer.groups[0]
+        if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+            return None
+        check(group.error_code, f"describe group {group_id!r}", group.error_message)
+        return GroupDescription(
+            group.group_id,
+            group.group_state,
+            PROTOCOL_TYPE,
+            group.assignor_name,
+            broker_id,
+            _consumer_members(group),
         )
 
     async def delete_groups(self, group_ids: Iterable[str]) -> None:
@@ -186,6 +218,23 @@ def _members(group: DescribedGroup) -> tuple[GroupMember, ...]:
             member.client_id,
             member.client_host,
             tuple(sorted(decode_assignment(member.member_assignment))) if known else (),
+        )
+        for member in group.members
+    )
+
+
+def _consumer_members(group: DescribedConsumerGroup) -> tuple[GroupMember, ...]:
+    return tuple(
+        GroupMember(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            tuple(
+                TopicPartition(topic.topic_name, partition)
+                for topic in member.assignment.topic_partitions
+                for partition in topic.partitions
+            ),
         )
         for member in group.members
     )

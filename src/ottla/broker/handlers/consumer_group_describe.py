@@ -1,0 +1,54 @@
+"""ConsumerGroupDescribe (69), versions 0-1: groups of the consumer protocol (KIP-848)."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.groups.answer import Gathering
+from ottla.broker.groups.image_topics import ImageTopics
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.group.coordinator import Coordinator
+from ottla.group.turn import Call, Decision, Moment
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(broker: "Broker", request: RequestContext, body: ConsumerGroupDescribeRequest) -> None:
+    """Ask the coordinator of each group."""
+    gathering = Gathering(
+        request, len(body.group_ids), lambda groups: ConsumerGroupDescribeResponse(groups=groups)
+    )
+    topics = ImageTopics(broker.image)
+    for index, group_id in enumerate(body.group_ids):
+        answer = gathering.part(index, partial(_failed, group_id))
+        broker.groups.try_run(group_id, answer, partial(_describe, group_id, topics))
+
+
+def on_error(
+    body: ConsumerGroupDescribeRequest, code: ErrorCode, _message: str | None, _version: int
+) -> ConsumerGroupDescribeResponse:
+    """The same error for every group."""
+    return ConsumerGroupDescribeResponse(
+        groups=[_failed(group_id, code) for group_id in body.group_ids]
+    )
+
+
+def _describe(
+    group_id: str, topics: ImageTopics, coordinator: Coordinator, call: Call, _at: Moment
+) -> Decision:
+    return coordinator.describe_consumer_group(call, group_id, topics)
+
+
+def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=code)
+
+
+HANDLER = Handler(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, handle)

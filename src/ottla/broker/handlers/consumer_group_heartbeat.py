@@ -1,0 +1,53 @@
+"""ConsumerGroupHeartbeat (68), versions 0-1: groups whose shares the coordinator makes (KIP-848).
+
+Joining, reporting and leaving are one request; the settings of the group (KIP-848's
+`consumer.*`) go before the broker's.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.groups.image_topics import ImageTopics
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.group.consumer.heartbeating import Pace
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(broker: "Broker", request: RequestContext, body: ConsumerGroupHeartbeatRequest) -> None:
+    """Have the group's coordinator decide."""
+    topics = ImageTopics(broker.image)
+    pace = _pace(broker, body.group_id)
+    broker.groups.run(
+        body.group_id,
+        WholeAnswer(request, body, on_error),
+        lambda coordinator, call, at: coordinator.consumer_heartbeat(call, body, topics, pace, at),
+    )
+
+
+def on_error(
+    _body: ConsumerGroupHeartbeatRequest, code: ErrorCode, message: str | None, _version: int
+) -> ConsumerGroupHeartbeatResponse:
+    """The error, and nothing else."""
+    return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)
+
+
+def _pace(broker: "Broker", group_id: str) -> Pace:
+    own = broker.image.group_configs.get(group_id, {})
+
+    def value(name: str) -> int:
+        text = own.get(f"consumer.{name}")
+        return broker.settings.integer(f"group.consumer.{name}") if text is None else int(text)
+
+    return Pace(value("session.timeout.ms"), value("heartbeat.interval.ms"))
+
+
+HANDLER = Handler(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, handle)

@@ -1,0 +1,72 @@
+"""ConsumerGroupDescribe: what a person sees of a group."""
+
+from collections.abc import Collection
+
+from ottla.base.errors import ErrorCode
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.heartbeating import preferred_assignor
+from ottla.group.consumer.shares import NOTHING, Share, by_topic
+from ottla.group.consumer.topics import Topics
+from ottla.wire.messages.consumer_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+_CONSUMER_MEMBER = 1
+
+
+def describe(group: ConsumerGroup, topics: Topics, assignors: Collection[str]) -> DescribedGroup:
+    """The group as it stands: what members have, and what they shall have."""
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=preferred_assignor(group, assignors),
+        members=[_member(group, member_id, topics) for member_id in sorted(group.members)],
+    )
+
+
+def not_found(group_id: str, *, is_classic: bool) -> DescribedGroup:
+    """The answer for a group that does not exist or is of the classic protocol."""
+    words = "is not a consumer group" if is_classic else "not found"
+    return DescribedGroup(
+        group_id=group_id,
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message=f"Group {group_id} {words}.",
+    )
+
+
+def _member(group: ConsumerGroup, member_id: str, topics: Topics) -> Member:
+    metadata = group.members[member_id]
+    current = group.current.get(member_id)
+    return Member(
+        member_id=member_id,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        member_epoch=0 if current is None else current.epoch,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=list(metadata.topic_names),
+        subscribed_topic_regex=metadata.topic_regex,
+        assignment=_assignment(NOTHING if current is None else current.assigned, topics),
+        target_assignment=_assignment(group.target_of(member_id), topics),
+        member_type=_CONSUMER_MEMBER,
+    )
+
+
+def _assignment(share: Share, topics: Topics) -> Assignment:
+    """Partitions of topics that are gone are left out: they have no name any more."""
+    named = [
+        (topic_id, topics.name_of(topic_id), partitions)
+        for topic_id, partitions in by_topic(share).items()
+    ]
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic_id, topic_name=name, partitions=list(partitions))
+            for topic_id, name, partitions in named
+            if name is not None
+        ]
+    )

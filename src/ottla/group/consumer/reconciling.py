@@ -1,0 +1,62 @@
+"""A member on its way from what it has to what it shall have (KIP-848).
+
+First it gives back, then it gets. A partition is given only once nobody else has it, so that no
+two members ever read the same one.
+"""
+
+from collections.abc import Callable, Collection
+
+from ottla.group.consumer.records import Current, MemberState
+from ottla.group.consumer.shares import NOTHING, Share, Slot
+
+# Whether some other member has the partition, or has yet to give it back.
+IsTaken = Callable[[Slot], bool]
+
+
+def reconcile(
+    current: Current,
+    target_epoch: int,
+    target: Share,
+    is_taken: IsTaken,
+    owned: Collection[Slot] | None,
+) -> Current:
+    """The member's next step, or the same value where there is none.
+
+    `owned` is what the member says it still has; None where it did not say.
+    """
+    match current.state:
+        case MemberState.STABLE:
+            if current.epoch == target_epoch:
+                return current
+            return _step(current, target_epoch, target, is_taken, owned)
+        case MemberState.UNREVOKED_PARTITIONS:
+            if owned is None or not current.revoking.isdisjoint(owned):
+                return current
+            return _step(current, target_epoch, target, is_taken, owned)
+        case MemberState.UNRELEASED_PARTITIONS:
+            return _step(current, target_epoch, target, is_taken, owned)
+
+
+def _step(
+    current: Current,
+    target_epoch: int,
+    target: Share,
+    is_taken: IsTaken,
+    owned: Collection[Slot] | None,
+) -> Current:
+    kept = current.assigned & target
+    revoking = current.assigned - target
+    if revoking and (owned is None or not revoking.isdisjoint(owned)):
+        return Current(
+            current.epoch,
+            current.previous_epoch,
+            MemberState.UNREVOKED_PARTITIONS,
+            kept,
+            revoking,
+        )
+    wanted = target - kept
+    free = frozenset(slot for slot in wanted if not is_taken(slot))
+    state = MemberState.STABLE if len(free) == len(wanted) else MemberState.UNRELEASED_PARTITIONS
+    previous = current.previous_epoch if current.epoch == target_epoch else current.epoch
+    after = Current(target_epoch, previous, state, kept | free, NOTHING)
+    return current if after == current else after

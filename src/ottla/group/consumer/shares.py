@@ -1,0 +1,40 @@
+"""Sets of partitions, as members have and get them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+
+class Slot(NamedTuple):
+    """A partition of a topic, by the topic's id: a topic made anew is another one."""
+
+    topic_id: UUID
+    partition: int
+
+
+# What a member has or shall have.
+Share = frozenset[Slot]
+
+NOTHING: Share = frozenset()
+
+
+class TopicPartitions(Protocol):
+    """One topic and some of its partitions, as the wire and the log write them."""
+
+    topic_id: UUID
+    partitions: list[int]
+
+
+def share_of(topics: Iterable[TopicPartitions]) -> Share:
+    """The set that a message's list of topics stands for."""
+    return frozenset(
+        Slot(each.topic_id, partition) for each in topics for partition in each.partitions
+    )
+
+
+def by_topic(share: Iterable[Slot]) -> Mapping[UUID, Sequence[int]]:
+    """The partitions of each topic, both in order."""
+    topics: dict[UUID, list[int]] = {}
+    for slot in sorted(share):
+        topics.setdefault(slot.topic_id, []).append(slot.partition)
+    return topics

@@ -1,0 +1,78 @@
+"""Which topics the members of a group read: by name, and by pattern."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.records import MemberMetadata
+from ottla.group.consumer.topics import Topics, TopicShape
+
+_INTERNAL_PREFIX = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """What each member reads of the topics there are. `names` holds also what does not exist."""
+
+    names: frozenset[str]
+    shapes: dict[UUID, TopicShape]
+    by_member: dict[str, frozenset[UUID]]
+
+
+def require_pattern(pattern: str) -> None:
+    """Raises OttlaError (INVALID_REGULAR_EXPRESSION) where RE2 cannot read it."""
+    _compiled(pattern)
+
+
+def resolve(group: ConsumerGroup, topics: Topics) -> Subscriptions:
+    """Look up what every member reads."""
+    patterns = {each.topic_regex for each in group.members.values() if each.topic_regex}
+    matching = {pattern: _matching(pattern, topics.names()) for pattern in patterns}
+    names: set[str] = set()
+    shapes: dict[UUID, TopicShape] = {}
+    by_member: dict[str, frozenset[UUID]] = {}
+    for member_id, metadata in group.members.items():
+        wanted = _names(metadata, matching)
+        names |= wanted
+        ids = set()
+        for name in wanted:
+            shape = topics.find(name)
+            if shape is not None:
+                shapes[shape.id] = shape
+                ids.add(shape.id)
+        by_member[member_id] = frozenset(ids)
+    return Subscriptions(frozenset(names), shapes, by_member)
+
+
+def _names(metadata: MemberMetadata, matching: dict[str, frozenset[str]]) -> frozenset[str]:
+    names = frozenset(metadata.topic_names)
+    return names | matching[metadata.topic_regex] if metadata.topic_regex else names
+
+
+def _matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
+    """Topics whose whole name matches; internal ones must be named to be read."""
+    compiled = _compiled(pattern)
+    return frozenset(
+        name for name in names if not name.startswith(_INTERNAL_PREFIX) and compiled.fullmatch(name)
+    )
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> Any:
+    # Imported where a pattern is met: few groups have one. Its time is linear in the name, so
+    # that no client's pattern can keep a broker busy.
+    import re2  # noqa: PLC0415
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise OttlaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{pattern}` is no regular expression of RE2: {error}",
+        ) from error

@@ -1,0 +1,46 @@
+"""The topics a group may read, as the coordinator sees them at one moment."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+
+class TopicShape(NamedTuple):
+    """A topic's identity and size."""
+
+    name: str
+    id: UUID
+    partitions: int
+
+
+class Topics(Protocol):
+    """All topics at one moment."""
+
+    # Another object wherever any topic may differ from an earlier moment.
+    token: object
+
+    def find(self, name: str) -> TopicShape | None:
+        """The topic of that name, if it exists."""
+        ...
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """The topic's name, None once it is deleted."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
+        ...
+
+
+def shape_hash(shapes: Iterable[TopicShape]) -> int:
+    """A number of 63 bits that differs where topics, their ids or their sizes differ; 0 for none.
+
+    It is written with a group's epoch, so that whoever takes the group over knows whether
+    anything has changed since.
+    """
+    ordered = sorted(shapes)
+    if not ordered:
+        return 0
+    text = "\n".join(f"{name} {topic_id} {count}" for name, topic_id, count in ordered)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
