@@ -97,19 +97,7 @@ def load(
         on_step("spark started")
     results = runner(_tasks(table, plan, bootstrap, described))
     on_step("files written")
-    manifest = next_manifest(
-        before,
-        before_digest,
-        load_id=plan.load_id,
-        topic=topic,
-        topic_id=described.topic_id,
-        cluster_id=described.cluster_id,
-        created_ms=time.time_ns() // 1_000_000,
-        files=sorted(
-            (result.file for result in results if result.file), key=lambda f: (f.partition, f.start)
-        ),
-        ledgers=_partition_ledgers(results),
-    )
+    manifest = _manifest(before, before_digest, plan, described, results)
     _require_balance(manifest)
     table.commit(manifest)
     removed = table.remove_orphans()
@@ -120,6 +108,28 @@ def load(
         time.monotonic() - began,
         manifest.ledgers,
         tuple(removed),
+    )
+
+
+def _manifest(
+    before: Manifest | None,
+    before_digest: str | None,
+    plan: _Plan,
+    described: TopicDescription,
+    results: Sequence[TaskResult],
+) -> Manifest:
+    """What the table will hold once this load counts: all files of its tasks, in order."""
+    files = [result.file for result in results if result.file]
+    return next_manifest(
+        before,
+        before_digest,
+        load_id=plan.load_id,
+        topic=described.topic,
+        topic_id=described.topic_id,
+        cluster_id=described.cluster_id,
+        created_ms=time.time_ns() // 1_000_000,
+        files=sorted(files, key=lambda file: (file.partition, file.start)),
+        ledgers=_partition_ledgers(results),
     )
 
 
