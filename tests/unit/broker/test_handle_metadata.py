@@ -54,6 +54,21 @@ def test_every_version_tells_brokers_and_partitions(version):
     run(scenario)
 
 
+def test_who_gave_a_partition_up_names_itself_no_more():
+    """Its image may still say so: a client sent back to it would ask again only much later."""
+
+    async def scenario(caller):
+        await make(caller, ("t", 2))
+        await caller.broker.partitions.stop("t", 1, -1, delete=False)
+        answer = await caller.call(asking("t"), 13)
+        assert [(p.error_code, p.leader_id) for p in answer.topics[0].partitions] == [
+            (ErrorCode.NONE, 1),
+            (ErrorCode.LEADER_NOT_AVAILABLE, -1),
+        ]
+
+    run(scenario)
+
+
 def test_clients_are_told_the_address_they_reached():
     """With nothing advertised, whatever the socket's own end is works for this client."""
 

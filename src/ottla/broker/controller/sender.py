@@ -150,10 +150,11 @@ class Sender:
             states = metadata = dict.fromkeys(self._context.names())
         self._sending = states
         try:
-            await self._send_stops()
             await self._send_states(states, full=everything)
             self._sending = states = {}
             await self._send_metadata(metadata, full=everything)
+            # Who stops knows by then whom to send its clients to.
+            await self._send_stops()
             await self._send_deletions()
         except BaseException:
             self._everything = self._everything or everything

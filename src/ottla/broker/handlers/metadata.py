@@ -103,9 +103,9 @@ def _answer(
     answering = broker.peers.answering()
     operations = TOPIC_OPERATIONS if body.include_topic_authorized_operations else NOT_ASKED
     if body.topics is None or (request.version == 0 and not body.topics):
-        topics = [_known(topic, image, answering, operations) for topic in image.topics.values()]
+        topics = [_known(broker, topic, answering, operations) for topic in image.topics.values()]
     else:
-        topics = [_asked(topic, image, answering, failed, operations) for topic in body.topics]
+        topics = [_asked(broker, topic, answering, failed, operations) for topic in body.topics]
     wants_cluster = body.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[
@@ -120,20 +120,20 @@ def _answer(
 
 
 def _asked(
+    broker: "Broker",
     asked: MetadataRequestTopic,
-    image: ClusterImage,
     answering: AbstractSet[BrokerId],
     failed: Mapping[str, ErrorCode],
     operations: int,
 ) -> MetadataResponseTopic:
     if asked.name is None:
-        topic = image.topic_by_id(TopicId(asked.topic_id))
+        topic = broker.image.topic_by_id(TopicId(asked.topic_id))
         code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
     else:
-        topic = image.topic(asked.name)
+        topic = broker.image.topic(asked.name)
         code, name = failed.get(asked.name) or _why_missing(asked.name), asked.name
     if topic is not None:
-        return _known(topic, image, answering, operations)
+        return _known(broker, topic, answering, operations)
     return MetadataResponseTopic(
         error_code=code,
         name=name,
@@ -152,24 +152,44 @@ def _why_missing(name: str) -> ErrorCode:
 
 
 def _known(
-    topic: TopicImage, image: ClusterImage, answering: AbstractSet[BrokerId], operations: int
+    broker: "Broker", topic: TopicImage, answering: AbstractSet[BrokerId], operations: int
 ) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=[
-            _partition(index, partition, image, answering)
+            _partition(
+                index,
+                partition,
+                broker.image,
+                has_leader=partition.leader in answering
+                and not _is_superseded(broker, topic.name, index, partition),
+            )
             for index, partition in enumerate(topic.partitions)
         ],
         topic_authorized_operations=operations,
     )
 
 
+def _is_superseded(broker: "Broker", topic: str, index: int, shown: PartitionImage) -> bool:
+    """Whether the replica here knows that the leader shown leads no more.
+
+    The controller's orders come a moment before its news. Who leads instead may not know it yet,
+    so that nobody is named: a client that is sent back to where it was refused takes a second or
+    more to ask again.
+    """
+    replica = broker.partitions.find(topic, index)
+    if replica is None or replica.failure is not None:
+        return False
+    if replica.leader_epoch > shown.leader_epoch:
+        return True
+    return shown.leader == broker.broker_id and replica.leader is None
+
+
 def _partition(
-    index: int, partition: PartitionImage, image: ClusterImage, answering: AbstractSet[BrokerId]
+    index: int, partition: PartitionImage, image: ClusterImage, *, has_leader: bool
 ) -> MetadataResponsePartition:
-    has_leader = partition.leader in answering
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
