@@ -19,7 +19,7 @@ from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener
 from ottla.broker.admission import Admission
-from ottla.broker.cluster_secret import agree_on_secret
+from ottla.broker.cluster_secret import agree_on_secret, new_secret
 from ottla.broker.config_changes import ConfigChanges
 from ottla.broker.configs import Configs
 from ottla.broker.control import Control
@@ -45,7 +45,13 @@ from ottla.broker.peers import PeerLimits, Peers
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.quotas import Quotas
-from ottla.broker.registration import agree_on_cluster_id, known_cluster_id, prepare
+from ottla.broker.registration import (
+    agree_on_cluster_id,
+    known_cluster_id,
+    name_cluster,
+    new_cluster_id,
+    prepare,
+)
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
 from ottla.broker.session_note import SessionNote
@@ -71,6 +77,8 @@ _log = logging.getLogger(__name__)
 
 _SESSION_EVICTION_MS = 120_000
 _PATIENCE_S = 2.0
+# How long a broker that leads nothing any more answers before it hangs up.
+_FAREWELL_S = 0.05
 _PING_INTERVAL_MS = 10_000
 _STORE_FILE = "ottla-store.sqlite"
 
@@ -240,8 +248,10 @@ class Broker:
         # Another cluster's store is refused as that, by its id.
         if self.store_mark and await known_cluster_id(self.store) in (None, found):
             await self.store_mark.check()
-        await self._patiently(lambda: prepare(self.store))
-        self.cluster_id = await self._patiently(lambda: agree_on_cluster_id(self.store, found))
+        proposed = found or new_cluster_id(random_bytes)
+        beginning = [name_cluster(proposed), new_secret(random_bytes)]
+        await self._patiently(lambda: prepare(self.store, beginning))
+        self.cluster_id = await self._patiently(lambda: agree_on_cluster_id(self.store, proposed))
         self._meet(await self._patiently(lambda: agree_on_secret(self.store, random_bytes)))
         self.log_directories = LogDirectories(
             self.filesystem,
@@ -436,6 +446,9 @@ class Broker:
             return
         if self.settings.flag("controlled.shutdown.enable"):
             await hand_over(self)
+            # Whoever comes meanwhile is told where to go; what a connection's end leaves
+            # unanswered, clients first try here again.
+            await asyncio.sleep(_FAREWELL_S)
 
     def _close_logs(self, *, clean: bool) -> None:
         self.flusher.close()

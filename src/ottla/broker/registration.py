@@ -1,7 +1,7 @@
 """A broker's place in its cluster: the cluster's id, the broker's own node, the first image."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ottla.base.chance import random_bytes
 from ottla.base.ids import BrokerId
@@ -21,8 +21,11 @@ from ottla.metadata.nodes import decode_cluster_id, encode_broker, encode_cluste
 from ottla.metadata.topic_id import topic_id_of
 
 
-async def prepare(store: Store) -> None:
-    """Make the nodes everything else hangs from, where they lack: in one write, for speed."""
+async def prepare(store: Store, beside: Sequence[Create] = ()) -> None:
+    """Make the nodes everything else hangs from, where they lack: in one write, for speed.
+
+    Where the store is new, what it holds `beside` them is made in the same write.
+    """
     wanted = {
         "/".join(parts[:length])
         for parts in (path.split("/") for path in paths.FOUNDATIONS)
@@ -31,12 +34,20 @@ async def prepare(store: Store) -> None:
     missing = [path for path in sorted(wanted) if await store.get(path) is None]
     if not missing:
         return
+    operations = [Create(path) for path in missing]
+    if len(missing) == len(wanted):
+        operations += beside
     try:
-        await store.multi([Create(path) for path in missing])
+        await store.multi(operations)
     except NodeExists:
         # Another broker starts at the same time.
         for path in missing:
             await store.ensure(path)
+
+
+def new_cluster_id(random_bytes: Callable[[int], bytes] = random_bytes) -> str:
+    """An id that no other cluster has, as Kafka writes it."""
+    return urlsafe_b64encode(topic_id_of(random_bytes(16)).bytes).rstrip(b"=").decode()
 
 
 async def known_cluster_id(store: Store) -> str | None:
@@ -45,21 +56,25 @@ async def known_cluster_id(store: Store) -> str | None:
     return None if node is None else decode_cluster_id(paths.CLUSTER_ID, node.data)
 
 
-async def agree_on_cluster_id(
-    store: Store, proposed: str | None, random_bytes: Callable[[int], bytes] = random_bytes
-) -> str:
-    """The cluster's id: the one in the store, else `proposed`, else a new one.
+def name_cluster(cluster_id: str) -> Create:
+    """What gives the cluster its id."""
+    return Create(paths.CLUSTER_ID, encode_cluster_id(cluster_id))
 
-    `proposed` is what the data folders say. Whether both agree is for the caller to check.
+
+async def agree_on_cluster_id(store: Store, proposed: str) -> str:
+    """The cluster's id: the one in the store, else `proposed`.
+
+    That is what the data folders say, or a new one. Whether both agree is for the caller to check.
     """
-    if proposed is None:
-        proposed = urlsafe_b64encode(topic_id_of(random_bytes(16)).bytes).rstrip(b"=").decode()
+    known = await known_cluster_id(store)
+    if known is not None:
+        return known
     try:
-        await store.multi([Create(paths.CLUSTER_ID, encode_cluster_id(proposed))])
+        await store.multi([name_cluster(proposed)])
     except NodeExists:
-        node = await store.get(paths.CLUSTER_ID)
-        assert node is not None, "the cluster's id is never deleted"
-        return decode_cluster_id(paths.CLUSTER_ID, node.data)
+        known = await known_cluster_id(store)
+        assert known is not None, "the cluster's id is never deleted"
+        return known
     return proposed
 
 

@@ -8,7 +8,14 @@ import pytest
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.advertised import BrokerAddress, broker_address, broker_addresses
-from ottla.broker.registration import agree_on_cluster_id, prepare, register
+from ottla.broker.registration import (
+    agree_on_cluster_id,
+    known_cluster_id,
+    name_cluster,
+    new_cluster_id,
+    prepare,
+    register,
+)
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.coordination.store import NodeExists
 from ottla.metadata import paths
@@ -77,12 +84,21 @@ def test_the_cluster_id_is_agreed_on_once():
 
 def test_a_new_cluster_id_has_kafkas_form():
     """22 characters of a random UUID."""
+    assert new_cluster_id(bytes) == "AAAAAAAAQACAAAAAAAAAAA"
+
+
+def test_what_a_cluster_begins_with_is_written_at_once_and_only_by_the_first():
+    """In one write with all that hangs from the root; later brokers find it and write nothing."""
 
     async def main():
-        store = MemoryStore()
-        await prepare(store)
-        cluster_id = await agree_on_cluster_id(store, None, bytes)
-        assert cluster_id == "AAAAAAAAQACAAAAAAAAAAA"
+        tree = MemoryTree()
+        first, second = MemoryStore(tree), MemoryStore(tree)
+        await prepare(first, [name_cluster("mine")])
+        assert await known_cluster_id(second) == "mine"
+        history = await second.history()
+        await prepare(second, [name_cluster("yours")])
+        assert await agree_on_cluster_id(second, "yours") == "mine"
+        assert await second.history() == history
 
     asyncio.run(main())
 
