@@ -217,17 +217,20 @@ class LogDirectories:
             online = self.online
             if not online:
                 raise StorageError("all log directories are offline; check the disks")
-            counts = {directory.path: 0 for directory in online}
-            for directory in self._homes.values():
-                if not directory.failure:
-                    counts[directory.path] += 1
-            fewest = min(online, key=lambda directory: counts[directory.path])
+            fewest = online[0] if len(online) == 1 else self._with_fewest(online)
             preferred = self._preferred.pop(partition, fewest)
             home = fewest if preferred.failure else preferred
             self._homes[partition] = home
         if home.failure:
             raise StorageError(home.failure)
         return home
+
+    def _with_fewest(self, online: Sequence[LogDirectory]) -> LogDirectory:
+        counts = {directory.path: 0 for directory in online}
+        for directory in self._homes.values():
+            if not directory.failure:
+                counts[directory.path] += 1
+        return min(online, key=lambda directory: counts[directory.path])
 
     def at(self, path: str) -> LogDirectory | None:
         """The directory at `path`, failed or not; None where that is none of ours."""
