@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ottla.base.ids import BrokerId
-from ottla.broker.admission import proven_broker
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.wire.frames import Part, RequestHeader, encode_response
@@ -70,11 +68,6 @@ class RequestContext:
     @property
     def local_port(self) -> int:
         return self.connection.local_port
-
-    @property
-    def peer_broker(self) -> BrokerId | None:
-        """The broker that sent it, where that was proven; None for a client."""
-        return proven_broker(self.connection)
 
     def on_abandoned(self, callback: Callable[[], None]) -> None:
         """Call `callback` if the client goes before its answer. Only while the handler runs."""
