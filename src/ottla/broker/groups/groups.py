@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ottla.broker.transactions.marker_writing import Outcome
 
 _MINUTE_MS = 60_000
+# How soon groups are waited for anew that could not be loaded yet.
+_LOAD_AGAIN_MS = 200
 
 
 class Groups:
@@ -191,7 +193,13 @@ class Groups:
         return shard
 
     def _load(self, shard: Shard, code: ErrorCode) -> None:
-        if code is not ErrorCode.NONE or self._shards.get(shard.partition.index) is not shard:
+        index = shard.partition.index
+        if self._shards.get(index) is not shard:
+            return
+        if code is not ErrorCode.NONE:
+            # In doubt for a moment, or with too few replicas: if it leads on, nobody else loads.
+            del self._shards[index]
+            self._purgatory.schedule(_LOAD_AGAIN_MS, self.take_up)
             return
         task = asyncio.get_running_loop().create_task(shard.load_or_log())
         self._loads[task] = None

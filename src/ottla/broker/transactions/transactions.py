@@ -30,6 +30,8 @@ NeedyCommand = Callable[[Coordinator, Any, int | None, int], Decision]
 PATIENCE_MS = 1_000
 # How long an answer waits for its record to be committed.
 _COMMIT_TIMEOUT_MS = 30_000
+# How soon ids are waited for anew that could not be loaded yet.
+_LOAD_AGAIN_MS = 200
 
 
 class Transactions:
@@ -57,6 +59,10 @@ class Transactions:
 
     def start(self) -> None:
         """Load what is on disk."""
+        self.take_up()
+
+    def take_up(self) -> None:
+        """Have a shard for every partition of `__transaction_state` that is led here."""
         for partition in self._broker.partitions:
             self.on_role(partition)
 
@@ -180,7 +186,13 @@ class Transactions:
         return shard
 
     def _load(self, shard: Shard, code: ErrorCode) -> None:
-        if code is not ErrorCode.NONE or self._shards.get(shard.partition.index) is not shard:
+        index = shard.partition.index
+        if self._shards.get(index) is not shard:
+            return
+        if code is not ErrorCode.NONE:
+            # In doubt for a moment, or with too few replicas: if it leads on, nobody else loads.
+            del self._shards[index]
+            self._broker.purgatory.schedule(_LOAD_AGAIN_MS, self.take_up)
             return
         task = asyncio.get_running_loop().create_task(shard.load_or_log())
         self._loads[task] = None
