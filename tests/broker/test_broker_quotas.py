@@ -284,23 +284,27 @@ def test_a_producer_without_acknowledgements_is_slowed_too():
 
 
 def test_a_fetch_gets_as_much_as_is_left_and_the_next_one_nothing():
-    """Batches of 1,000 bytes, a quota of 2,500 a second: two at first, then none."""
+    """Batches of 1,000 bytes: two of a quota of 2,500, one of a quota of 1, and then none."""
 
     async def scenario():
         async with connected() as (broker, client):
             for _ in range(5):
                 await client.call(produce("a", batch(b"x" * 1000)), 9)
             await alter(client, USER, consumer_byte_rate=2500.0)
+            # No time goes by: on a slow machine some of the quota would be left again.
+            now_ms = broker.throttling.monotonic_ms()
+            broker.throttling.monotonic_ms = lambda: now_ms
             answer = await client.call(fetch("a", 0), 11)
             assert 2000 <= len(fetched(answer).records) < 2500
             assert answer.throttle_time_ms == 0
+            await alter(client, USER, consumer_byte_rate=1.0)
             other = await NamedClient.connect(broker.port)
             greedy = await other.call(fetch("a", 0), 11)
-            assert len(fetched(greedy).records) < 1500
+            assert 1000 < len(fetched(greedy).records) < 1500
             nothing = await client.call(fetch("a", 0), 11)
             assert nothing.responses == []
             assert nothing.session_id == 0
-            assert 0 < nothing.throttle_time_ms < 1000
+            assert nothing.throttle_time_ms > 1_000_000
             other.close()
 
     run(scenario())
@@ -312,10 +316,10 @@ def test_a_batch_larger_than_the_quota_comes_through_and_is_paid_for():
     async def scenario():
         async with connected() as (_, client):
             await client.call(produce("a", batch(b"x" * 5000)), 9)
-            await alter(client, USER, consumer_byte_rate=100.0)
+            await alter(client, USER, consumer_byte_rate=1.0)
             answer = await client.call(fetch("a", 0), 11)
             assert len(fetched(answer).records) > 5000
-            assert answer.throttle_time_ms > 45_000
+            assert answer.throttle_time_ms > 4_000_000
 
     run(scenario())
 
@@ -326,7 +330,7 @@ def test_a_fetch_that_waited_is_held_to_the_quota_as_well():
     async def scenario():
         async with connected() as (broker, client):
             await client.call(produce("a", batch(b"x" * 5000)), 9)
-            await alter(client, USER, consumer_byte_rate=100.0)
+            await alter(client, USER, consumer_byte_rate=1.0)
             waiting = await NamedClient.connect(broker.port)
             waiting.send(fetch("a", 1, max_wait_ms=60_000), 11)
             await until(lambda: broker.partitions.get("a", 0).waiters)
@@ -335,7 +339,7 @@ def test_a_fetch_that_waited_is_held_to_the_quota_as_well():
             await client.call(produce("a", batch(b"y")), 9)
             answer = await waiting.receive(1, 11)
             assert answer.responses == []
-            assert answer.throttle_time_ms > 45_000
+            assert answer.throttle_time_ms > 4_000_000
             for one in (waiting, reader):
                 one.close()
 
@@ -428,17 +432,14 @@ def test_an_address_that_connects_too_fast_is_closed():
     """connection_creation_rate of an ip; another's, or none, is not concerned."""
 
     async def scenario():
-        # Time that is not the machine's: a slow one must not earn a second connection.
         loop = asyncio.get_running_loop()
         started_s = loop.time()
         async with connected() as (broker, client):
             await alter(client, [("ip", "10.9.9.9")], connection_creation_rate=1.0)
             assert await tries(broker.port)
             await alter(client, [("ip", "127.0.0.1")], connection_creation_rate=1.0)
-            outcomes = [await tries(broker.port) for _ in range(5)]
-            assert outcomes[0]
-            # Those that were closed took a second each.
-            assert outcomes.count(False) >= 1
+            outcomes = await asyncio.gather(*(tries(broker.port) for _ in range(30)))
+            assert outcomes.count(True) >= 1
             assert outcomes.count(True) <= 1 + (loop.time() - started_s)
             await alter(client, [("ip", "127.0.0.1")], connection_creation_rate=None)
             assert await tries(broker.port)
