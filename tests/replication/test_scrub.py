@@ -12,16 +12,19 @@ SMALL = {"internal_segment_bytes": "200"}
 WRITTEN = [b"%d" % number for number in range(8)]
 
 
-def flip(scene, broker_id, bit=8 * 65):
+def flip(scene, broker_id):
     """Turn a bit of the first segment over, behind the broker's back; its partition before."""
-    filesystem = scene.cluster.brokers[broker_id].filesystem
+    flip_on(scene.cluster.brokers[broker_id].filesystem)
+    return scene.partition(broker_id, "a")
+
+
+def flip_on(filesystem, bit=8 * 65):
     path = "/data/a-0/00000000000000000000.log"
     content = bytearray(filesystem.read_bytes(path))
     content[bit // 8] ^= 1 << bit % 8
     file = filesystem.open(path)
     file.truncate(0)
     file.append(content)
-    return scene.partition(broker_id, "a")
 
 
 async def written(scene, *replicas):
@@ -75,6 +78,23 @@ def test_a_damaged_leader_lets_another_lead():
         assert found == WRITTEN
 
     play(scenario, settings=OFTEN)
+
+
+def test_damage_that_a_start_finds_is_made_good():
+    """After a kill the log is read again: the broker serves, and copies that replica anew."""
+
+    async def scenario(scene):
+        await written(scene, 1, 2, 3)
+        disk = scene.cluster.brokers[3].filesystem
+        await scene.cluster.kill(3)
+        await scene.cluster.until(lambda: scene.isr("a") == {1, 2})
+        flip_on(disk)
+        await scene.cluster.restart(3)
+        await scene.cluster.until(lambda: scene.isr("a") == {1, 2, 3})
+        await scene.cluster.until(lambda: len(set(scene.ends("a").values())) == 1)
+        assert len({scene.log(broker_id, "a") for broker_id in (1, 2, 3)}) == 1
+
+    play(scenario, settings={"min.insync.replicas": "2"})
 
 
 def test_the_only_copy_is_taken_offline_and_kept():

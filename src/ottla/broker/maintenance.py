@@ -66,7 +66,8 @@ class Maintenance:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for deletion, timer in list(self._deletions.items()):
             timer.cancel()
-            self._remove(deletion)
+            self._deletions.pop(deletion, None)
+            _run(deletion)
 
     async def flush_by_time(self) -> None:
         """Flush logs with records older than `flush.ms` that are not on the disk (P27)."""
@@ -106,10 +107,11 @@ class Maintenance:
 
     def _remove(self, deletion: Deletion) -> None:
         self._deletions.pop(deletion, None)
-        try:
-            deletion.run()
-        except OSError as error:
-            _log.error("cannot remove deleted files, they go at the next start: %s", error)
+        if self._broker.log_directories.in_memory:
+            _run(deletion)
+        else:
+            # To remove a file of a gigabyte takes the system a while.
+            asyncio.get_running_loop().run_in_executor(None, _run, deletion)
 
     def _every(self, interval_ms: int, chore: Chore) -> None:
         async def repeat() -> None:
@@ -124,3 +126,10 @@ class Maintenance:
                     _log.exception("%s failed", chore.__name__)
 
         self._tasks.append(asyncio.get_running_loop().create_task(repeat()))
+
+
+def _run(deletion: Deletion) -> None:
+    try:
+        deletion.run()
+    except OSError as error:
+        _log.error("cannot remove deleted files, they go at the next start: %s", error)

@@ -127,9 +127,11 @@ class Partitions:
     ) -> dict[Key, OttlaError]:
         """Open what is not open, then let each take its role. Opening touches the disk."""
         states = list(states)
-        for topic, index, state in states:
-            self._make_room(topic, index, state)
         await self._open_missing((topic, index) for topic, index, _ in states)
+        given_up = [
+            (topic, index) for topic, index, state in states if self._give_up(topic, index, state)
+        ]
+        await self._open_missing(given_up)
         failed: dict[Key, OttlaError] = {}
         for topic, index, state in states:
             key = (topic.name, index)
@@ -147,8 +149,8 @@ class Partitions:
                 self._roles.become(partition, state)
         return failed
 
-    def _make_room(self, topic: TopicImage, index: int, state: PartitionImage) -> None:
-        """Give up what is left of a damaged replica that nobody counts on, to make it anew.
+    def _give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
+        """Give up what is left of a damaged replica that nobody counts on; whether it was one.
 
         So it is where another broker leads, and this one is neither in sync nor eligible.
         """
@@ -157,17 +159,18 @@ class Partitions:
         home = self._directories.home(name)
         damaged = home is not None and isinstance(home.refused.get(name), LogCorrupt)
         if not damaged or (partition is not None and partition.topic_id != topic.id):
-            return
+            return False
         own = self._roles.standing.broker_id
         counted = (state.leader, *state.isr, *state.elr, *state.last_known_elr)
         if state.leader == NO_LEADER or own in counted or own not in state.replicas:
-            return
+            return False
         _log.warning("%s: the damaged replica is made anew from broker %d", name, state.leader)
         if partition is not None:
             self._delete(key, partition)
         else:
             self._refused.pop(key, None)
             self._on_deletion(self._directories.delete(name))
+        return True
 
     async def stop(self, topic: str, index: int, leader_epoch: int, *, delete: bool) -> None:
         """Give a replica up, and with `delete` its log. Raises OttlaError.

@@ -5,6 +5,7 @@ start shows the latest value of each key, at its offset, and no key that was del
 import contextlib
 import errno
 import os
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -45,6 +46,8 @@ def dirty() -> tuple[MemoryFileSystem, Log, int]:
         )
     add(log, [(b"key9", b"y" * 300)])
     log.flush()
+    # Room for several of the present segments in each new one.
+    log.update_config(replace(log.config, segment_bytes=600))
     filesystem.fsync_directory(log.folder)
     filesystem.fsync_directory("/kafka")
     filesystem.fsync_directory("/")
@@ -89,6 +92,8 @@ def check(
     again = compacted_log(filesystem, segment_bytes=250, recovery_point=log.recovery_point)
     shown = found(again)
     assert set(shown) <= set(before)
+    offsets = [offset for offset, _, _ in shown]
+    assert offsets == sorted(set(offsets))
     assert again.log_end_offset == log.log_end_offset
     latest = {key: (offset, value) for offset, key, value in before}
     for key, (offset, value) in latest.items():

@@ -131,8 +131,8 @@ class Cleaner:
         now_ms = self._broker.clock.now_ms()
         best: tuple[bool, float] | None = None
         chosen = None
-        partitions = list(self._broker.partitions)
-        self._statuses = {p: s for p, s in self._statuses.items() if p in set(partitions)}
+        partitions = dict.fromkeys(self._broker.partitions)
+        self._statuses = {p: s for p, s in self._statuses.items() if p in partitions}
         for partition in partitions:
             if not partition.config.is_compacted or partition.failure is not None:
                 continue
