@@ -13,7 +13,7 @@ from struct import Struct
 from typing import cast
 
 from ottla.network.output import Output, Piece, held, let_go
-from ottla.network.service import CloseConnection, Hub, Slot
+from ottla.network.service import CloseConnection, Hub, Serve, Slot
 from ottla.network.sniff import explain_bad_size, foreign_protocol
 from ottla.wire.parts import Part
 
@@ -175,6 +175,19 @@ class Connection(asyncio.BufferedProtocol):
         self._muted_until_s = until_s
         self._unmute = self._loop.call_later(delay_ms / 1000, self._on_unmute)
         self._apply_pressure()
+
+    def delay(self, delay_ms: int) -> None:
+        """Serve nothing for so long, of a connection that is just being made.
+
+        Its transport may begin to read after this, whatever it was told: what comes is held.
+        """
+        serve = self._serve_frame
+
+        def hold_back(_frame: memoryview) -> None:
+            self.hold()
+
+        self._serve_frame = hold_back
+        self._unmute = self._loop.call_later(delay_ms / 1000, self._on_delayed, serve)
 
     @property
     def is_muted(self) -> bool:
@@ -352,6 +365,11 @@ class Connection(asyncio.BufferedProtocol):
             self._flush_soon()
         if self._reading and not self.closed:
             self._transport.resume_reading()
+
+    def _on_delayed(self, serve: Serve) -> None:
+        self._unmute = None
+        self._serve_frame = serve
+        self.release()
 
     def _on_unmute(self) -> None:
         self._unmute = None

@@ -86,8 +86,11 @@ class Listener:
         refusal, wait_ms = self._quotas.open(self.name, connection.peer_host, now_ms)
         if not wait_ms:
             return refusal
-        connection.mute(wait_ms)
-        if refusal is not None:
+        if refusal is None:
+            connection.delay(wait_ms)
+        else:
+            # Never served: it is closed before.
+            connection.delay(2 * wait_ms + 1000)
             self._loop.call_later(wait_ms / 1000, _close, connection, refusal)
         return None
 
