@@ -32,11 +32,29 @@ def handle(
         raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     index = broker.groups.partition_index(body.group_id)
     if index is None:
-        raise OttlaError(
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"{CONSUMER_OFFSETS} does not exist yet: find the group's coordinator first",
-        )
+        broker.spawn(_create_offsets(broker, request, body))
+    else:
+        _add(broker, request, body, index)
+    return None
 
+
+async def _create_offsets(
+    broker: "Broker", request: RequestContext, body: AddOffsetsToTxnRequest
+) -> None:
+    """Nobody has asked for a group's coordinator yet."""
+    try:
+        await broker.topics.auto_create(CONSUMER_OFFSETS)
+    except OttlaError as error:
+        request.reply(on_error(body, error.code, error.message, request.version))
+        return
+    index = broker.groups.partition_index(body.group_id)
+    assert index is not None
+    _add(broker, request, body, index)
+
+
+def _add(
+    broker: "Broker", request: RequestContext, body: AddOffsetsToTxnRequest, index: int
+) -> None:
     def build(answered: Answered) -> AddOffsetsToTxnResponse:
         return on_error(body, answered.code, None, request.version)
 
@@ -52,7 +70,6 @@ def handle(
             now_ms,
         ),
     )
-    return None
 
 
 def on_error(

@@ -3,7 +3,6 @@
 1 filters by how long a transaction is open (KIP-994), 2 by a pattern of the id (KIP-1152).
 """
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -55,11 +54,18 @@ def handle(
 def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
     if not pattern:
         return None
+    # Imported where a pattern is met, which is rare. Its time is linear in the name, so that no
+    # client's pattern can keep a broker busy.
+    import re2  # noqa: PLC0415
+
+    options = re2.Options()
+    options.log_errors = False
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
+        compiled = re2.compile(pattern, options)
+    except re2.error as error:
         raise OttlaError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION, f"{pattern!r} is no pattern: {error}"
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"{pattern!r} is no regular expression of RE2: {error}",
         ) from error
     return lambda transactional_id: compiled.fullmatch(transactional_id) is not None
 

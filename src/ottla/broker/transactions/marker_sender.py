@@ -116,12 +116,12 @@ class MarkerSender:
                     for job, led in told:
                         self._again(job, led)
                     continue
-                for (job, _), result in zip(told, answer.markers, strict=True):
-                    codes = {
-                        TopicPartition(topic.name, each.partition_index): ErrorCode(each.error_code)
-                        for topic in result.topics
-                        for each in topic.partitions
-                    }
+                for (job, led), result in zip(told, answer.markers, strict=True):
+                    codes = dict.fromkeys(led, ErrorCode.UNKNOWN_SERVER_ERROR)
+                    for topic in result.topics:
+                        for each in topic.partitions:
+                            name = TopicPartition(topic.name, each.partition_index)
+                            codes[name] = ErrorCode(each.error_code)
                     self._on_written(job, codes)
         finally:
             del self._queues[leader]
