@@ -126,7 +126,9 @@ class Writer:
                 "reconnect.backoff.max.ms": 500,
                 "socket.keepalive.enable": True,
                 "error_cb": self._on_error,
-                "log_level": 0,
+                # When and why it gave up a sequence of batches, should one stand twice.
+                "debug": "eos",
+                "log_level": 7,
             }
         )
 

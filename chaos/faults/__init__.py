@@ -27,8 +27,8 @@ FAULTS: dict[str, Callable[[], Fault]] = {
     "store-restart": StoreRestart,
 }
 
-# Flushed segments are not looked through at a start, so replicas may differ in the end.
-BY_NAME_ONLY = ("bit-flip",)
+# What is made only where it is named.
+BY_NAME_ONLY: tuple[str, ...] = ()
 USUAL = tuple(name for name in FAULTS if name not in BY_NAME_ONLY)
 
 _ZOOKEEPER_ONLY = ("store-cut", "store-restart")
