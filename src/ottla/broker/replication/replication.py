@@ -177,7 +177,9 @@ class Replication:
             self.on_isolated()
             return
         for partition in self._led():
-            self.roles.on_deadline(partition)
+            # Where all is committed nobody is late: so it is with all but a few.
+            if partition.high_watermark < partition.log_end_offset or _retries(partition):
+                self.roles.on_deadline(partition)
 
     def _check_certainty(self) -> None:
         self._confirm(self.standing)
@@ -198,6 +200,11 @@ class Replication:
 
         loop = asyncio.get_running_loop()
         self._timers[chore] = loop.call_later(interval_s, repeat)
+
+
+def _retries(partition: Partition) -> bool:
+    leader = partition.leader
+    return leader is not None and leader.negotiation.retry_at_ms is not None
 
 
 def _silence_ms_max(session_ms: int, wait_ms_max: int) -> int:
