@@ -24,6 +24,7 @@ _COMMANDS = {
     "produce": ("ottla.cli.produce:produce", "Send lines to a topic."),
     "consume": ("ottla.cli.consume:consume", "Show the records of a topic."),
     "group": ("ottla.cli.group:group", "List, describe and rewind consumer groups."),
+    "txn": ("ottla.cli.txn:txn", "List, describe and abort transactions."),
     "config": ("ottla.cli.config:config", "Show, change and explain settings."),
     "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
     "why": ("ottla.cli.why:why", "Tell why a partition is as it is."),

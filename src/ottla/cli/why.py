@@ -13,6 +13,7 @@ from ottla.cli.connect import with_admin
 from ottla.cli.moment import iso
 from ottla.cli.output import show_one, show_title
 from ottla.cli.places import place
+from ottla.cli.stable import lso
 from ottla.cli.standing import standing_row
 from ottla.client.admin import Admin
 from ottla.client.admin.decisions import DecisionRecord, Story
@@ -70,6 +71,7 @@ def leader(name: TopicPartition, bootstrap: str, form: str) -> None:
 
 
 why.add_command(compaction)
+why.add_command(lso)
 
 
 def _tell(

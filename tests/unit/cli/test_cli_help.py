@@ -59,7 +59,8 @@ def test_every_command_has_an_example_in_its_help() -> None:
         *(("cluster", verb) for verb in ("describe", "health", "controller", "balance")),
         *(("partition", verb) for verb in ("elect", "plan", "reassign", "status", "cancel")),
         ("partition", "unthrottle"),
-        *(("why", what) for what in ("isr", "leader")),
+        *(("why", what) for what in ("isr", "leader", "lso")),
+        *(("txn", verb) for verb in ("list", "describe", "abort", "hanging")),
         *(("topic", verb) for verb in ("create", "list", "describe", "alter", "delete")),
         *(("group", verb) for verb in ("list", "describe", "reset", "delete")),
         *(("config", verb) for verb in ("get", "set", "explain")),
@@ -77,6 +78,6 @@ def test_an_unknown_command_is_answered_with_the_nearest() -> None:
     assert "there is no command 'topik'; did you mean topic?" in near.stderr
     far = CliRunner().invoke(cli, ["zzz"])
     assert (
-        "there are start, broker, cluster, topic, partition, produce, consume, group, config"
+        "there are start, broker, cluster, topic, partition, produce, consume, group, txn, config"
         in far.stderr
     )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from ottla.client.admin.cluster import ClusterCalls
 from ottla.client.admin.compaction import CompactionCalls
 from ottla.client.admin.configs import ConfigCalls
 from ottla.client.admin.decisions import DecisionCalls
@@ -15,6 +14,7 @@ from ottla.client.admin.partitions import PartitionCalls
 from ottla.client.admin.quotas import QuotaCalls
 from ottla.client.admin.reassigning import ReassigningCalls
 from ottla.client.admin.reassignments import ReassignmentCalls
+from ottla.client.admin.transactions import TransactionCalls
 from ottla.client.cluster import Cluster, ClusterOptions
 
 __all__ = ["Admin", "AdminOptions"]
@@ -41,13 +41,13 @@ class Admin(
     PartitionCalls,
     ConfigCalls,
     GroupCalls,
-    ClusterCalls,
     ElectionCalls,
     ReassigningCalls,
     ReassignmentCalls,
     DecisionCalls,
     CompactionCalls,
     QuotaCalls,
+    TransactionCalls,
 ):
     """Use it as `async with Admin("host:9092") as admin`.
 

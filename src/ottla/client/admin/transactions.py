@@ -1,0 +1,257 @@
+"""Transactions: which there are, what holds readers of committed records back, and ending them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from ottla.client.admin.cluster import ClusterCalls
+from ottla.client.errors import check, code_of, refused
+from ottla.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from ottla.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+_LATEST = -1
+_READ_COMMITTED = 1
+# States in which a coordinator will end the transaction by itself.
+_UNDER_WAY = ("Ongoing", "PrepareCommit", "PrepareAbort")
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionListing:
+    """A transactional id as its coordinator lists it."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionDescription:
+    """A transactional id. Times in ms, -1 where there is none."""
+
+    transactional_id: str
+    coordinator_id: int
+    producer_id: int
+    producer_epoch: int
+    state: str
+    timeout_ms: int
+    start_ms: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """A transaction without a marker in a partition.
+
+    `transaction` is what its coordinator knows of it; None: no coordinator does, and it hangs.
+    """
+
+    partition: TopicPartition
+    start_offset: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    last_written_ms: int
+    transaction: TransactionDescription | None
+
+
+class TransactionCalls(ClusterCalls):
+    """Calls about transactions."""
+
+    async def transactions(
+        self,
+        *,
+        states: Iterable[str] = (),
+        producer_ids: Iterable[int] = (),
+        open_for_ms: int = -1,
+    ) -> list[TransactionListing]:
+        """Transactional ids by name: in these states, of these producers, open for so long."""
+        request = ListTransactionsRequest(
+            state_filters=list(states),
+            producer_id_filters=list(producer_ids),
+            duration_filter=open_for_ms,
+        )
+
+        async def ask() -> list[TransactionListing]:
+            found: list[TransactionListing] = []
+            for broker_id in await self.brokers():
+                answer = await self.cluster.ask(broker_id, request, ListTransactionsResponse)
+                check(answer.error_code, f"list the transactions of broker {broker_id}")
+                if answer.unknown_state_filters:
+                    unknown = ", ".join(answer.unknown_state_filters)
+                    raise refused(
+                        ErrorCode.INVALID_REQUEST,
+                        "list transactions",
+                        f"there is no state {unknown}; states are Empty, Ongoing, PrepareCommit, "
+                        "PrepareAbort, CompleteCommit, CompleteAbort",
+                    )
+                found += [
+                    TransactionListing(
+                        each.transactional_id, each.producer_id, each.transaction_state
+                    )
+                    for each in answer.transaction_states
+                ]
+            return sorted(found, key=lambda each: each.transactional_id)
+
+        return await self.retried(ask)
+
+    async def describe_transactions(
+        self, transactional_ids: Iterable[str]
+    ) -> dict[str, TransactionDescription]:
+        """Those of the ids that exist."""
+        request = DescribeTransactionsRequest(transactional_ids=list(transactional_ids))
+        passing = (ErrorCode.NOT_COORDINATOR, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+
+        async def ask() -> dict[str, TransactionDescription]:
+            found: dict[str, TransactionDescription] = {}
+            for broker_id in await self.brokers():
+                answer = await self.cluster.ask(broker_id, request, DescribeTransactionsResponse)
+                for told in answer.transaction_states:
+                    if code_of(told.error_code) in passing:
+                        continue
+                    check(told.error_code, f"describe transactional id {told.transactional_id!r}")
+                    found[told.transactional_id] = TransactionDescription(
+                        told.transactional_id,
+                        broker_id,
+                        told.producer_id,
+                        told.producer_epoch,
+                        told.transaction_state,
+                        told.transaction_timeout_ms,
+                        told.transaction_start_time_ms,
+                        tuple(
+                            TopicPartition(topic.topic, index)
+                            for topic in told.topics
+                            for index in topic.partitions
+                        ),
+                    )
+            return found
+
+        return await self.retried(ask)
+
+    async def open_transactions(
+        self, partitions: Iterable[TopicPartition]
+    ) -> list[OpenTransaction]:
+        """Transactions without a marker in these partitions, by partition and first offset."""
+        producers = await self.describe_producers(partitions)
+        opened = {
+            each.producer_id
+            for described in producers.values()
+            for each in described
+            if each.transaction_start_offset >= 0
+        }
+        known: dict[str, TransactionDescription] = {}
+        if opened:
+            listed = await self.transactions(producer_ids=opened)
+            known = await self.describe_transactions(each.transactional_id for each in listed)
+        found = []
+        for partition, described in sorted(producers.items()):
+            found += [
+                OpenTransaction(
+                    partition,
+                    each.transaction_start_offset,
+                    each.producer_id,
+                    each.producer_epoch,
+                    each.coordinator_epoch,
+                    each.last_timestamp_ms,
+                    _of(known.values(), each.producer_id, partition),
+                )
+                for each in sorted(described, key=lambda each: each.transaction_start_offset)
+                if each.transaction_start_offset >= 0
+            ]
+        return found
+
+    async def abort_in_partition(self, what: OpenTransaction) -> None:
+        """Write an abort marker for a transaction that hangs in one partition (KIP-664)."""
+        topic, index = what.partition
+        marker = WritableTxnMarker(
+            producer_id=what.producer_id,
+            producer_epoch=what.producer_epoch,
+            transaction_result=False,
+            topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[index])],
+            coordinator_epoch=max(what.coordinator_epoch, 0),
+        )
+
+        async def write() -> None:
+            (leader,) = await self._by_leader([what.partition])
+            request = WriteTxnMarkersRequest(markers=[marker])
+            answer = await self.cluster.ask(leader, request, WriteTxnMarkersResponse)
+            (result,) = answer.markers[0].topics[0].partitions
+            check(result.error_code, f"abort the transaction in {what.partition}")
+
+        await self.retried(write)
+
+    async def abort_transaction(self, transactional_id: str) -> None:
+        """Abort what is open under a transactional id, and fence its producer."""
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id,
+            transaction_timeout_ms=60_000,
+            producer_id=NO_PRODUCER_ID,
+            producer_epoch=NO_PRODUCER_EPOCH,
+        )
+
+        async def fence() -> None:
+            what = f"abort the transaction of {transactional_id!r}"
+            found = (await self.describe_transactions([transactional_id])).get(transactional_id)
+            if found is None:
+                raise refused(
+                    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, what, "`ottla txn list` shows all"
+                )
+            told = await self.cluster.ask(found.coordinator_id, request, InitProducerIdResponse)
+            # That the markers are not written yet is no failure: the abort is decided.
+            if told.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                check(told.error_code, what)
+
+        await self.retried(fence)
+
+    async def stable_offsets(self, partition: TopicPartition) -> tuple[int, int]:
+        """(last stable offset, high watermark): what readers of committed records see, and all."""
+
+        async def ask() -> tuple[int, int]:
+            ends = []
+            for isolation in (_READ_COMMITTED, 0):
+                (leader,) = await self._by_leader([partition])
+                wanted = ListOffsetsPartition(
+                    partition_index=partition.partition, timestamp=_LATEST
+                )
+                request = ListOffsetsRequest(
+                    replica_id=-1,
+                    isolation_level=isolation,
+                    topics=[ListOffsetsTopic(name=partition.topic, partitions=[wanted])],
+                )
+                answer = await self.cluster.ask(leader, request, ListOffsetsResponse)
+                (told,) = answer.topics[0].partitions
+                check(told.error_code, f"find the end of {partition}")
+                ends.append(told.offset)
+            return ends[0], ends[1]
+
+        return await self.retried(ask)
+
+
+def _of(
+    known: Iterable[TransactionDescription], producer_id: int, partition: TopicPartition
+) -> TransactionDescription | None:
+    """The transaction whose coordinator will end it in the partition."""
+    for each in known:
+        if (
+            each.producer_id == producer_id
+            and each.state in _UNDER_WAY
+            and partition in each.partitions
+        ):
+            return each
+    return None
