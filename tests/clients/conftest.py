@@ -20,6 +20,9 @@ from rig.tools import Tools, tools
 
 _numbers = itertools.count(1)
 MakeTopic = Callable[..., str]
+# The death of a process is seen at once, by its lock and its connections. Nobody is to be taken
+# for dead because the machine stood still, and no leader comes home while a test looks on.
+UNHURRIED = {"broker.session.timeout.ms": "60000", "auto.leader.rebalance.enable": "false"}
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +84,7 @@ def unique(kind: str) -> str:
 @pytest.fixture(scope="session")
 def brokers() -> Iterator[Cluster]:
     """Three brokers, a process each. Who ends one starts it again: see `whole`."""
-    with kafka_cluster() if _on_kafka() else ottla_cluster() as running:
+    with kafka_cluster() if _on_kafka() else ottla_cluster(UNHURRIED) as running:
         yield running
 
 

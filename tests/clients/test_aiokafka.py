@@ -15,7 +15,7 @@ CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 
 def run(work: Awaitable[Any]) -> Any:
     async def bounded() -> Any:
-        return await asyncio.wait_for(work, 60)
+        return await asyncio.wait_for(work, 240)
 
     return asyncio.run(bounded())
 

@@ -12,6 +12,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
+from rig.consuming import read
 
 MakeTopic = Callable[..., str]
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -24,7 +25,7 @@ def consumer_of(bootstrap: str, group: str, **settings: object) -> Consumer:
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": 30_000,
             "heartbeat.interval.ms": 500,
             "log_level": 0,
             **{name.replace("_", "."): value for name, value in settings.items()},
@@ -51,21 +52,9 @@ def produce_all(
     )
     for value in values:
         producer.produce(topic, value, partition=0, on_delivery=told)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     assert errors == []
     return delivered
-
-
-def read(consumer: Consumer, count: int, timeout_s: float = 30) -> list[Message]:
-    """The next so many records; fails rather than wait for ever."""
-    found: list[Message] = []
-    deadline_s = time.monotonic() + timeout_s
-    while len(found) < count:
-        assert time.monotonic() < deadline_s, f"only {len(found)} of {count} records came"
-        for message in consumer.consume(count - len(found), 0.5):
-            assert message.error() is None, message.error()
-            found.append(message)
-    return found
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -90,7 +79,7 @@ def test_records_come_back_as_they_were_sent_with_every_codec(
             headers=[("number", str(index).encode()), ("empty", None)],
             timestamp=1_700_000_000_000 + index,
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
     consumer = consumer_of(bootstrap, group)
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
@@ -112,7 +101,7 @@ def test_null_key_and_null_value_stay_null(
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
     producer.produce(topic, key=b"k", value=None)
     producer.produce(topic, key=None, value=b"")
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
     consumer = consumer_of(bootstrap, group)
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
@@ -167,9 +156,9 @@ def test_record_larger_than_the_topic_allows_is_refused_with_its_name(
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
 
     producer.produce(topic, b"x" * 20_000, on_delivery=lambda e, m: errors.append(e))
-    producer.flush(30)
+    producer.flush(120)
     producer.produce(topic, b"x", on_delivery=lambda e, m: errors.append(e))
-    producer.flush(30)
+    producer.flush(120)
 
     assert errors[0] is not None
     assert errors[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
@@ -200,15 +189,15 @@ def test_offsets_are_found_by_time(bootstrap: str, make_topic: MakeTopic, group:
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
     for index in range(10):
         producer.produce(topic, b"v", timestamp=1_700_000_000_000 + 1000 * index)
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
 
     consumer = consumer_of(bootstrap, group)
     asked = [1_700_000_000_000, 1_700_000_003_500, 1_700_000_009_000, 1_700_000_099_000]
     found = [
-        consumer.offsets_for_times([TopicPartition(topic, 0, when)], timeout=10)[0].offset
+        consumer.offsets_for_times([TopicPartition(topic, 0, when)], timeout=60)[0].offset
         for when in asked
     ]
-    low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+    low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)
     consumer.close()
 
     assert found == [0, 4, 9, -1]
@@ -237,14 +226,15 @@ def test_unknown_topic_is_named_as_such_when_nothing_is_created_on_demand(
     consumer = consumer_of(bootstrap, group, allow_auto_create_topics=False)
     consumer.subscribe([f"absent-{group}"])
 
-    deadline_s = time.monotonic() + 20
-    message = None
-    while message is None and time.monotonic() < deadline_s:
-        message = consumer.poll(1)
+    deadline_s = time.monotonic() + 120
+    codes: set[int] = set()
+    while KafkaError.UNKNOWN_TOPIC_OR_PART not in codes and time.monotonic() < deadline_s:
+        if (message := consumer.poll(1)) is not None:
+            assert message.error() is not None
+            codes.add(message.error().code())
     consumer.close()
 
-    assert message is not None
-    assert message.error().code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert KafkaError.UNKNOWN_TOPIC_OR_PART in codes
 
 
 def test_topic_is_created_by_the_first_record(bootstrap: str, group: str) -> None:

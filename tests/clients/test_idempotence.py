@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.broker import ottla
+from rig.consuming import read
 from rig.frames import encode_batch, produce_answer, produce_request, record
 from rig.nodes import Node
 from rig.probe import connect, free_port, receive_frame, request_frame
@@ -158,15 +159,13 @@ def test_librdkafka_loses_and_doubles_nothing_while_its_broker_is_killed(home: P
         feed(producer, range(1000, 1500))
     with ottla(folder=home, port=port) as node:
         feed(producer, range(1500, 2500))
-        assert producer.flush(60) == 0
+        assert producer.flush(120) == 0
         consumer = Consumer(
             {"bootstrap.servers": node.bootstrap, "group.id": "check", "log_level": 0}
         )
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
-        values: list[int] = []
-        while len(values) < 2500 and (chunk := consumer.consume(2500, 5)):
-            values += [int(m.value()) for m in chunk]
-        _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=10)
+        values = [int(message.value()) for message in read(consumer, 2500)]
+        _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=60)
         consumer.close()
 
     assert failed == []

@@ -36,11 +36,10 @@ def consumer_of(jvm: Tools, bootstrap: str, group: str, **settings: object) -> A
             jvm,
             bootstrap_servers=bootstrap,
             group_id=group,
-            auto_offset_reset="earliest",
             enable_auto_commit="false",
             key_deserializer=f"{SERDE}Deserializer",
             value_deserializer=f"{SERDE}Deserializer",
-            **settings,
+            **{"auto_offset_reset": "earliest", **settings},
         )
     )
 
@@ -61,7 +60,7 @@ def items(iterable: Any) -> list[Any]:
 def poll(jvm: Tools, consumer: Any, count: int) -> list[Any]:
     """The next so many records."""
     found: list[Any] = []
-    for _ in range(100):
+    for _ in range(400):
         found += items(consumer.poll(jvm.jvm.java.time.Duration.ofMillis(300)))
         if len(found) >= count:
             return found
@@ -89,6 +88,7 @@ def test_idempotent_producer_with_its_defaults_is_served(
     assert values == [f"v{i}" for i in range(200)]
 
 
+@pytest.mark.timeout(600)
 def test_groups_share_partitions_with_every_assignor(
     jvm: Tools, bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
@@ -110,7 +110,7 @@ def test_groups_share_partitions_with_every_assignor(
         shares: list[int] = []
         for consumer in members:
             consumer.subscribe([topic])
-        for _ in range(300):
+        for _ in range(1200):
             for consumer in members:
                 consumer.poll(duration)
             shares = [consumer.assignment().size() for consumer in members]

@@ -7,8 +7,9 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig import tools as t
 from rig.broker import ottla
+from rig.consuming import read
 
-_PATIENCE_S = 60
+_PATIENCE_S = 120
 
 
 def test_reassign_partitions_moves_a_replica_between_log_dirs(jvm, tmp_path):
@@ -20,7 +21,7 @@ def test_reassign_partitions_moves_a_replica_between_log_dirs(jvm, tmp_path):
         producer = Producer({"bootstrap.servers": node.bootstrap})
         for number in range(1000):
             producer.produce("moved", value=b"%d" % number)
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
         source, target = (first, second) if (first / "moved-0").exists() else (second, first)
         move = {"topic": "moved", "partition": 0, "replicas": [1], "log_dirs": [str(target)]}
         path = tmp_path / "move.json"
@@ -35,12 +36,10 @@ def test_reassign_partitions_moves_a_replica_between_log_dirs(jvm, tmp_path):
         assert "Reassignment of replica moved-0-1 completed successfully" in said
         assert (target / "moved-0").is_dir()
         assert not (source / "moved-0").exists()
-        consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "g"})
+        consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "g", "log_level": 0})
         try:
             consumer.assign([TopicPartition("moved", 0, OFFSET_BEGINNING)])
-            found = []
-            while len(found) < 1000:
-                found += consumer.consume(1000, 30)
+            found = read(consumer, 1000)
             assert [message.value() for message in found] == [b"%d" % n for n in range(1000)]
         finally:
             consumer.close()

@@ -38,7 +38,7 @@ def receive(run: Run, topic: str, count: int, *arguments: object) -> list[str]:
     """What `kafka-console-consumer` prints of so many records."""
     ran = run(
         t.CONSOLE_CONSUMER,
-        *("--topic", topic, "--max-messages", count, "--timeout-ms", 20_000),
+        *("--topic", topic, "--max-messages", count, "--timeout-ms", 120_000),
         *("--formatter-property", "print.key=true", *arguments),
     )
     return ran.ok().splitlines()

@@ -35,8 +35,8 @@ def produce(bootstrap: str, topic: str, count: int, **settings: object) -> list[
         )
         for i in range(count)
     ]
-    producer.flush(30)
-    offsets = [future.get(30).offset for future in futures]
+    producer.flush(120)
+    offsets = [future.get(120).offset for future in futures]
     producer.close()
     return offsets
 
@@ -49,7 +49,7 @@ def test_records_come_back_as_they_were_sent_with_every_codec(
     topic = make_topic()
 
     offsets = produce(bootstrap, topic, 200, compression_type=codec, linger_ms=20)
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=10_000)
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=120_000)
     consumer.assign([TopicPartition(topic, 0)])
     consumer.seek_to_beginning()
     records = list(itertools.islice(consumer, 200))
@@ -100,7 +100,7 @@ def test_group_resumes_at_its_committed_offset(
             group_id=group,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            consumer_timeout_ms=15_000,
+            consumer_timeout_ms=120_000,
         )
 
     first = member()
@@ -131,7 +131,7 @@ def test_partitions_are_shared_between_two_members(
         return consumer
 
     def settle(members: list[KafkaConsumer], wanted: list[int]) -> None:
-        deadline_s = time.monotonic() + 40
+        deadline_s = time.monotonic() + 120
         while [len(m.assignment()) for m in members] != wanted:
             assert time.monotonic() < deadline_s, [m.assignment() for m in members]
             for consumer in members:

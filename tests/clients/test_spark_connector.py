@@ -58,7 +58,7 @@ def fill(bootstrap: str, topic: str, partitions: int, each: int) -> None:
                 headers=[("h", b"1")],
                 timestamp=1_700_000_000_000 + index,
             )
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def reader(spark: Any, bootstrap: str, topic: str) -> Any:

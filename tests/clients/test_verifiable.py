@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 def events(tool: str, *arguments: object) -> list[dict[str, Any]]:
     """Run a tool to its end and give the events it told, one of each line."""
     done = subprocess.run(
-        command(tool, *arguments), check=False, capture_output=True, text=True, timeout=90
+        command(tool, *arguments), check=False, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
