@@ -27,7 +27,7 @@ SEED = int(os.environ.get("OTTLA_FUZZ_SEED", "20261121"))
 MEBIBYTE = 1 << 20
 PIPELINED, CONNECTIONS = 4, 12
 PATIENCE_S = 0.03
-pytestmark = pytest.mark.timeout(140)
+pytestmark = pytest.mark.timeout(400)
 
 
 @pytest.fixture(scope="module")

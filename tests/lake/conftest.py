@@ -73,7 +73,7 @@ def make_topic() -> MakeTopic:
         config = {key.replace("_", "."): value for key, value in settings.items()}
         admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
         created = admin.create_topics([NewTopic(name, partitions, 1, config=config)])
-        created[name].result(30)
+        created[name].result(90)
         return name
 
     return make
@@ -87,6 +87,6 @@ def produce() -> Callable[..., None]:
         producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0, **settings})
         for number in range(first, last):
             producer.produce(topic, b"v%d" % number, b"k%d" % number, headers=[("n", b"1")])
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
 
     return send

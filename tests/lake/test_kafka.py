@@ -53,7 +53,7 @@ def test_aborted_transactions_stay_out_and_are_counted(
             "log_level": 0,
         }
     )
-    producer.init_transactions(60)
+    producer.init_transactions(90)
     kept = []
     for turn in range(6):
         producer.begin_transaction()
@@ -61,9 +61,9 @@ def test_aborted_transactions_stay_out_and_are_counted(
             producer.produce(topic, b"%d-%d" % (turn, number), b"k", partition=0)
         producer.flush()  # So that what is aborted stands in the log.
         if turn % 2:
-            producer.abort_transaction(30)
+            producer.abort_transaction(90)
         else:
-            producer.commit_transaction(30)
+            producer.commit_transaction(90)
             kept += [(b"k", b"%d-%d" % (turn, number)) for number in range(10)]
         if turn == 2:
             load()
@@ -92,7 +92,7 @@ def test_compacted_offsets_are_counted_as_compacted(
     for _ in range(6):
         produce(kafka_node, topic, 0, 300)
         time.sleep(0.4)  # The next batch is young enough to open another segment.
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while True:
         target = tmp_path / str(time.monotonic_ns())
         done = ottla.lake.load(topic, str(target), bootstrap=kafka_node.bootstrap, runner=run_here)

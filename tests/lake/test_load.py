@@ -138,7 +138,7 @@ def test_of_two_at_once_one_wins_and_the_other_says_so(
     """Both plan the same offsets; only one set of them becomes visible (P13)."""
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 300)
-    both_written = threading.Barrier(2, timeout=30)
+    both_written = threading.Barrier(2, timeout=200)
     outcomes: list[str] = []
 
     def load() -> None:
