@@ -14,6 +14,10 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest
 from ottla.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from ottla.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
 from ottla.wire.messages.metadata import MetadataRequest
 
 PRODUCE_KEY, FETCH_KEY = "producer_byte_rate", "consumer_byte_rate"
@@ -478,5 +482,22 @@ def test_limits_of_connections_change_while_running():
             broker.settings.set_dynamic({}, {})
             await until(lambda: len(broker.listeners.open[0].connections) == 1)
             assert await tries(broker.port)
+
+    run(scenario())
+
+
+def test_nobody_has_credentials():
+    """kafka-configs asks for them with a user's quotas: named users are unknown, of all none."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            everybody = await client.call(DescribeUserScramCredentialsRequest(users=None), 0)
+            assert (everybody.error_code, everybody.results) == (0, [])
+            names = [UserName(name=name) for name in ("alice", "bob", "bob")]
+            named = await client.call(DescribeUserScramCredentialsRequest(users=names), 0)
+            assert [(result.user, result.error_code) for result in named.results] == [
+                ("alice", ErrorCode.RESOURCE_NOT_FOUND),
+                ("bob", ErrorCode.DUPLICATE_RESOURCE),
+            ]
 
     run(scenario())

@@ -74,6 +74,7 @@ def test_kafka_configs_sets_tells_and_removes_quotas(run: Run) -> None:
             ),
             "request_percentage=150",
         ),
+        (("--entity-type", "users", "--entity-name", "v"), "producer_byte_rate=9000"),
         (("--entity-type", "ips", "--entity-name", "10.1.2.3"), "connection_creation_rate=7"),
     )
     for entity, setting in entities:
@@ -89,7 +90,8 @@ def test_kafka_configs_sets_tells_and_removes_quotas(run: Run) -> None:
     assert "Quota configs for the default user-principal" in told[2]
     assert "controller_mutation_rate=5.5" in told[2]
     assert "for user-principal 'u', client-id 'c' are request_percentage=150.0" in told[3]
-    assert "Quota configs for ip '10.1.2.3' are connection_creation_rate=7.0" in told[4]
+    assert "Quota configs for user-principal 'v' are producer_byte_rate=9000.0" in told[4]
+    assert "Quota configs for ip '10.1.2.3' are connection_creation_rate=7.0" in told[5]
     assert [text for text in after if "=" in text] == []
 
 

@@ -75,6 +75,7 @@ HANDLER_MODULES = (
     "offset_delete",
     "describe_client_quotas",
     "alter_client_quotas",
+    "describe_user_scram_credentials",
     "describe_cluster",
     "describe_producers",
     "consumer_group_heartbeat",

@@ -1,0 +1,59 @@
+"""DescribeUserScramCredentials (50), version 0: nobody has any, as nobody has to log in (KIP-554).
+
+kafka-configs asks for them whenever it describes a user's quotas.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.base.settings.setting import shortened
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    _broker: "Broker", _request: RequestContext, body: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    """Each user asked for by name is unknown; of all users there are none."""
+    counts = Counter(user.name for user in body.users or ())
+    return DescribeUserScramCredentialsResponse(
+        results=[_unknown(name, count) for name, count in counts.items()]
+    )
+
+
+def _unknown(name: str, count: int) -> DescribeUserScramCredentialsResult:
+    if count > 1:
+        return DescribeUserScramCredentialsResult(
+            user=name,
+            error_code=ErrorCode.DUPLICATE_RESOURCE,
+            error_message=f"Cannot describe SCRAM credentials for {shortened(name)} twice",
+        )
+    return DescribeUserScramCredentialsResult(
+        user=name,
+        error_code=ErrorCode.RESOURCE_NOT_FOUND,
+        error_message="Attempt to describe a user credential that does not exist: "
+        f"{shortened(name)}; there is no authentication here",
+    )
+
+
+def on_error(
+    _body: DescribeUserScramCredentialsRequest,
+    code: ErrorCode,
+    message: str | None,
+    _version: int,
+) -> DescribeUserScramCredentialsResponse:
+    """The error, and nobody."""
+    return DescribeUserScramCredentialsResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, handle)
