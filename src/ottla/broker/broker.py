@@ -376,6 +376,7 @@ class Broker:
             self.decisions,
             lambda topic: election_rules(topic, self.image, self.settings),
             control.deliver,
+            control.reaches,
             control.answers,
             self._on_isolated,
         )

@@ -32,6 +32,12 @@ class Control:
             return True
         return await self._broker.peers.answers(receiver, within_s)
 
+    async def reaches(self, receiver: BrokerImage, within_s: float) -> bool:
+        """Whether the way to a broker is open; see `Peers.reaches`."""
+        if receiver.id == self._broker.broker_id:
+            return True
+        return await self._broker.peers.reaches(receiver, within_s)
+
     async def _obey(self, message: Message) -> Message:
         """What the handlers of the same APIs do, without a connection."""
         match message:

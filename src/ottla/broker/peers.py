@@ -114,6 +114,32 @@ class Peers:
             connection.close()
             return True
 
+    async def reaches(self, broker: BrokerImage, within_s: float) -> bool:
+        """Whether the way to a broker is open, both ways: the system it runs on answers.
+
+        That does so though the broker stands still or has too much to do, which is no reason to
+        think that anybody is cut off.
+        """
+        endpoint = self._endpoint(broker)
+        loop = asyncio.get_running_loop()
+        while True:
+            began_s = loop.time()
+            try:
+                await self._dialer.dial(endpoint.host, endpoint.port, _Knock, int(within_s * 1000))
+            except OttlaError as error:
+                if isinstance(error.__cause__, ConnectionRefusedError):
+                    return True
+                if loop.time() - began_s > 2 * within_s:
+                    # It was this process that stood still.
+                    continue
+                return False
+            return True
+
+    async def reaches_known(self, broker_id: BrokerId, within_s: float) -> bool:
+        """See `reaches`; False for a broker that is not alive as far as this one knows."""
+        broker = self._image().brokers.get(broker_id)
+        return broker is not None and await self.reaches(broker, within_s)
+
     def answering(self) -> AbstractSet[BrokerId]:
         """The brokers of the image, but for those whose connection broke just now.
 
@@ -296,6 +322,14 @@ class _Control:
             self.timer.cancel()
         if self.connection is not None:
             self.connection.close()
+
+
+class _Knock(asyncio.Protocol):
+    """Sees that somebody opens, and goes."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Not within the call that makes it.
+        asyncio.get_running_loop().call_soon(transport.close)
 
 
 def _ignore(_answer: Any) -> None:

@@ -217,23 +217,23 @@ class Leader(Term):
         self._recount(now_ms)
         return (effect,)
 
-    def is_isolated(self, silent: Collection[BrokerId], now_ms: int) -> bool:
+    def is_isolated(self, silent: Collection[BrokerId], since_ms: int) -> bool:
         """Whether so few in sync are heard of that it is rather we whom nobody hears.
 
-        `silent` are live brokers that have not been heard of, about whatever partition, for too
-        long. Where nothing can be committed without them, or where they are several and all the
-        others there are, one of them can lead and hears of the rest: they are not proposed out.
+        `silent` are live brokers that have not been heard of since `since_ms`, about whatever
+        partition. Where nothing can be committed without them, or where they are several and all
+        the others there are, one of them can lead and hears of the rest: they are not proposed
+        out.
         """
         if self.resigned or self.silence_ms_max >= self.lag_ms_max:
             return False
-        longest_ms = now_ms - self.silence_ms_max
         isr = self.isr
         unheard = [
             remote
             for remote in self._required
             if remote.broker_id in silent
             and remote.broker_id in isr
-            and remote.heard_ms <= longest_ms
+            and remote.heard_ms <= since_ms
         ]
         left = len(isr) - len(unheard)
         return left < self.min_isr <= len(isr) or left == 1 < len(unheard)

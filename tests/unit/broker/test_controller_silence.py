@@ -17,19 +17,19 @@ def play(scenario, *, is_there):
         loop = asyncio.get_running_loop()
         told = []
 
-        async def answers(_broker, within_s):
+        async def reaches(_broker, within_s):
             if not is_there:
                 await asyncio.sleep(within_s)
             return is_there
 
-        silence = Silence(answers, PATIENCE_S, lambda _broker: told.append(loop.time()))
+        silence = Silence(reaches, PATIENCE_S, lambda _broker: told.append(loop.time()))
         await scenario(silence, told)
         silence.stop()
 
     run_virtual(main())
 
 
-def test_who_neither_answers_nor_is_there_is_silent_when_patience_ends():
+def test_who_neither_answers_nor_is_reached_is_silent_when_patience_ends():
     """It is said once, however often something is sent."""
 
     async def scenario(silence, told):
@@ -44,7 +44,7 @@ def test_who_neither_answers_nor_is_there_is_silent_when_patience_ends():
     play(scenario, is_there=False)
 
 
-def test_who_is_slow_and_answers_a_question_is_not_silent():
+def test_who_is_slow_and_can_be_reached_is_not_silent():
     """To open ten thousand logs takes longer than a session."""
 
     async def scenario(silence, told):
@@ -74,14 +74,14 @@ def test_who_was_heard_is_waited_for_anew():
     play(scenario, is_there=False)
 
 
-def test_those_that_answer_are_told_from_those_that_do_not():
-    """All are asked at once."""
+def test_those_that_are_reached_are_told_from_those_that_are_not():
+    """All are tried at once."""
 
     async def scenario(silence, _told):
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         three = BrokerImage(3, {}, None, 1)
-        assert await silence.answering([TWO, three]) == set()
+        assert await silence.reached([TWO, three]) == set()
         assert loop.time() - began_s == PATIENCE_S / 2
 
     play(scenario, is_there=False)

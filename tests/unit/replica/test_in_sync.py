@@ -90,10 +90,10 @@ def test_who_hears_of_too_few_is_isolated_and_proposes_nobody_out() -> None:
     fetch = Fetches(leading)
     fetch(TWO, 4, now_ms=1_000)
     fetch(THREE, 4, now_ms=1_500)
-    assert not leading.is_isolated([TWO, THREE], 4_999)
-    assert leading.is_isolated([TWO, THREE], 5_000)
+    assert not leading.is_isolated([TWO, THREE], 1_499)
+    assert leading.is_isolated([TWO, THREE], 1_500)
     assert leading.on_deadline(now_ms=5_000) == ()
-    assert not leading.is_isolated([], 5_000)
+    assert not leading.is_isolated([], 1_500)
 
 
 def test_whom_nobody_asks_for_anything_is_isolated_without_any_news() -> None:
@@ -102,8 +102,8 @@ def test_whom_nobody_asks_for_anything_is_isolated_without_any_news() -> None:
     fetch = Fetches(leading)
     fetch(TWO, 5, now_ms=1_000)
     fetch(THREE, 5, now_ms=1_000)
-    assert not leading.is_isolated([TWO, THREE], 4_499)
-    assert leading.is_isolated([TWO, THREE], 4_500)
+    assert not leading.is_isolated([TWO, THREE], 999)
+    assert leading.is_isolated([TWO, THREE], 1_000)
 
 
 def test_with_one_silent_of_two_nobody_is_isolated() -> None:
@@ -112,7 +112,7 @@ def test_with_one_silent_of_two_nobody_is_isolated() -> None:
     fetch = Fetches(leading)
     fetch(TWO, 5, now_ms=5_000)
     fetch(THREE, 4, now_ms=1_000)
-    assert not leading.is_isolated([THREE], 5_000)
+    assert not leading.is_isolated([THREE], 1_500)
     assert change_in(leading.on_deadline(now_ms=5_000)).after.isr == (ONE, TWO)
 
 
@@ -122,8 +122,8 @@ def test_who_could_go_on_alone_makes_way_for_several() -> None:
     fetch = Fetches(leading)
     fetch(TWO, 5, now_ms=1_000)
     fetch(THREE, 5, now_ms=2_000)
-    assert not leading.is_isolated([TWO, THREE], 5_000)
-    assert leading.is_isolated([TWO, THREE], 5_500)
+    assert not leading.is_isolated([TWO, THREE], 1_500)
+    assert leading.is_isolated([TWO, THREE], 2_000)
 
 
 def test_an_idle_partition_never_expires_its_followers() -> None:

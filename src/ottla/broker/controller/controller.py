@@ -16,7 +16,7 @@ from ottla.broker.controller.office import Office
 from ottla.broker.controller.recovery import Recovery
 from ottla.broker.controller.requests import ElectionType, Outcomes, Requests
 from ottla.broker.controller.sender import Deliver
-from ottla.broker.controller.silence import Answers
+from ottla.broker.controller.silence import Reaches
 from ottla.broker.controller.topics_in_office import TopicsInOffice
 from ottla.broker.controller.writing import Deposed
 from ottla.coordination.store import (
@@ -58,7 +58,8 @@ class Controller:
         decisions: Decisions,
         rules_of: RulesOf,
         deliver: Deliver,
-        answers: Answers,
+        reaches: Reaches,
+        answers: Reaches,
         on_isolated: Callable[[], None],
     ) -> None:
         """`on_isolated` is called where no other broker can be reached: another is to decide."""
@@ -69,6 +70,7 @@ class Controller:
         self._decisions = decisions
         self._rules_of = rules_of
         self._deliver = deliver
+        self._reaches = reaches
         self._answers = answers
         self._on_isolated = on_isolated
         self._session: Session | None = None
@@ -293,6 +295,7 @@ class Controller:
             Chronicle(self._broker_id, self._clock, self._decisions),
             self._rules_of,
             self._deliver,
+            self._reaches,
             self._answers,
             session_ms=self._settings.integer("broker.session.timeout.ms"),
             on_deposed=self.resign,

@@ -17,7 +17,7 @@ from ottla.broker.controller.reachability import Reachability
 from ottla.broker.controller.reading import read_brokers
 from ottla.broker.controller.reports import Reports
 from ottla.broker.controller.sender import Deliver, Sender
-from ottla.broker.controller.silence import Answers
+from ottla.broker.controller.silence import Reaches
 from ottla.broker.controller.writing import Deposed
 from ottla.broker.registration import check_controller, check_registration
 from ottla.controller.change import Change, Rules
@@ -45,7 +45,8 @@ class Office(Deciding, Reports):
         chronicle: Chronicle,
         rules_of: RulesOf,
         deliver: Deliver,
-        answers: Answers,
+        reaches: Reaches,
+        answers: Reaches,
         *,
         session_ms: int,
         on_deposed: Callable[[], None],
@@ -56,7 +57,7 @@ class Office(Deciding, Reports):
         self.deliver = deliver
         self.letterhead = Letterhead(broker_id, controller_epoch)
         self.reachability = Reachability(
-            self, answers, patience_ms=session_ms, on_isolated=on_isolated
+            self, reaches, answers, patience_ms=session_ms, on_isolated=on_isolated
         )
         self._broker_id = broker_id
         # Why registrations were ended before their sessions, until that is acted on.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import BrokerId
-from ottla.broker.controller.silence import Answers, Silence
+from ottla.broker.controller.silence import Reaches, Silence, those_of
 from ottla.metadata.image import BrokerImage
 
 if TYPE_CHECKING:
@@ -22,19 +22,22 @@ class Reachability:
     """Of the brokers of one term of office.
 
     `on_isolated` is called when no other broker can be reached, though several are registered:
-    it is this one that is cut off.
+    it is this one that is cut off. `reaches` tries the way to a broker, `answers` asks itself.
     """
 
     def __init__(
         self,
         office: "Office",
-        answers: Answers,
+        reaches: Reaches,
+        answers: Reaches,
         *,
         patience_ms: int,
         on_isolated: Callable[[], None],
     ) -> None:
         self._office = office
-        self._silence = Silence(answers, patience_ms / 1000, self._on_silent)
+        self._silence = Silence(reaches, patience_ms / 1000, self._on_silent)
+        self._answers = answers
+        self._patience_s = patience_ms / 1000
         self._on_isolated = on_isolated
         self._judging: dict[BrokerId, asyncio.Task[None]] = {}
 
@@ -68,8 +71,11 @@ class Reachability:
 
     async def answering(self, brokers: Iterable[BrokerId]) -> set[BrokerId]:
         """Of `brokers`, those that are registered and answer now."""
+        return await those_of(self._known(brokers), self._answers, self._patience_s / 2)
+
+    def _known(self, brokers: Iterable[BrokerId]) -> list[BrokerImage]:
         known = self._office.context.brokers
-        return await self._silence.answering(known[b] for b in brokers if b in known)
+        return [known[broker] for broker in brokers if broker in known]
 
     def _on_silent(self, broker: BrokerImage) -> None:
         loop = asyncio.get_running_loop()
@@ -80,7 +86,7 @@ class Reachability:
         office = self._office
         own_id = office.letterhead.controller_id
         others = [other for other in office.context.brokers if other not in (broker.id, own_id)]
-        reached = await self.answering(others)
+        reached = await self._silence.reached(self._known(others))
         del self._judging[broker.id]
         if others and not reached:
             _log.warning("the controller reaches no other broker: another is to take office")

@@ -1,8 +1,7 @@
 """Whether brokers can be told anything: who does not answer is asked apart.
 
 An order may take long to obey, so that waiting for its answer says little. After half of the
-patience the broker is asked over a connection of its own whether it is there; who does not answer
-that either, for the other half, cannot be reached.
+patience the way to the broker is tried; one that does not open for the other half is closed.
 """
 
 import asyncio
@@ -11,18 +10,18 @@ from collections.abc import Awaitable, Callable, Iterable
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import BrokerImage
 
-# Whether a broker answers within so many seconds, over a connection made for the question.
-Answers = Callable[[BrokerImage, float], Awaitable[bool]]
+# Whether a broker can be reached within so many seconds, or answers within them.
+Reaches = Callable[[BrokerImage, float], Awaitable[bool]]
 
 
 class Silence:
     """Follows who has been sent something and has not answered."""
 
     def __init__(
-        self, answers: Answers, patience_s: float, on_silent: Callable[[BrokerImage], None]
+        self, reaches: Reaches, patience_s: float, on_silent: Callable[[BrokerImage], None]
     ) -> None:
         """`on_silent` is called once for each silence that outlasts the patience."""
-        self._answers = answers
+        self._reaches = reaches
         self._half_s = patience_s / 2
         self._on_silent = on_silent
         self._timers: dict[BrokerId, asyncio.TimerHandle] = {}
@@ -50,11 +49,9 @@ class Silence:
         for broker_id in [*self._timers, *self._asking]:
             self.end(broker_id)
 
-    async def answering(self, brokers: Iterable[BrokerImage]) -> set[BrokerId]:
-        """Those that answer now; who does not is waited for as long as half of the patience."""
-        asked = list(brokers)
-        found = await asyncio.gather(*(self._answers(broker, self._half_s) for broker in asked))
-        return {broker.id for broker, answers in zip(asked, found, strict=True) if answers}
+    async def reached(self, brokers: Iterable[BrokerImage]) -> set[BrokerId]:
+        """Those that can be reached now; the others are tried as long as half of the patience."""
+        return await those_of(brokers, self._reaches, self._half_s)
 
     def _wait(self, broker: BrokerImage) -> None:
         loop = asyncio.get_running_loop()
@@ -65,7 +62,7 @@ class Silence:
         self._asking[broker.id] = asyncio.get_running_loop().create_task(self._ask(broker))
 
     async def _ask(self, broker: BrokerImage) -> None:
-        is_there = await self._answers(broker, self._half_s)
+        is_there = await self._reaches(broker, self._half_s)
         del self._asking[broker.id]
         if is_there:
             # Slow, and given the time it takes.
@@ -73,3 +70,12 @@ class Silence:
         else:
             self._told[broker.id] = None
             self._on_silent(broker)
+
+
+async def those_of(
+    brokers: Iterable[BrokerImage], reaches: Reaches, within_s: float
+) -> set[BrokerId]:
+    """The ids of those that are reached, all tried at once."""
+    tried = list(brokers)
+    found = await asyncio.gather(*(reaches(broker, within_s) for broker in tried))
+    return {broker.id for broker, is_reached in zip(tried, found, strict=True) if is_reached}

@@ -1,11 +1,13 @@
 """Whether this broker is cut off from those who follow it, though its store says that they live."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Callable, Iterable
 
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.broker.partition import Partition
 from ottla.broker.replication.replica_sessions import ReplicaSessions
+from ottla.broker.replication.source_link import Peers, Spawn
 from ottla.replica.standing import NEVER, Standing
 
 
@@ -13,34 +15,63 @@ class Isolation:
     """Looks now and then; `every_ms` is how often, and `silence_ms_max` how long is too long.
 
     Followers fetch whether or not there are records: so a leader that nobody reaches any more,
-    clients neither, is found out as well.
+    clients neither, is found out as well. Before the silence is too long the ways to them are
+    tried: where one is open, they have too much to do, and nothing would be better elsewhere.
     """
 
     def __init__(
-        self, sessions: ReplicaSessions, clock: Clock, *, every_ms: float, silence_ms_max: int
+        self,
+        sessions: ReplicaSessions,
+        peers: Peers,
+        clock: Clock,
+        spawn: Spawn,
+        on_isolated: Callable[[], None],
+        *,
+        every_ms: float,
+        silence_ms_max: int,
     ) -> None:
         self._sessions = sessions
+        self._peers = peers
         self._clock = clock
+        self._spawn = spawn
+        self._on_isolated = on_isolated
         self._every_ms = every_ms
-        self._silence_ms_max = silence_ms_max
+        # Known before the silent would be proposed out of the ISR.
+        self._doubt_ms = silence_ms_max * 5 // 8
+        self._trial_ms = silence_ms_max // 4
         self._looked_ms = NEVER
+        self._is_trying = False
 
-    def look(self, standing: Standing, led: Iterable[Partition]) -> bool:
-        """Whether others are to lead what is `led` here."""
+    def look(self, standing: Standing, led: Iterable[Partition]) -> None:
+        """Find out whether others are to lead what is `led` here."""
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
-        if now_ms - before_ms > 3 * self._every_ms:
-            # It was this process that stood still: what was sent to it has yet to be read.
-            return False
-        silent = self._silent(standing, now_ms)
-        return bool(silent) and any(
-            p.leader is not None and p.leader.is_isolated(silent, now_ms) for p in led
-        )
+        # Where this process stood still, what was sent to it has yet to be read.
+        if self._is_trying or now_ms - before_ms > 3 * self._every_ms:
+            return
+        since_ms = now_ms - self._doubt_ms
+        silent = self._silent(standing, since_ms)
+        if silent and any(p.leader and p.leader.is_isolated(silent, since_ms) for p in led):
+            self._is_trying = True
+            self._spawn(self._try(silent, since_ms))
 
-    def _silent(self, standing: Standing, now_ms: int) -> dict[BrokerId, None]:
-        longest_ms = now_ms - self._silence_ms_max
-        return {
-            broker_id: None
+    def _silent(self, standing: Standing, since_ms: int) -> list[BrokerId]:
+        return [
+            broker_id
             for broker_id in standing.live
-            if broker_id != standing.broker_id and self._sessions.heard_ms(broker_id) <= longest_ms
-        }
+            if broker_id != standing.broker_id and self._sessions.heard_ms(broker_id) <= since_ms
+        ]
+
+    async def _try(self, silent: list[BrokerId], since_ms: int) -> None:
+        """Try the ways to all that are silent; where none is open, it is this broker."""
+        within_s = self._trial_ms / 1000
+        try:
+            ways = [self._peers.reaches_known(broker_id, within_s) for broker_id in silent]
+            is_reached = any(await asyncio.gather(*ways))
+            if is_reached:
+                await asyncio.sleep(within_s)
+        finally:
+            self._is_trying = False
+        still = all(self._sessions.heard_ms(broker_id) <= since_ms for broker_id in silent)
+        if still and not is_reached:
+            self._on_isolated()

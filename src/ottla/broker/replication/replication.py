@@ -128,7 +128,10 @@ class Replication:
         )
         self._isolation = Isolation(
             self.sessions,
+            self._peers,
             self._clock,
+            self._spawn,
+            self._tell_isolated,
             every_ms=self._look_every_ms,
             silence_ms_max=self._silence_ms_max,
         )
@@ -173,13 +176,14 @@ class Replication:
         self.standing.live = {broker.id: broker.epoch for broker in image.brokers.values()}
 
     def _check_lag(self) -> None:
-        if self._isolation.look(self.standing, self._led()):
-            self.on_isolated()
-            return
+        self._isolation.look(self.standing, self._led())
         for partition in self._led():
             # Where all is committed nobody is late: so it is with all but a few.
             if partition.high_watermark < partition.log_end_offset or _retries(partition):
                 self.roles.on_deadline(partition)
+
+    def _tell_isolated(self) -> None:
+        self.on_isolated()
 
     def _check_certainty(self) -> None:
         self._confirm(self.standing)

@@ -21,6 +21,8 @@ class Peers(Protocol):
 
     async def open(self, broker_id: BrokerId) -> PeerConnection: ...
 
+    async def reaches_known(self, broker_id: BrokerId, within_s: float) -> bool: ...
+
 
 class SourceLink:
     """`connection` is None until it is wanted and there. `on_turn`: there is something to do.
