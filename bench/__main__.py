@@ -31,6 +31,8 @@ MODULES = (
     "failover",
     "controller_failover",
     "thousand_partitions",
+    "quotas",
+    "compaction",
 )
 
 
