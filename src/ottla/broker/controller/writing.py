@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 # A ZooKeeper takes requests of up to 1 MiB; a state with its path is less than 1 KiB.
 _STATES_PER_WRITE = 500
+# Fewer are tried again one by one.
+_FEW = 16
 
 
 class Deposed(OttlaError):
@@ -70,9 +72,13 @@ async def write_changes(
         waiting = chunk
         while waiting:
             done, lost = await _write(store, context, controller_epoch, waiting)
+            if len(lost) < len(waiting) and len(waiting) > _FEW:
+                # Where one was overtaken many may be: all are found in one look.
+                lost += await _overtaken(store, waiting, lost) if lost else []
             written += done
             refused += lost
-            waiting = [] if done else [p for p in waiting if p not in lost]
+            names = {planned.name for planned in lost}
+            waiting = [] if done else [p for p in waiting if p.name not in names]
     return written, refused
 
 
@@ -118,6 +124,23 @@ async def _write(
     for topic, version in zip(moved, results[1 : 1 + len(moved)], strict=True):
         context.topics[topic.name] = replace(context.topics[topic.name], version=_number(version))
     return done, []
+
+
+async def _overtaken(
+    store: Store, planned: Sequence[Planned], known: Sequence[Planned]
+) -> list[Planned]:
+    """Those besides `known` whose state was written by somebody else meanwhile."""
+    states = await store.subtree(paths.TOPICS)
+    names = {each.name for each in known}
+    return [
+        each
+        for each in planned
+        if each.name not in names
+        and (
+            (node := states.get(paths.partition_state(*each.name))) is None
+            or node.version != each.before.version
+        )
+    ]
 
 
 def _moved_topics(context: Context, states: Sequence[Planned]) -> list[TopicImage]:
