@@ -13,6 +13,7 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.fetch_sessions import PartitionKey, Wanted
 from ottla.broker.partition import Partition
+from ottla.storage.errors import storage_error
 from ottla.storage.log import Slice
 from ottla.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
 from ottla.wire.parts import FileRegion
@@ -135,10 +136,16 @@ def _read_one(
 
 
 def as_part(located: Slice) -> FileRegion | bytes:
-    """A slice of a log as a part of an answer; nothing is read where there is a file."""
+    """A slice of a log as a part of an answer; nothing is read where there is a file.
+
+    Raises StorageError.
+    """
     descriptor = located.file.fileno()
     if descriptor is None:
-        return located.file.pread(located.size, located.position)
+        try:
+            return located.file.pread(located.size, located.position)
+        except OSError as error:
+            raise storage_error(error, located.file.path, "read") from error
     return FileRegion(descriptor, located.position, located.size)
 
 

@@ -9,6 +9,7 @@ from ottla.storage.failed_flush import note_failed_flush
 from ottla.storage.filesystem import File, FileSystem
 from ottla.storage.names import (
     OFFSET_INDEX_SUFFIX,
+    PARTITION_METADATA,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
@@ -97,8 +98,26 @@ class FlushJob:
                 raise failure from error
             self.postponed = True
 
+    def _sync_metadata(self) -> None:
+        """Whose folder it is: a torn id would have the records taken for another topic's."""
+        path = f"{self.folder}/{PARTITION_METADATA}"
+        try:
+            file = self.filesystem.open(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise storage_error(error, path, "flush") from error
+        try:
+            file.fsync()
+        except OSError as error:
+            raise self._failed(error, path) from error
+        finally:
+            file.close()
+
     def _sync_names(self) -> None:
         """Make the names of segments durable, and that of a new folder: records need both."""
+        if self.sync_parent:
+            self._sync_metadata()
         folders = [self.folder] if self.sync_folder else []
         if self.sync_parent:
             folders.append(self.folder.rpartition("/")[0])

@@ -44,7 +44,7 @@ class FlushedLog(AppendLog):
         job = FlushJob(self.filesystem, self.folder, self.log_end_offset, [], self.truncations)
         job.epoch_changes = self.leader_epochs.changes
         job.rolled = list(self.rolled)
-        job.sync_folder = self.has_new_files or bool(job.rolled)
+        job.sync_folder = self.has_new_files or self.has_new_folder or bool(job.rolled)
         job.sync_parent = self.has_new_folder
         for segment in job.rolled:
             job.files.append(segment.file)

@@ -214,7 +214,7 @@ class LogDirectory:
                 filesystem.rename(folder, f"{self.path}/{stray_folder(partition, unique)}")
             if known != topic_id:
                 # Nothing is made durable yet, as nothing is lost with it: the first flush of the
-                # log makes its folder's name durable, and a lost or torn file is written again.
+                # log makes this file durable, and its folder's name.
                 filesystem.mkdir(folder)
                 partition_metadata.write(filesystem, folder, topic_id)
         except OSError as error:
@@ -227,11 +227,14 @@ class LogDirectory:
             log_start_offset=0 if is_stray else self.log_starts.get(partition, 0),
             recovery_point=0 if is_stray else self.recovery_points.get(partition, 0),
             clean=self.was_clean and partition in self.recovery_points and not is_stray,
-            is_lossy=not self.kept_all,
+            # What was flushed before it was acknowledged is never cut for the sake of a leader
+            # that may be nobody else.
+            is_lossy=not self.kept_all and not self._run.flushes_first,
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )
-        log.has_new_folder = known != topic_id
+        # One that never was flushed, as far as is known, may have a name in the cache alone.
+        log.has_new_folder = known != topic_id or not self.recovery_points.get(partition)
         return log
 
     def delete_log(self, partition: TopicPartition, unique: UUID) -> Deletion:

@@ -43,7 +43,8 @@ def read(filesystem: FileSystem, folder: str) -> UUID | None:
 def write(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
     """Say of a folder which topic it holds. Raises OSError.
 
-    Whole but not durable: after a power cut the file may say nothing, and is written again.
+    Whole but not durable: that comes with the first flush of the log. After a power cut before it
+    the file may say nothing, or anything, and there is no record to be lost by that.
     """
     path = f"{folder}/{PARTITION_METADATA}"
     write_atomically(filesystem, path, encode(topic_id), durable=False)

@@ -119,14 +119,14 @@ def answer(entry: Entry, budget: int, *, first: bool) -> tuple[PartitionData, in
             max_offset=log.log_end_offset,
             min_one_batch=first,
         )
+        if located.size:
+            data.records = as_part(located)
     except OttlaError as error:
         refused = failed(entry.key.partition, error.code)
         refused.nonce = entry.nonce
         refused.current_leader = _leader(partition)
         refused.log_start_offset = log.log_start_offset
         return refused, 0
-    if located.size:
-        data.records = as_part(located)
     return data, located.size
 
 
