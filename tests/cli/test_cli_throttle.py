@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from command_here import CommandHere
+from confluent_kafka import Producer
 from ottla_command import Command
 from threaded_cluster import ThreadedCluster
 
@@ -24,11 +25,14 @@ def ask(brokers: ThreadedCluster) -> Command:
     return CommandHere(brokers.bootstrap)
 
 
-def fill(ask: Command, brokers: ThreadedCluster) -> None:
+def fill(brokers: ThreadedCluster) -> None:
     """A topic on brokers 1 and 2, with batches of one record."""
     brokers.create_topic("t", [1, 2])
+    settings = {"bootstrap.servers": brokers.bootstrap, "batch.size": len(RECORD), "log_level": 0}
+    producer = Producer(settings)
     for _ in range(COUNT):
-        ask("produce", "t", stdin=f"{RECORD}\n")
+        producer.produce("t", RECORD)
+    assert producer.flush(200) == 0
 
 
 def throttled(ask: Command) -> dict[str, str]:
@@ -43,7 +47,7 @@ def test_a_throttled_move_is_no_faster_than_its_rate(
     brokers: ThreadedCluster, ask: Command
 ) -> None:
     """And nothing is throttled after it."""
-    fill(ask, brokers)
+    fill(brokers)
     began_s = time.monotonic()
     done = ask("partition", "reassign", "t", "--to", "3,1", "--throttle", "100k", "--wait", "-y")
     took_s = time.monotonic() - began_s
@@ -57,7 +61,7 @@ def test_a_throttled_move_is_no_faster_than_its_rate(
 
 def test_a_throttle_stays_until_it_is_removed(brokers: ThreadedCluster, ask: Command) -> None:
     """As kafka-reassign-partitions sets it; while something moves it is not taken away."""
-    fill(ask, brokers)
+    fill(brokers)
     begun = ask("partition", "reassign", "t", "--to", "3,1", "--throttle", "1", "-y").out
     assert "`ottla partition unthrottle` removes the throttle after it" in begun
     assert throttled(ask) == {
