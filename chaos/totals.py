@@ -60,7 +60,9 @@ def table(file: Path = FILE) -> str:
     rows += [_row("all", runs), ""]
     with_java = sum("java" in run["clients"] for run in runs)
     in_os = sum(run["flush"] == "os" for run in runs)
+    ended = sum(_was_ended(run) for run in runs)
     rows.append(f"{with_java} runs with a Java producer beside librdkafka's, {in_os} in os mode")
+    rows.append(f"{ended} runs were ended from outside, and their cycles are not counted")
     rows.append("")
     rows.append(
         f"{'fault':<16}{'store':<11}{'times':>6}{'gap p50':>10}{'p95':>8}{'max':>8}{'a writer':>9}"
@@ -82,8 +84,18 @@ def _row(name: str, runs: Sequence[dict[str, Any]]) -> str:
         f"{counts['partition']:>10}{counts['power']:>6}{others:>7}"
         f"{_sum(runs, 'acknowledged'):>12,}{_sum(runs, 'lost'):>6}{_sum(runs, 'duplicated'):>6}"
         f"{_sum(runs, 'divergent'):>7}{_others(runs):>6}"
-        f"{sum(run['failure'] is not None for run in runs):>7}"
+        f"{sum(_failed(run) for run in runs):>7}"
     )
+
+
+def _was_ended(run: dict[str, Any]) -> bool:
+    """Whether somebody asked it to end before it could be judged."""
+    return (run["failure"] or "").startswith("SystemExit")
+
+
+def _failed(run: dict[str, Any]) -> bool:
+    """Whether it could not be judged of itself: a client gave up, or replicas stayed away."""
+    return run["failure"] is not None and not _was_ended(run)
 
 
 def _gaps(fault: str, store: str, runs: Iterable[dict[str, Any]]) -> list[str]:
