@@ -26,6 +26,8 @@ OURS = {
     "coordination.user",
     "leader.imbalance.per.broker.percentage",
     "log.flush.policy",
+    "log.scrub.interval.ms",
+    "log.scrub.max.bytes.per.second",
 }
 
 
