@@ -16,6 +16,10 @@ from ottla.record.header import read_header
 from ottla.storage.config import LogConfig
 from ottla.storage.filesystem import OsFileSystem
 from ottla.storage.log import Log
+from ottla.transaction.records import encode
+from ottla.transaction.state import TransactionState
+from ottla.transaction.transaction import Transaction
+from ottla.transaction.turn import TransactionRecord
 
 JARS = Path(
     os.environ.get("OTTLA_KAFKA_JARS") or Path(__file__).resolve().parents[2] / ".rig" / "kafka"
@@ -167,3 +171,34 @@ def test_kafka_reads_snapshots_and_transaction_indexes(tmp_path: Path) -> None:
             f"lastOffset: {last.last_offset} offsetDelta: {last.offset_delta} "
             f"timestamp: {last.timestamp}" in output
         )
+
+
+def test_kafka_reads_the_state_of_transactional_ids(tmp_path: Path) -> None:
+    """Its decoder of `__transaction_state` passes over the field of our own."""
+    log = open_log(tmp_path)
+    known = Transaction(
+        producer_id=4,
+        producer_epoch=3,
+        timeout_ms=60_000,
+        state=TransactionState.ONGOING,
+        partitions=frozenset({TopicPartition("a", 0), TopicPartition("a", 2)}),
+        start_timestamp_ms=10,
+        last_update_timestamp_ms=11,
+        last_producer_epoch=2,
+        previous_producer_id=4,
+        client_version=2,
+    )
+    builder = BatchBuilder()
+    for record in (TransactionRecord("x", known), TransactionRecord("y", None)):
+        builder.append(1_700_000_000_000, *encode(record))
+    _append(log, builder.build(), 0)
+    log.close(clean=True)
+    output = dump(tmp_path, (".log",), "--transaction-log-decoder")
+    assert (
+        'key: {"type":"0","data":{"transactionalId":"x"}} payload: {"version":"1","data":'
+        '{"producerId":4,"previousProducerId":4,"producerEpoch":3,"transactionTimeoutMs":60000,'
+        '"transactionStatus":1,"transactionPartitions":[{"topic":"a","partitionIds":[0,2]}],'
+        '"transactionLastUpdateTimestampMs":11,"transactionStartTimestampMs":10,'
+        '"clientTransactionVersion":2}}' in output
+    )
+    assert '{"transactionalId":"y"}} payload: <DELETE>' in output

@@ -11,12 +11,19 @@ from ottla.wire.notation import Message
 
 
 class Links:
-    """One connection to each broker that is needed, opened then, and again after it ended."""
+    """One connection to each broker that is needed, opened then, and again after it ended.
 
-    def __init__(self, peers: Peers) -> None:
+    One that is not used for `idle_ms` is closed: if the other broker did so, it would look as if
+    that had died.
+    """
+
+    def __init__(self, peers: Peers, *, idle_ms: int) -> None:
         self._peers = peers
+        self._idle_ms = idle_ms
         self._open: dict[BrokerId, PeerConnection] = {}
         self._opening: dict[BrokerId, asyncio.Task[PeerConnection]] = {}
+        # Requests sent so far to each broker.
+        self._sent: dict[BrokerId, int] = {}
         self._closed = False
 
     async def request(self, broker_id: BrokerId, message: Message, *, timeout_ms: int) -> Any:
@@ -24,6 +31,7 @@ class Links:
         connection = self._open.get(broker_id)
         if connection is None or not connection.is_open:
             connection = await self._connect(broker_id)
+        self._sent[broker_id] = self._sent.get(broker_id, 0) + 1
         return await connection.request(message, timeout_ms=timeout_ms)
 
     def close(self) -> None:
@@ -49,9 +57,26 @@ class Links:
         if task.cancelled():
             return
         error = task.exception()
-        if error is None:
-            self._open[broker_id] = task.result()
-            if self._closed:
-                task.result().close()
+        if error is not None:
+            # Told to everybody who waits for it.
+            assert isinstance(error, OttlaError), error
+        elif self._closed:
+            task.result().close()
         else:
-            assert isinstance(error, OttlaError)
+            self._open[broker_id] = task.result()
+            self._watch(broker_id, task.result())
+
+    def _watch(self, broker_id: BrokerId, connection: PeerConnection) -> None:
+        sent = self._sent.get(broker_id, 0)
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._idle_ms / 1000, self._look, broker_id, connection, sent)
+
+    def _look(self, broker_id: BrokerId, connection: PeerConnection, sent: int) -> None:
+        """Close the connection where nothing was sent since."""
+        if self._open.get(broker_id) is not connection:
+            return
+        if connection.in_flight or self._sent.get(broker_id, 0) != sent:
+            self._watch(broker_id, connection)
+            return
+        del self._open[broker_id]
+        connection.close()

@@ -28,6 +28,8 @@ NeedyCommand = Callable[[Coordinator, Any, int | None, int], Decision]
 
 # How long a client's request waits for the markers of the transaction before.
 PATIENCE_MS = 1_000
+# A connection that nobody needs is given back after this time.
+_IDLE_MS = 20_000
 # How long an answer waits for its record to be committed.
 _COMMIT_TIMEOUT_MS = 30_000
 # How soon ids are waited for anew that could not be loaded yet.
@@ -46,9 +48,11 @@ class Transactions:
         settings = broker.settings
         self._settings = _transaction_settings(settings)
         self._load_bytes = settings.integer("transaction.state.log.load.buffer.size")
-        links = Links(broker.peers)
+        idle_ms = settings.integer("connections.max.idle.ms")
+        idle_ms = min(_IDLE_MS, max(1, idle_ms // 3)) if idle_ms > 0 else _IDLE_MS
+        links = Links(broker.peers, idle_ms=idle_ms)
         self.markers = MarkerSender(broker, links)
-        self.enlisting = Enlisting(broker, self, Links(broker.peers))
+        self.enlisting = Enlisting(broker, self, Links(broker.peers, idle_ms=idle_ms))
         self.openings = Openings(self.enlisting)
         self._links = (links, self.enlisting.links)
         self._shards: dict[int, Shard] = {}
