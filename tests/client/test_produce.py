@@ -2,6 +2,7 @@
 
 import asyncio
 from itertools import pairwise
+from time import time
 
 import confluent_kafka
 import pytest
@@ -18,6 +19,9 @@ from ottla.client import (
     Records,
     TopicPartition,
 )
+
+# One time for all, so that records have one size; not long ago, or retention would take them.
+NOW_MS = int(time() * 1000)
 
 
 async def read(bootstrap: str, topic: str, count: int, partitions: int = 1) -> list[Records]:
@@ -85,12 +89,12 @@ def test_delivery_is_told_once_per_batch(bootstrap, make_topic) -> None:
         options = ProducerOptions(linger_ms=60_000, batch_bytes=16_384)
         async with Producer(bootstrap, options, on_delivery=told.append) as producer:
             for number in range(1000):
-                await producer.send(topic, b"%0100d" % number)
+                await producer.send(topic, b"%0100d" % number, timestamp_ms=NOW_MS)
 
     asyncio.run(run())
     assert len(told) == 7
     assert sum(delivery.record_count for delivery in told) == 1000
-    assert [delivery.base_offset for delivery in told] == [0, 146, 292, 438, 584, 730, 876]
+    assert [delivery.base_offset for delivery in told] == [0, 148, 296, 444, 592, 740, 888]
 
 
 def test_fire_and_forget_still_learns_of_failures_from_flush(bootstrap, make_topic) -> None:
@@ -152,10 +156,12 @@ def test_records_without_a_key_fill_one_partition_then_another(bootstrap, make_t
     async def run() -> list[Delivery]:
         options = ProducerOptions(batch_bytes=4096, linger_ms=60_000)
         async with Producer(bootstrap, options) as producer:
-            return [await producer.send(topic, b"x" * 100) for _ in range(1000)]
+            return [
+                await producer.send(topic, b"x" * 100, timestamp_ms=NOW_MS) for _ in range(1000)
+            ]
 
     deliveries = list(dict.fromkeys(asyncio.run(run())))
-    assert all(d.record_count == 36 for d in deliveries[:-1])
+    assert all(d.record_count == 37 for d in deliveries[:-1])
     assert {d.partition for d in deliveries} == {0, 1, 2}
     assert all(one.partition != other.partition for one, other in pairwise(deliveries))
 

@@ -1,4 +1,4 @@
-"""Records on their way into batches: parallel lists per partition, encoded when a batch closes.
+"""Records on their way into batches: one open for each partition, in bounded memory.
 
 Decides nothing about brokers and does no I/O; `Sender` takes what is ready.
 """
@@ -9,15 +9,22 @@ from itertools import count
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
-from ottla.client.errors import BufferFull, ClientError
-from ottla.client.queues import RECORD_OVERHEAD, Batch, Headers, PartitionQueue
+from ottla.client.errors import ClientError
+from ottla.client.queues import Batch, Headers, PartitionQueue
+
+# An open batch takes memory from the budget so much at a time: large batches cost nothing where
+# many partitions have few records each.
+_RESERVED_STEP_BYTES = 16 << 10
+# More than a batch's header, and what a record has beside its key, its value and its headers.
+_BATCH_OVERHEAD = 61
+_RECORD_OVERHEAD = 32
 
 
 class Accumulator:
     """Bounded memory for unacknowledged records of all partitions. Sizes in bytes.
 
-    A batch takes its full size from the budget when it is opened and gives back what it did
-    not need when it closes, so that the bound costs nothing per record.
+    An open batch takes memory from the budget before it needs it, in steps, and gives back what
+    it did not need when it closes, so that the bound costs nothing per record.
 
     Where one thread appends and another sends, both give the same `lock`: whoever appends or
     closes a single queue holds it, the other methods take it themselves.
@@ -44,7 +51,6 @@ class Accumulator:
         """Whether a batch of `size` bytes may be opened now."""
         return self.used_bytes + size <= self.buffer_bytes or not self.unfinished
 
-    # Hot: once per record.
     def append(
         self,
         queue: PartitionQueue,
@@ -56,35 +62,49 @@ class Accumulator:
         """Put a record into the queue's open batch and return the batch, or None.
 
         None: with `has_news`, the batch was full and is now closed, and the record may be put
-        again; without, memory is full. A batch that this record fills is closed, too.
+        again; without, memory is full. A batch that this record fills is closed, too. Raises
+        OttlaError INVALID_TIMESTAMP.
         """
-        size = RECORD_OVERHEAD
-        if value is not None:
-            size += len(value)
-        if key is not None:
-            size += len(key)
+        size = _RECORD_OVERHEAD + len(key or b"") + len(value or b"")
+        if headers:
+            size += headers_size(headers)
         batch = queue.open
-        if batch is not None and batch.size + size > self.batch_bytes:
+        if batch is None:
+            batch = self._open(queue, _BATCH_OVERHEAD + size)
+            if batch is None:
+                return None
+        if not self._put(batch, key, value, timestamp_ms, headers, size):
             # Where the record goes is to be asked again: a partition's turn ends with its batch.
             self.close(queue)
             return None
-        if batch is None:
-            batch = self._open(queue, size)
-            if batch is None:
-                return None
-        if headers:
-            batch.headers[len(batch.values)] = headers
-            size += headers_size(headers)
-        batch.keys.append(key)
-        batch.values.append(value)
-        batch.timestamps.append(timestamp_ms)
-        batch.size += size
-        if batch.size >= self.batch_bytes:
+        if batch.builder.size_estimate >= self.batch_bytes:
             self.close(queue)
         return batch
 
+    def _put(
+        self,
+        batch: Batch,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp_ms: int,
+        headers: Headers | None,
+        size: int,
+    ) -> bool:
+        """Whether the batch may grow as much as the record needs; it is then in the batch."""
+        builder = batch.builder
+        if headers:
+            while builder.record_count and builder.size_estimate + size > batch.reserved:
+                if not self._reserve_more(batch):
+                    return False
+            builder.append(timestamp_ms, key, value, headers)
+            return True
+        while not builder.add(timestamp_ms, key, value):
+            if not self._reserve_more(batch):
+                return False
+        return True
+
     def _open(self, queue: PartitionQueue, size: int) -> Batch | None:
-        reserved = max(size, self.batch_bytes)
+        reserved = max(size, min(_RESERVED_STEP_BYTES, self.batch_bytes))
         if not self.has_room(reserved):
             return None
         batch = self.new_batch(queue, reserved)
@@ -95,18 +115,37 @@ class Accumulator:
         self.unfinished[batch] = None
         return batch
 
-    def new_batch(self, queue: PartitionQueue, reserved: int) -> Batch:
-        """An empty batch that is not yet anywhere."""
+    def _reserve_more(self, batch: Batch) -> bool:
+        """Let an open batch grow, where it and the memory for it are not at their limits."""
+        more = min(_RESERVED_STEP_BYTES, self.batch_bytes - batch.reserved)
+        if more <= 0 or not self.has_room(more):
+            return False
+        batch.reserved += more
+        batch.builder.limit_bytes = batch.reserved
+        self.used_bytes += more
+        return True
+
+    def new_batch(self, queue: PartitionQueue, limit_bytes: int) -> Batch:
+        """An empty batch that is not yet anywhere, and may grow to `limit_bytes`."""
         now_ms = self.clock.monotonic_ms()
-        return Batch(queue.topic, queue.index, (next(self._serials), 0), now_ms, reserved)
+        batch = Batch(queue.topic, queue.index, (next(self._serials), 0), now_ms, limit_bytes)
+        batch.builder.limit_bytes = limit_bytes
+        return batch
 
     def close(self, queue: PartitionQueue) -> None:
         """Let nothing more into the queue's open batch, and make it ready to send."""
         batch = queue.open
         assert batch is not None
         queue.open = None
+        # Another thread may hold it still, about to add a record without the lock.
+        batch.builder.close()
         del self.open_queues[queue]
-        batch.record_count = batch.delivery.record_count = len(batch.values)
+        if batch.builder.record_count == 0:
+            # Its first record was refused.
+            self.used_bytes -= batch.reserved
+            del self.unfinished[batch]
+            return
+        batch.finish()
         self.used_bytes += batch.size - batch.reserved
         batch.reserved = batch.size
         queue.closed.append(batch)
@@ -114,11 +153,10 @@ class Accumulator:
         self.has_news = True
 
     def add_closed(self, queue: PartitionQueue, batch: Batch) -> None:
-        """Take a whole batch made elsewhere; whatever was open before it is closed first."""
+        """Take a finished batch made elsewhere; whatever was open before it is closed first."""
         with self.lock:
             if queue.open is not None:
                 self.close(queue)
-            batch.record_count = batch.delivery.record_count = len(batch.values)
             batch.reserved = batch.size
             self.used_bytes += batch.size
             self.unfinished[batch] = None
@@ -161,14 +199,6 @@ class Accumulator:
                 part.reserved = part.size
                 self.used_bytes += part.size
                 self.unfinished[part] = None
-
-    def full_error(self) -> BufferFull:
-        """The error where a record finds no room."""
-        return BufferFull(
-            f"{self.used_bytes} bytes of unacknowledged records fill the producer's buffer of "
-            f"{self.buffer_bytes}; the brokers are slower than the sender: wait with `flush`, "
-            "or raise buffer_bytes"
-        )
 
 
 def headers_size(headers: Iterable[tuple[str, bytes | None]]) -> int:

@@ -94,13 +94,6 @@ class UnknownTopic(ClientError):
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
 
 
-class BufferFull(ClientError):
-    """The producer's memory is taken by records that the brokers have not acknowledged yet."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
-
-
 class DeliveryFailed(ClientError):
     """Records were given up: the code says why the last attempt failed."""
 

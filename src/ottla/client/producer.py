@@ -14,7 +14,7 @@ from ottla.client.delivery import Delivery
 from ottla.client.errors import Closed, DeliveryFailed
 from ottla.client.producer_id import ProducerIds
 from ottla.client.producer_options import ProducerOptions
-from ottla.client.queues import RECORD_OVERHEAD, Headers, TopicQueues
+from ottla.client.queues import Headers, TopicQueues
 from ottla.client.router import Router
 from ottla.client.sender import Sender
 from ottla.client.view import TopicView
@@ -108,18 +108,12 @@ class Producer:
             key = as_bytes(key)
         if timestamp_ms is None:
             timestamp_ms = self._now_ms()
-        accumulator = self.accumulator
-        if partition is None and headers is None and value is not None and self._is_default:
+        if partition is None and headers is None and self._is_default:
             # The common case, spelled out: there is room in the open batch.
             queue = queues.sticky if key is None else queues.by_key.get(key)
-            if queue is not None and (batch := queue.open) is not None:
-                size = batch.size + RECORD_OVERHEAD + len(value) + (len(key) if key else 0)
-                if size < accumulator.batch_bytes:
-                    batch.keys.append(key)
-                    batch.values.append(value)
-                    batch.timestamps.append(timestamp_ms)
-                    batch.size = size
-                    return batch.delivery
+            batch = None if queue is None else queue.open
+            if batch is not None and batch.builder.add(timestamp_ms, key, value):
+                return batch.delivery
         return await self._send(queues, key, value, partition, timestamp_ms, headers)
 
     async def _send(

@@ -25,7 +25,7 @@ class ProducerOptions:
     compression: str = "none"
     compression_level: int | None = None
     linger_ms: int = 5
-    batch_bytes: int = 64 * 1024
+    batch_bytes: int = 240 * 1024
     buffer_bytes: int = 32 * 1024 * 1024
     request_bytes: int = 1024 * 1024
     max_in_flight: int = 5

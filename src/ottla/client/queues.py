@@ -6,44 +6,40 @@ from collections.abc import Sequence
 from ottla.base.errors import ErrorCode
 from ottla.base.murmur2 import partition_of
 from ottla.client.delivery import Delivery
+from ottla.record.builder import BatchBuilder
 
 Headers = Sequence[tuple[str, bytes | None]]
 
 # So many of a producer's last batches a broker knows again.
 KNOWN_AGAIN = 5
 
-# Length, attributes, timestamp and offset deltas, key and value lengths, header count.
-RECORD_OVERHEAD = 12
-
 
 class Batch:
     """Records of one partition that are sent, and fail, together.
 
-    Invariant: `values` and `timestamps` have one entry per record until it is encoded; so has
-    `keys`, unless it is empty because no record has a key.
+    `builder` holds the records as bytes; once the batch is encoded `head` and `payload` do, its
+    header and what follows it.
     """
 
     __slots__ = (
         "attempts",
         "base_sequence",
+        "builder",
         "created_ms",
         "delivery",
-        "encoded",
-        "headers",
-        "keys",
+        "head",
         "last_failure",
         "order",
         "part_of",
         "partition",
         "parts_left",
+        "payload",
         "producer_epoch",
         "producer_id",
         "record_count",
         "reserved",
         "size",
-        "timestamps",
         "topic",
-        "values",
     )
 
     def __init__(
@@ -56,11 +52,8 @@ class Batch:
         self.order = order
         self.created_ms = created_ms
         self.reserved = reserved
-        self.values: list[bytes | None] = []
-        self.keys: list[bytes | None] = []
-        self.timestamps: list[int] = []
-        # Sparse, as most records have none: record number -> headers.
-        self.headers: dict[int, Headers] = {}
+        self.builder = BatchBuilder()
+        # Both are known once nothing more goes in; the size is that before compression.
         self.size = 0
         self.record_count = 0
         self.attempts = 0
@@ -68,12 +61,18 @@ class Batch:
         self.producer_id = -1
         self.producer_epoch = -1
         self.base_sequence = -1
-        # Set once encoded; the lists above are then empty.
-        self.encoded: bytearray | None = None
+        # Once encoded.
+        self.head: bytearray | None = None
+        self.payload = b""
         # A batch that was too large lives on as parts, which settle it together.
         self.part_of: Batch | None = None
         self.parts_left = 0
         self.delivery = Delivery(topic, partition)
+
+    def finish(self) -> None:
+        """Nothing more goes in."""
+        self.size = self.builder.size_estimate
+        self.record_count = self.delivery.record_count = self.builder.record_count
 
 
 class PartitionQueue:
@@ -126,7 +125,7 @@ class PartitionQueue:
 class TopicQueues:
     """The queues of one topic, and where the next record without a key goes."""
 
-    __slots__ = ("by_key", "name", "partitions", "sticky", "sticky_bytes")
+    __slots__ = ("by_key", "name", "partitions", "sticky")
 
     KEYS_REMEMBERED = 1 << 16
 
@@ -135,7 +134,6 @@ class TopicQueues:
         self.name = name
         self.partitions = [PartitionQueue(name, index) for index in range(partition_count)]
         self.sticky = self.partitions[sticky]
-        self.sticky_bytes = 0
         # Hashing is the dearest step of a keyed send, and keys come back.
         self.by_key: dict[bytes, PartitionQueue] = {}
 

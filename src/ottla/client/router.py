@@ -4,12 +4,9 @@ from collections.abc import Iterator
 
 from ottla.client.accumulator import Accumulator
 from ottla.client.cluster import Cluster
-from ottla.client.columns import Column, Rows, chunks, rows
+from ottla.client.columns import Column, Rows, rows
 from ottla.client.partitioner import Partitioner, checked, next_sticky, partitioner_named
 from ottla.client.queues import Batch, PartitionQueue, TopicQueues
-
-# A batch of columns may be so many times as large as `batch_bytes`.
-COLUMN_BATCHES = 4
 
 
 class Router:
@@ -68,11 +65,7 @@ class Router:
         partition: int | None,
         timestamps_ms: list[int] | None,
     ) -> Iterator[tuple[PartitionQueue, Batch]]:
-        """Cut columns into batches that are full, and say where each goes.
-
-        Batches may be larger than those that wait for single records: nothing waits here.
-        """
-        limit_bytes = COLUMN_BATCHES * self._accumulator.batch_bytes
+        """Cut columns into finished batches that are full, and say where each goes."""
         every = rows(values, keys, timestamps_ms, self._accumulator.clock.now_ms())
         if partition is None and (keys is not None or self._partitioner is not None):
             parts: dict[PartitionQueue, list[int]] = {}
@@ -81,15 +74,21 @@ class Router:
                 queue = self.queue_for(queues, key, value, None)
                 parts.setdefault(queue, []).append(row)
             for queue, chosen in parts.items():
-                for chunk in chunks(every.take(chosen), limit_bytes):
-                    yield queue, self._batch(queue, chunk)
+                part = every.take(chosen)
+                start = 0
+                while start < len(chosen):
+                    batch, start = self._cut(queue, part, start)
+                    yield queue, batch
             return
-        for chunk in chunks(every, limit_bytes):
+        start = 0
+        while start < len(every.values):
             queue = self.queue_for(queues, None, None, partition)
-            yield queue, self._batch(queue, chunk)
+            batch, start = self._cut(queue, every, start)
+            yield queue, batch
 
-    def _batch(self, queue: PartitionQueue, chunk: Rows) -> Batch:
-        batch = self._accumulator.new_batch(queue, chunk.size)
-        batch.values, batch.keys = chunk.values, chunk.keys
-        batch.timestamps, batch.size = chunk.timestamps, chunk.size
-        return batch
+    def _cut(self, queue: PartitionQueue, part: Rows, start: int) -> tuple[Batch, int]:
+        """A batch of the rows from `start` on, and the number of the first row not in it."""
+        batch = self._accumulator.new_batch(queue, self._accumulator.batch_bytes)
+        stop = batch.builder.fill(part.timestamps, part.keys, part.values, start, part.now_ms)
+        batch.finish()
+        return batch, stop

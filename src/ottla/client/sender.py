@@ -186,10 +186,8 @@ class Sender:
         queue.leader_in_flight = leader
         if self._producer_ids is not None and batch.base_sequence < 0:
             self._number(queue, batch)
-        if batch.encoded is None:
-            batch.encoded = encode(
-                batch, self._options.compression, self._options.compression_level
-            )
+        if batch.head is None:
+            encode(batch, self._options.compression, self._options.compression_level)
         batch.attempts += 1
         return batch
 
@@ -202,7 +200,7 @@ class Sender:
         batch.base_sequence = queue.next_sequence
         queue.next_sequence = (queue.next_sequence + batch.record_count) & _SEQUENCE_MASK
         queue.window.append(batch)
-        if batch.encoded is not None:
+        if batch.head is not None:
             restamp(batch)
 
     # -- answers
@@ -461,7 +459,8 @@ def _by_topic(batches: list[Batch]) -> list[TopicProduceData]:
         topic = topics.get(batch.topic)
         if topic is None:
             topic = topics[batch.topic] = TopicProduceData(name=batch.topic)
+        assert batch.head is not None
         topic.partition_data.append(
-            PartitionProduceData(index=batch.partition, records=batch.encoded)
+            PartitionProduceData(index=batch.partition, records=[batch.head, batch.payload])
         )
     return list(topics.values())

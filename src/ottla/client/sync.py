@@ -5,6 +5,7 @@ changed. Objects may be used from any thread, a consumer from one at a time.
 """
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
@@ -12,6 +13,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from time import time
 from typing import Any, Self, TypeVar
 
+from ottla import _compiled
 from ottla.base.ids import TopicPartition
 from ottla.client.accumulator import as_bytes
 from ottla.client.admin import Admin as AsyncAdmin
@@ -25,7 +27,8 @@ from ottla.client.offsets import OffsetAndTimestamp
 from ottla.client.partition_state import ConsumedRecord, OffsetAndMetadata, RawBatches, Records
 from ottla.client.producer import Producer as AsyncProducer
 from ottla.client.producer_options import ProducerOptions
-from ottla.client.queues import RECORD_OVERHEAD, Headers, TopicQueues
+from ottla.client.queues import Headers, TopicQueues
+from ottla.record import builder
 
 __all__ = ["Admin", "Consumer", "Producer"]
 
@@ -82,6 +85,12 @@ class LoopThread:
             self._thread.join(10)
 
 
+def _is_add_atomic() -> bool:
+    """Whether no other thread runs while a record is added to a builder: compiled, with a GIL."""
+    has_gil = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+    return has_gil and _compiled.status().get(builder.__name__, False)
+
+
 async def _made(make: Callable[[], Result]) -> Result:
     return make()
 
@@ -113,8 +122,7 @@ class Producer:
         self._accumulator = self._producer.accumulator
         self._accumulator.lock = self._lock
         self._router = self._producer.router
-        self._is_default = self._router.is_default
-        self._batch_bytes = self._accumulator.batch_bytes
+        self._is_quick = self._router.is_default and _is_add_atomic()
         self._wake = self._producer.on_news_from_elsewhere
 
     def __enter__(self) -> Self:
@@ -147,19 +155,14 @@ class Producer:
             key = as_bytes(key)
         if timestamp_ms is None:
             timestamp_ms = int(time() * 1000)
+        if partition is None and headers is None and self._is_quick:
+            # The common case, spelled out: there is room in the open batch. Without the lock, as
+            # `add` is one step for other threads, and refuses once the batch is closed.
+            queue = queues.sticky if key is None else queues.by_key.get(key)
+            batch = None if queue is None else queue.open
+            if batch is not None and batch.builder.add(timestamp_ms, key, value):
+                return batch.delivery
         accumulator = self._accumulator
-        if partition is None and headers is None and value is not None and self._is_default:
-            # The common case, spelled out: there is room in the open batch.
-            with self._lock:
-                queue = queues.sticky if key is None else queues.by_key.get(key)
-                if queue is not None and (batch := queue.open) is not None:
-                    size = batch.size + RECORD_OVERHEAD + len(value) + (len(key) if key else 0)
-                    if size < self._batch_bytes:
-                        batch.keys.append(key)
-                        batch.values.append(value)
-                        batch.timestamps.append(timestamp_ms)
-                        batch.size = size
-                        return batch.delivery
         while True:
             with self._lock:
                 queue = self._router.queue_for(queues, key, value, partition)

@@ -1,15 +1,20 @@
 """Records are collected into batches within bounded memory."""
 
-from ottla.base.clock import ManualClock
-from ottla.client.accumulator import Accumulator, as_bytes
-from ottla.client.queues import RECORD_OVERHEAD, PartitionQueue, TopicQueues
+import pytest
 
-RECORD = RECORD_OVERHEAD + 100
+from ottla.base.clock import ManualClock
+from ottla.base.errors import OttlaError
+from ottla.client.accumulator import Accumulator, as_bytes
+from ottla.client.queues import PartitionQueue, TopicQueues
+
+# Bytes of a batch's header, and of a record with a value of 100 bytes.
+HEAD = 61
+RECORD = 109
 
 
 def make(batch_records: int = 3, buffer_batches: int = 2) -> tuple[Accumulator, PartitionQueue]:
     """Room for batches of `batch_records` records of 100 bytes."""
-    size = batch_records * RECORD
+    size = HEAD + batch_records * RECORD
     return Accumulator(size, size * buffer_batches, ManualClock()), PartitionQueue("t", 0)
 
 
@@ -54,9 +59,41 @@ def test_a_batch_gives_back_what_it_did_not_need() -> None:
     """Reserved when opened, settled when closed."""
     accumulator, queue = make()
     fill(accumulator, queue, 1)
-    assert accumulator.used_bytes == 3 * RECORD
+    assert accumulator.used_bytes == HEAD + 3 * RECORD
     accumulator.close(queue)
-    assert accumulator.used_bytes == RECORD
+    assert accumulator.used_bytes == HEAD + RECORD
+
+
+def test_a_large_batch_takes_memory_as_it_grows() -> None:
+    """Partitions with few records do not take the memory of full batches from the others."""
+    accumulator, queue = make(batch_records=1_000, buffer_batches=1)
+    fill(accumulator, queue, 1)
+    assert accumulator.used_bytes == 16_384
+    fill(accumulator, queue, 200)
+    assert accumulator.used_bytes == 2 * 16_384
+    assert queue.open is not None
+
+
+def test_a_batch_goes_when_memory_is_full() -> None:
+    """It could have grown, but only what is sent gives memory back."""
+    accumulator, queue = make(batch_records=100, buffer_batches=2)
+    other = PartitionQueue("t", 1)
+    fill(accumulator, other, 100)
+    accumulator.buffer_bytes = accumulator.used_bytes + 16_384
+    accumulator.batch_bytes = 50_000
+    taken = fill(accumulator, queue, 200)
+    assert taken.index(False) == (16_384 - HEAD) // 110 == 148
+    assert [batch.record_count for batch in queue.closed] == [148]
+
+
+def test_a_record_that_is_refused_leaves_nothing_behind() -> None:
+    """The batch it would have begun is no batch."""
+    accumulator, queue = make()
+    with pytest.raises(OttlaError, match="timestamp -2"):
+        accumulator.append(queue, None, b"x", -2, None)
+    accumulator.close_all()
+    assert (accumulator.used_bytes, len(accumulator.unfinished)) == (0, 0)
+    assert not queue.closed
 
 
 def test_a_record_larger_than_a_batch_goes_alone() -> None:

@@ -1,24 +1,9 @@
-"""Columns are cut into batches."""
+"""Columns of keys and values are checked."""
 
 import pytest
 
-from ottla.client.columns import chunks, rows
+from ottla.client.columns import rows
 from ottla.client.errors import ClientError
-from ottla.client.queues import RECORD_OVERHEAD
-
-
-def test_chunks_are_as_full_as_they_can_be_and_in_order() -> None:
-    """A record larger than the limit goes alone."""
-    values = [b"x" * size for size in (10, 10, 10, 500, 10)]
-    cut = list(chunks(rows(values, None, None, 7), 2 * (RECORD_OVERHEAD + 10)))
-    assert [[len(value or b"") for value in part.values] for part in cut] == [
-        [10, 10],
-        [10],
-        [500],
-        [10],
-    ]
-    assert [part.size for part in cut] == [44, 22, 512, 22]
-    assert cut[0].timestamps == [7, 7]
 
 
 def test_text_columns_are_utf8_and_nulls_stay() -> None:
@@ -27,6 +12,22 @@ def test_text_columns_are_utf8_and_nulls_stay() -> None:
     assert every.values == [b"a", None, b"c"]
     assert every.keys == [b"k", b"l", None]
     assert every.timestamps == [1, 2, 3]
+
+
+def test_rows_keep_their_columns_together() -> None:
+    """Columns that were not given are not made up."""
+    every = rows([b"a", b"b", b"c"], [b"k", b"l", b"m"], None, 7)
+    taken = every.take([2, 0])
+    assert (taken.values, taken.keys) == ([b"c", b"a"], [b"m", b"k"])
+    assert (taken.timestamps, taken.now_ms) == (None, 7)
+
+
+def test_a_callers_list_may_change_while_its_records_are_sent() -> None:
+    """Batches are cut from a copy."""
+    given: list[bytes | str | None] = [b"a"]
+    every = rows(given, None, None, 0)
+    given.append(b"b")
+    assert every.values == [b"a"]
 
 
 def test_columns_of_different_lengths_are_refused() -> None:

@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder, build_batch, encode_records
+from ottla.record.builder import (
+    LOG_APPEND_TIME,
+    BatchBuilder,
+    are_bytes,
+    build_batch,
+    encode_records,
+)
 from ottla.record.codec import (
     CorruptBatch,
     Record,
@@ -57,6 +63,10 @@ def test_the_bulk_way_writes_the_same_bytes(rows) -> None:
         *columns, producer_id=7, producer_epoch=1, base_sequence=0, transactional=True
     )
     assert bulk == builder.build()
+    single = BatchBuilder(producer_id=7, producer_epoch=1, base_sequence=0, transactional=True)
+    assert all(single.add(*row) for row in rows)
+    head, payload = single.build_parts()
+    assert head + payload == bulk
     assert encode_records(*columns) == bytes(bulk[61:])
 
 
@@ -72,6 +82,62 @@ def test_a_bulk_extension_continues_a_batch() -> None:
         Record(1, 900, None, b"b"),
         Record(2, 1100, None, b"c"),
     ]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(timestamps, maybe_bytes, maybe_bytes), min_size=1, max_size=50),
+    st.integers(0, 2000),
+)
+def test_batches_are_filled_to_their_limit_and_no_further(rows, limit) -> None:
+    """Cut from lists or put in one by one: as many as fit, but never none."""
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    start = 0
+    while start < len(rows):
+        builder, single = BatchBuilder(), BatchBuilder()
+        builder.limit_bytes = single.limit_bytes = limit
+        stop = builder.fill(*columns, start)
+        taken = [single.add(*row) for row in rows[start : stop + 1]]
+        assert taken == [True] * (stop - start) + [False] * (len(rows) > stop)
+        batch = builder.build()
+        assert batch == single.build()
+        assert batch == build_batch(*(column[start:stop] for column in columns))
+        assert len(batch) <= limit or stop == start + 1
+        if stop < len(rows):
+            builder.append(*rows[stop])
+            assert builder.size_estimate > limit
+        start = stop
+
+
+def test_a_closed_builder_takes_nothing_more() -> None:
+    """Not even a first record, which no limit refuses."""
+    builder = BatchBuilder()
+    builder.limit_bytes = 1
+    assert builder.add(1, None, b"a")
+    for closed in (builder, BatchBuilder()):
+        closed.close()
+        assert not closed.add(1, None, b"b")
+        assert closed.fill([1], None, [b"b"]) == 0
+    assert builder.record_count == 1
+
+
+def test_a_fill_without_timestamps_gives_all_records_the_same() -> None:
+    """Many records are sent at one time."""
+    builder = BatchBuilder()
+    assert builder.fill(None, None, [b"a", None], 0, 7) == 2
+    batch = builder.build()
+    assert records(batch, 0, read_header(batch)) == [
+        Record(0, 7, None, b"a"),
+        Record(1, 7, None, None),
+    ]
+
+
+def test_columns_of_bytes_are_told_from_others() -> None:
+    """None among them is a tombstone."""
+    assert are_bytes([b"a", None])
+    assert are_bytes([])
+    assert not are_bytes([b"a", "b"])
+    assert not are_bytes([bytearray(b"a")])
 
 
 def test_bulk_lists_of_unequal_length_are_refused() -> None:
@@ -132,6 +198,8 @@ def test_a_timestamp_that_no_record_may_carry_is_refused(timestamp: int) -> None
     builder = BatchBuilder()
     for attempt in (
         lambda: builder.append(timestamp, None, b"v"),
+        lambda: builder.add(timestamp, None, b"v"),
+        lambda: builder.fill([timestamp], None, [b"v"]),
         lambda: builder.extend([5, timestamp], None, [b"v", b"w"]),
     ):
         with pytest.raises(OttlaError) as refused:
