@@ -7,7 +7,6 @@ are valid until `serve` returns: whoever needs them longer copies them.
 
 import asyncio
 import logging
-import mmap
 from collections import deque
 from struct import Struct
 from typing import cast
@@ -22,7 +21,7 @@ _log = logging.getLogger(__name__)
 _SIZE = Struct(">i")
 _SIZE_BYTES = _SIZE.size
 # What one receive may bring. Frames of more than half of it get a buffer of their own.
-RECEIVE_BUFFER_BYTES = 512 << 10
+RECEIVE_BUFFER_BYTES = 1 << 20
 _NOTHING = memoryview(b"")
 # Answers of one turn that leave together while more requests of it wait to be served. All in one
 # write would leave a client with few requests in flight, and then this loop, with nothing to do;
@@ -312,7 +311,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.closed:
             self._hub.budget.give(size + _SIZE_BYTES)
             return
-        self._large = memoryview(mmap.mmap(-1, size + _SIZE_BYTES))
+        self._large = self._hub.budget.buffer(size + _SIZE_BYTES)
         self._large[: len(self._tail)] = self._tail
         self._large_filled = len(self._tail)
         self._tail = b""
@@ -329,9 +328,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _drop_large(self) -> None:
         if self._large_filled:
-            self._hub.budget.give(len(self._large))
-            self._large = _NOTHING
-            self._large_filled = 0
+            large, self._large, self._large_filled = self._large, _NOTHING, 0
+            self._hub.budget.give_buffer(large)
 
     # -- pressure
 

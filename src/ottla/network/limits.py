@@ -1,5 +1,6 @@
 """What a client may ask of a broker's memory and sockets, and the budget all connections share."""
 
+import mmap
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,11 @@ class ConnectionLimits:
     backlog: int = 50
 
 
+# So much may lie idle, in buffers of a multiple of the grain.
+_SPARE_BYTES_MAX = 4 << 20
+_GRAIN_BYTES = 64 << 10
+
+
 class MemoryBudget:
     """Bytes that requests under assembly may take, over all connections (`queued.max.bytes`).
 
@@ -34,6 +40,9 @@ class MemoryBudget:
         self._limit_bytes = limit_bytes
         self._held_bytes = 0
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
+        # Buffers given back, for the next large requests: fresh pages cost more than to fill them.
+        self._spare: list[mmap.mmap] = []
+        self._spare_bytes = 0
 
     @property
     def held_bytes(self) -> int:
@@ -46,6 +55,26 @@ class MemoryBudget:
             return True
         self._waiting.append((size, on_taken))
         return False
+
+    def buffer(self, size: int) -> memoryview:
+        """A buffer for `size` bytes that were taken. What stands in it means nothing."""
+        for number, spare in enumerate(self._spare):
+            if len(spare) >= size:
+                del self._spare[number]
+                self._spare_bytes -= len(spare)
+                return memoryview(spare)[:size]
+        whole = -(-size // _GRAIN_BYTES) * _GRAIN_BYTES
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        return memoryview(mmap.mmap(-1, whole, flags=flags))[:size]
+
+    def give_buffer(self, buffer: memoryview) -> None:
+        """Give back a buffer, which nobody reads any more, and its bytes."""
+        spare = buffer.obj
+        assert isinstance(spare, mmap.mmap)
+        if self._spare_bytes + len(spare) <= _SPARE_BYTES_MAX:
+            self._spare.append(spare)
+            self._spare_bytes += len(spare)
+        self.give(len(buffer))
 
     def give(self, size: int) -> None:
         """Give back `size` bytes, and serve in order those who wait."""

@@ -214,6 +214,21 @@ def test_the_budget_makes_large_requests_wait_for_each_other():
     assert second.transport.reading
 
 
+def test_buffers_of_large_requests_are_used_again():
+    """Within bounds: what would take too much memory goes back to the system."""
+    budget = MemoryBudget(1 << 30)
+    assert budget.take(100_000, lambda: None)
+    first = budget.buffer(100_000)
+    budget.give_buffer(first)
+    assert budget.held_bytes == 0
+    assert budget.buffer(50_000).obj is first.obj
+    assert budget.buffer(50_000).obj is not first.obj
+    assert budget.take(8 << 20, lambda: None)
+    large = budget.buffer(8 << 20)
+    budget.give_buffer(large)
+    assert budget.buffer(8 << 20).obj is not large.obj
+
+
 @pytest.mark.parametrize("size", [0, -1, -(2**31), 1025, 2**31 - 1])
 def test_a_header_that_lies_about_its_size_closes_the_connection(size):
     """No memory is taken for a size that cannot be."""
