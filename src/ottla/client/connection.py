@@ -21,6 +21,7 @@ from ottla.client.errors import (
     connection_refused,
 )
 from ottla.client.versions import key_of, negotiate, version_for
+from ottla.network.frame_cutter import FrameCutter
 from ottla.wire.api import API, ApiKey
 from ottla.wire.errors import WireError
 from ottla.wire.frames import decode_response, encode_request
@@ -29,9 +30,7 @@ from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
 
-_SIZE = Struct(">i")
 _CODE = Struct(">h")
-_INBOX_BYTES = 64 * 1024
 # A larger size is not a Kafka answer but another protocol's bytes.
 _FRAME_BYTES_MAX = 1 << 30
 
@@ -60,11 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._pending: deque[_Pending] = deque()
         self._next_correlation_id = 0
-        self._inbox = bytearray(_INBOX_BYTES)
-        self._inbox_view = memoryview(self._inbox)
-        self._inbox_end = 0
-        self._frame: bytearray | None = None
-        self._frame_filled = 0
+        self._cutter = FrameCutter(_FRAME_BYTES_MAX, self._on_frame, self._on_bad_size)
         self._watchdog: asyncio.TimerHandle | None = None
         self._failure: ClientError | None = None
         # False while the system takes no more bytes: what is sent then fills our memory.
@@ -117,6 +112,7 @@ class Connection(asyncio.BufferedProtocol):
         """Close now; requests in flight fail with `why`."""
         if self._failure is None:
             self._failure = why or ConnectionFailed(f"the connection to {self.address} was closed")
+        self._cutter.stop()
         if self._watchdog is not None:
             self._watchdog.cancel()
             self._watchdog = None
@@ -192,39 +188,13 @@ class Connection(asyncio.BufferedProtocol):
             callback()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 (asyncio's name)
-        if self._frame is not None:
-            return memoryview(self._frame)[self._frame_filled :]
-        return self._inbox_view[self._inbox_end :]
+        return self._cutter.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._frame is None:
-            self._inbox_end += nbytes
-            self._cut_frames()
-            return
-        self._frame_filled += nbytes
-        if self._frame_filled == len(self._frame):
-            frame, self._frame = self._frame, None
-            self._on_frame(frame)
+        self._cutter.buffer_updated(nbytes)
 
-    def _cut_frames(self) -> None:
-        start, end = 0, self._inbox_end
-        self._inbox_end = 0
-        while end - start >= 4:
-            (size,) = _SIZE.unpack_from(self._inbox, start)
-            if not 4 <= size <= _FRAME_BYTES_MAX:
-                self.close(self._not_kafka(bytes(self._inbox_view[start : min(end, start + 16)])))
-                return
-            start += 4
-            if end - start < size:
-                frame = bytearray(size)
-                frame[: end - start] = self._inbox_view[start:end]
-                self._frame, self._frame_filled = frame, end - start
-                return
-            self._on_frame(bytearray(self._inbox_view[start : start + size]))
-            start += size
-        rest = bytes(self._inbox_view[start:end])
-        self._inbox[: len(rest)] = rest
-        self._inbox_end = len(rest)
+    def _on_bad_size(self, _size: int, seen: bytes) -> None:
+        self.close(self._not_kafka(seen))
 
     def _not_kafka(self, seen: bytes) -> ConnectionFailed:
         what = "HTTP" if seen.startswith(b"HTTP") else "TLS" if seen[:1] in b"\x15\x16" else "other"
@@ -233,7 +203,7 @@ class Connection(asyncio.BufferedProtocol):
             "check the port, and whether that listener wants TLS"
         )
 
-    def _on_frame(self, frame: bytearray) -> None:
+    def _on_frame(self, frame: memoryview) -> None:
         if not self._pending:
             self.close(ConnectionFailed(f"{self.address} sent an answer that nobody asked for"))
             return

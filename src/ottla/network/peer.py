@@ -8,10 +8,10 @@ connection: it is never reopened, retries are for others to decide.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from struct import Struct
 from typing import Any, NamedTuple, cast
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.network.frame_cutter import FrameCutter
 from ottla.wire.api import API, ApiKey
 from ottla.wire.errors import WireError
 from ottla.wire.frames import decode_response, encode_request
@@ -20,8 +20,6 @@ from ottla.wire.notation import Message
 # Given the response, whose type follows from the request, or the OttlaError in its place.
 OnAnswer = Callable[[Any], None]
 
-_SIZE = Struct(">i")
-_INBOX_BYTES = 64 << 10
 # A broker may send so much that the other has not taken yet; a request beyond it is refused.
 _UNSENT_BYTES_MAX = 64 << 20
 RESPONSE_BYTES_MAX = 1 << 30
@@ -55,17 +53,11 @@ class PeerConnection(asyncio.BufferedProtocol):
         self.name = name
         self.on_lost = on_lost
         self._client_id = client_id
-        self._response_bytes_max = response_bytes_max
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._pending: deque[_Pending] = deque()
         self._next_correlation_id = 0
-        self._inbox = bytearray(_INBOX_BYTES)
-        self._inbox_view = memoryview(self._inbox)
-        self._inbox_end = 0
-        # An answer too large for the inbox, and how much of it is there.
-        self._large: memoryview | None = None
-        self._large_filled = 0
+        self._cutter = FrameCutter(response_bytes_max, self._on_frame, self._on_bad_size)
         self._watchdog: asyncio.TimerHandle | None = None
         self._failure: OttlaError | None = None
 
@@ -140,43 +132,15 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._lose(self._error(ErrorCode.NETWORK_EXCEPTION, f"{why}; its log may say why"))
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        if self._large is not None:
-            return self._large[self._large_filled :]
-        return self._inbox_view[self._inbox_end :]
+        return self._cutter.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._large is None:
-            self._inbox_end += nbytes
-            self._cut_frames()
-            return
-        self._large_filled += nbytes
-        if self._large_filled == len(self._large):
-            frame, self._large = self._large, None
-            self._on_frame(frame)
+        self._cutter.buffer_updated(nbytes)
 
     # -- receiving
 
-    def _cut_frames(self) -> None:
-        start, end = 0, self._inbox_end
-        self._inbox_end = 0
-        while end - start >= _SIZE.size and self._failure is None:
-            (size,) = _SIZE.unpack_from(self._inbox, start)
-            if not _SIZE.size <= size <= self._response_bytes_max:
-                self._break(f"it sent an answer of {size} bytes, which is no size of one")
-                return
-            start += _SIZE.size
-            if end - start < size:
-                self._large = memoryview(bytearray(size))
-                self._large_filled = end - start
-                self._large[: end - start] = self._inbox_view[start:end]
-                return
-            # A copy, because records are read from it after the inbox has moved on.
-            self._on_frame(memoryview(bytes(self._inbox_view[start : start + size])))
-            start += size
-        if start < end and self._failure is None:
-            rest = bytes(self._inbox_view[start:end])
-            self._inbox[: len(rest)] = rest
-            self._inbox_end = len(rest)
+    def _on_bad_size(self, size: int, _seen: bytes) -> None:
+        self._break(f"it sent an answer of {size} bytes, which is no size of one")
 
     def _on_frame(self, frame: memoryview) -> None:
         if not self._pending:
@@ -251,7 +215,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         if self._failure is not None:
             return
         self._failure = error
-        self._large = None
+        self._cutter.stop()
         if self._watchdog is not None:
             self._watchdog.cancel()
             self._watchdog = None

@@ -1,0 +1,87 @@
+"""Cuts a stream of answers into frames, for the end of a connection that asks.
+
+Small frames are copied out of an inbox; a large one is received straight into the buffer that its
+records are later read from. Nobody writes to either again. Does no I/O: it has asyncio's
+`BufferedProtocol` methods for whoever does.
+"""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Final
+
+_SIZE: Final = Struct(">i")
+_INBOX_BYTES: Final = 64 << 10
+# A frame holds a correlation id at least.
+_FRAME_BYTES_MIN: Final = 4
+# What is shown of a stream that is no stream of frames.
+_SHOWN_BYTES: Final = 16
+
+
+class FrameCutter:
+    """The receiving half of one connection.
+
+    `on_frame` is given each frame, its size cut off; `on_bad_size` a size that no answer has, with
+    the first bytes that were read as one. After `stop`, and after a bad size, nothing is given.
+    """
+
+    def __init__(
+        self,
+        frame_bytes_max: int,
+        on_frame: Callable[[memoryview], None],
+        on_bad_size: Callable[[int, bytes], None],
+    ) -> None:
+        self._frame_bytes_max = frame_bytes_max
+        self._on_frame = on_frame
+        self._on_bad_size = on_bad_size
+        self._inbox = bytearray(_INBOX_BYTES)
+        self._inbox_view = memoryview(self._inbox)
+        self._inbox_end = 0
+        # A frame too large for the inbox, and how much of it is there.
+        self._large: memoryview | None = None
+        self._large_filled = 0
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Give no more frames, and let go of what has come of one."""
+        self._stopped = True
+        self._large = None
+
+    def get_buffer(self) -> memoryview:
+        """Where the next bytes are to be received."""
+        if self._large is not None:
+            return self._large[self._large_filled :]
+        return self._inbox_view[self._inbox_end :]
+
+    def buffer_updated(self, count: int) -> None:
+        """`count` bytes were received into what `get_buffer` gave."""
+        if self._large is None:
+            self._inbox_end += count
+            self._cut()
+            return
+        self._large_filled += count
+        if self._large_filled == len(self._large):
+            frame, self._large = self._large, None
+            self._on_frame(frame)
+
+    def _cut(self) -> None:
+        start, end = 0, self._inbox_end
+        self._inbox_end = 0
+        while end - start >= _SIZE.size and not self._stopped:
+            (size,) = _SIZE.unpack_from(self._inbox, start)
+            if not _FRAME_BYTES_MIN <= size <= self._frame_bytes_max:
+                self._stopped = True
+                self._on_bad_size(size, bytes(self._inbox_view[start:end][:_SHOWN_BYTES]))
+                return
+            start += _SIZE.size
+            if end - start < size:
+                self._large = memoryview(bytearray(size))
+                self._large_filled = end - start
+                self._large[: end - start] = self._inbox_view[start:end]
+                return
+            # A copy, because records are read from it after the inbox has moved on.
+            self._on_frame(memoryview(bytes(self._inbox_view[start : start + size])))
+            start += size
+        if start < end and not self._stopped:
+            rest = bytes(self._inbox_view[start:end])
+            self._inbox[: len(rest)] = rest
+            self._inbox_end = len(rest)
