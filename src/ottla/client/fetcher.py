@@ -5,19 +5,18 @@ may ask it on a second connection. Answers are kept as bytes until they are cons
 """
 
 import asyncio
-import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.backoff import Backoff
 from ottla.client.cluster import Cluster
-from ottla.client.epochs import EpochEnd, LogTruncated, ends_of_epochs
 from ottla.client.errors import OffsetOutOfRange, code_of, refused
-from ottla.client.offsets import LATEST, list_offsets
+from ottla.client.fetch_waiting import Waiting
 from ottla.client.partition_state import NO_OFFSET, PartitionState
+from ottla.client.positions import Positions
 from ottla.client.visibility import Chunk
 from ottla.record.codec import Record
 from ottla.record.reader import batches
@@ -28,8 +27,6 @@ from ottla.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-
-_log = logging.getLogger(__name__)
 
 _LANES = ("fetch", "fetch-2")
 
@@ -81,10 +78,15 @@ class Fetcher:
         # What went wrong for good; raised to whoever polls next.
         self.failure: OttlaError | None = None
         self._under_way: dict[tuple[int, str], frozenset[TopicPartition]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._refreshing = False
-        self._closed = False
+        self._waiting = Waiting(cluster, options.backoff, self.pump)
+        self._positions = Positions(
+            cluster,
+            self._waiting,
+            options.reset_to,
+            options.isolation_level,
+            on_known=self._on_positions,
+            on_failure=self._on_failure,
+        )
 
     # -- what is read
 
@@ -133,13 +135,13 @@ class Fetcher:
 
     def pump(self) -> None:
         """Ask for whatever has room and is not asked for already."""
-        if self._closed:
+        if self._waiting.closed:
             return
-        self._resolve_unknown()
+        self._positions.resolve(self.states.values())
         for leader, states in self._fetchable().items():
             if leader not in self._cluster.view.brokers:
-                self._delay(states)
-                self._refresh()
+                self._waiting.delay(states)
+                self._waiting.refresh()
                 continue
             lane = next((name for name in _LANES if (leader, name) not in self._under_way), None)
             if lane is not None:
@@ -158,27 +160,14 @@ class Fetcher:
             if not self._has_room(state) or state.is_checking:
                 continue
             if state.not_before_s > now_s:
-                self._pump_at(state.not_before_s)
+                self._waiting.until(state.not_before_s)
                 continue
             must_check = state.must_check(view.leader_epoch(*partition))
             chosen = doubtful if must_check else by_leader
             chosen.setdefault(view.leader(*partition), []).append(state)
         for leader, states in doubtful.items():
-            for state in states:
-                state.is_checking = True
-            self._run(self._check(leader, states))
+            self._positions.check(leader, states)
         return by_leader
-
-    def _resolve_unknown(self) -> None:
-        unknown = [
-            state
-            for state in self.states.values()
-            if state.fetch_offset < 0 and state.reset_to is not None and not state.is_resolving
-        ]
-        if unknown:
-            for state in unknown:
-                state.is_resolving = True
-            self._run(self._resolve(unknown))
 
     def _has_room(self, state: PartitionState) -> bool:
         return state.buffered_bytes < self._options.partition_bytes
@@ -186,7 +175,7 @@ class Fetcher:
     def _ask(self, leader: int, lane: str, states: list[PartitionState]) -> None:
         partitions = frozenset(state.topic_partition for state in states)
         self._under_way[leader, lane] = partitions
-        self._run(self._fetch(leader, lane, [(state, state.term) for state in states]))
+        self._waiting.run(self._fetch(leader, lane, [(state, state.term) for state in states]))
 
     async def _fetch(self, leader: int, lane: str, asked: list[tuple[PartitionState, int]]) -> None:
         try:
@@ -195,8 +184,8 @@ class Fetcher:
             timeout_s += self._options.max_wait_ms / 1000
             answer = await connection.request(self._request(asked), FetchResponse, timeout_s)
         except OttlaError:
-            self._delay(state for state, _ in asked)
-            self._refresh()
+            self._waiting.delay(state for state, _ in asked)
+            self._waiting.refresh()
         else:
             self._on_answer(answer, asked)
         finally:
@@ -228,11 +217,19 @@ class Fetcher:
             topics=list(topics.values()),
         )
 
+    def _on_positions(self) -> None:
+        self._on_ready()
+        self.pump()
+
+    def _on_failure(self, failure: OttlaError) -> None:
+        self.failure = failure
+        self._on_ready()
+
     # -- answers
 
     def _on_answer(self, answer: FetchResponse, asked: list[tuple[PartitionState, int]]) -> None:
         if answer.error_code:
-            self._delay(state for state, _ in asked)
+            self._waiting.delay(state for state, _ in asked)
             return
         terms = {(state.topic, state.partition): (state, term) for state, term in asked}
         came = len(self.ready)
@@ -280,16 +277,16 @@ class Fetcher:
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._on_out_of_range(state)
         elif code.retriable or code in _PASSING:
-            self._delay([state])
+            self._waiting.delay([state])
             if code.stale_metadata:
-                self._refresh()
+                self._waiting.refresh()
         else:
             self.failure = refused(code, f"read {state.topic}-{state.partition}")
 
     def _on_out_of_range(self, state: PartitionState) -> None:
         if state.buffered_bytes > 0:
             # What was fetched before is still good; the error comes again once it is consumed.
-            self._delay([state])
+            self._waiting.delay([state])
         elif self._options.reset_to is not None:
             state.forget_position(self._options.reset_to)
         else:
@@ -299,131 +296,6 @@ class Fetcher:
                 "auto_offset_reset be 'earliest' or 'latest'"
             )
 
-    # -- positions after a change of the leader
-
-    async def _check(self, leader: int, states: list[PartitionState]) -> None:
-        """See whether what was read is in the log of a new leader, before more is read there."""
-        view = self._cluster.view
-        asked = [(state, state.term, view.leader_epoch(*state.topic_partition)) for state in states]
-        wanted = {state.topic_partition: (epoch, state.read_epoch) for state, _, epoch in asked}
-        try:
-            found = await ends_of_epochs(self._cluster, leader, wanted)
-        except OttlaError:
-            found = {}
-        finally:
-            for state in states:
-                state.is_checking = False
-        for state, term, epoch in asked:
-            if state.term != term:
-                continue
-            end = found.get(state.topic_partition)
-            if end is None:
-                self._delay([state])
-                self._refresh()
-            elif end.is_truncated(state.fetch_offset, state.read_epoch):
-                self._on_truncated(state, end)
-            else:
-                state.checked_epoch = epoch
-        if self.failure is not None:
-            self._on_ready()
-        self.pump()
-
-    def _on_truncated(self, state: PartitionState, end: EpochEnd) -> None:
-        """Go back to where the logs part; nothing that was handed out is dropped silently."""
-        parting = end.parting(state.fetch_offset)
-        if state.position <= parting:
-            # What is void was fetched ahead and nobody has seen it.
-            state.seek(state.position, end.leader_epoch)
-        elif self._options.reset_to is not None:
-            _log.warning(
-                "%s was cut by an unclean election: offsets %d to %d were read and are not in "
-                "its log any more; reading on from %d",
-                state.topic_partition,
-                parting,
-                state.position - 1,
-                parting,
-            )
-            state.seek(parting, end.leader_epoch)
-        else:
-            self.failure = LogTruncated(state.topic_partition, state.position, parting)
-            self._delay([state])
-
-    # -- positions that are not known
-
-    async def _resolve(self, states: list[PartitionState]) -> None:
-        asked = [(state, state.term, state.reset_to) for state in states]
-        try:
-            found = await list_offsets(
-                self._cluster,
-                {state.topic_partition: to for state, _, to in asked if to is not None},
-                self._options.isolation_level,
-            )
-            missing = [state for state, _, _ in asked if found[state.topic_partition].offset < 0]
-            if missing:
-                # No record is as late as the time asked for: read what comes from now on.
-                found |= await list_offsets(
-                    self._cluster, dict.fromkeys((s.topic_partition for s in missing), LATEST)
-                )
-        except OttlaError as error:
-            self.failure = error
-            self._on_ready()
-            return
-        finally:
-            for state in states:
-                state.is_resolving = False
-        for state, term, _ in asked:
-            if state.term == term and state.fetch_offset < 0:
-                state.seek(found[state.topic_partition].offset)
-        self._on_ready()
-        self.pump()
-
-    # -- waiting
-
-    def _delay(self, states: Iterable[PartitionState]) -> None:
-        now_s = asyncio.get_running_loop().time()
-        for state in states:
-            delay_s = self._options.backoff.delay_s(state.attempts, self._cluster.chance)
-            state.attempts += 1
-            state.not_before_s = now_s + delay_s
-            self._pump_at(state.not_before_s)
-
-    def _pump_at(self, when_s: float) -> None:
-        if self._timer is not None and self._timer.when() <= when_s:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_at(when_s, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        self.pump()
-
-    def _refresh(self) -> None:
-        if not self._refreshing:
-            self._refreshing = True
-            self._run(self._refresh_and_pump())
-
-    async def _refresh_and_pump(self) -> None:
-        try:
-            await self._cluster.refresh()
-        except OttlaError:
-            await self._cluster.pause(1)
-        finally:
-            self._refreshing = False
-        self.pump()
-
-    def _run(self, work: Coroutine[object, object, None]) -> None:
-        if self._closed:
-            return
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     async def close(self) -> None:
         """Ask no more."""
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._waiting.close()
