@@ -2,29 +2,35 @@
 
 One record at a time as users write it, and by batches. 100-byte values, one partition; each run
 in a process of its own, alternating. Both sides with acks=all; ours idempotent, as it is by
-default. `python -m bench.client SIDE WHAT BOOTSTRAP TOPIC RECORDS` is one run: it prints the
+default. Before each run that writes memory is warmed for whoever writes next (see rig.memory).
+`python -m bench.client SIDE WHAT BOOTSTRAP TOPIC RECORDS` is one run: it prints the
 seconds from the first record to the last acknowledged or read.
 """
 
 import asyncio
+import contextlib
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from confluent_kafka import Consumer as TheirConsumer
 from confluent_kafka import Producer as TheirProducer
 from confluent_kafka import TopicPartition as TheirPartition
 
 from bench.figures import AT_LEAST, Figure, Scale, spread
-from bench.sides import NO_FSYNC, create_topic
+from bench.sides import NO_FSYNC, create_topic, topic
 from ottla.client import Producer, sync
 from rig.broker import ottla
+from rig.memory import warm
+from rig.nodes import Node
 from rig.paths import ROOT
 
 _VALUE = b"x" * 100
 _OURS, _THEIRS = "ottla", "confluent"
+# What a run writes, and more.
+_WARMED_BYTES = 512 << 20
 
 
 def our_send(bootstrap: str, topic: str, count: int) -> float:
@@ -182,18 +188,29 @@ def measure(scale: Scale) -> list[Figure]:
     with ottla(settings=NO_FSYNC) as node:
         filled = create_topic(node)
         our_send_batch(node.bootstrap, filled, count)
-        for what, (name, bound) in _NAMES.items():
+        for what, (title, bound) in _NAMES.items():
             rates: dict[str, list[float]] = {_OURS: [], _THEIRS: []}
             for round_number in range(scale.rounds + 1):
                 for side, seen in rates.items():
-                    topic = filled if what.startswith("read") else create_topic(node)
-                    rate = _child(side, what, node.bootstrap, topic, count)
+                    with _topic(node, filled, what) as name:
+                        rate = _child(side, what, node.bootstrap, name, count)
                     # The first round warms up.
                     if round_number:
                         seen.append(rate)
             print(f"   {what}: {rates}", flush=True)
-            figures.append(_figure(name, rates, bound))
+            figures.append(_figure(title, rates, bound))
     return figures
+
+
+@contextlib.contextmanager
+def _topic(node: Node, filled: str, what: str) -> Iterator[str]:
+    """The topic to read, or one to write, with memory at hand for what is written to it."""
+    if what.startswith("read"):
+        yield filled
+        return
+    with topic(node) as name:
+        warm(_WARMED_BYTES)
+        yield name
 
 
 def _figure(name: str, rates: dict[str, list[float]], bound: float) -> Figure:
@@ -214,5 +231,5 @@ def _child(side: str, what: str, bootstrap: str, topic: str, count: int) -> floa
 
 
 if __name__ == "__main__":
-    side, what, bootstrap, topic, records = sys.argv[1:]
-    print(RUNS[what][side](bootstrap, topic, int(records)))
+    side, what, bootstrap, name, records = sys.argv[1:]
+    print(RUNS[what][side](bootstrap, name, int(records)))
