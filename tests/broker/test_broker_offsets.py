@@ -255,7 +255,7 @@ def test_api_versions_lists_what_is_served(version):
             assert response.error_code == 0
             assert len(listed) == len(response.api_keys)
             assert (listed[0], listed[1], listed[18]) == ((0, 13), (4, 18), (0, 4))
-            assert not {68, 71, 72, 76, 78} & listed.keys()
+            assert not {71, 72, 76, 78} & listed.keys()
             features = [(each.name, each.max_version_level) for each in response.finalized_features]
             assert features == ([("transaction.version", 2)] if version >= 3 else [])
 
