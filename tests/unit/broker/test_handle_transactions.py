@@ -42,12 +42,12 @@ from ottla.wire.messages.write_txn_markers import (
 FEW = {"transaction.state.log.num.partitions": "3", "offsets.topic.num.partitions": "3"}
 
 
-async def begin(caller, name="x", topics=("t",)):
+async def begin(caller, name="x", topics=("t",), timeout_ms=60_000):
     """Topics, and a producer of a transactional id: (producer id, epoch)."""
     for topic in topics:
         await caller.broker.topics.auto_create(topic)
     await caller.call(FindCoordinatorRequest(key=name, key_type=1), 3)
-    request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+    request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=timeout_ms)
     answer = await caller.call(request, 4)
     assert answer.error_code == 0
     return answer.producer_id, answer.producer_epoch
@@ -104,7 +104,7 @@ async def complete(caller, name="x"):
     """Wait until the markers are written, and tell the state."""
     while True:
         told = await state(caller, name)
-        if not told.transaction_state.startswith("Prepare"):
+        if told.transaction_state.startswith("Complete"):
             return told
         await asyncio.sleep(0.01)
 
@@ -287,6 +287,21 @@ def test_transactions_survive_the_broker():
     store, filesystem = MemoryStore(), MemoryFileSystem()
     run(before, FEW, store=store, filesystem=filesystem, clean=False)
     run(after, FEW, store=store, filesystem=filesystem)
+
+
+def test_what_takes_too_long_is_aborted_and_its_producer_fenced():
+    """At the next look after its timeout; readers wait no more."""
+
+    async def scenario(caller):
+        who = await begin(caller, timeout_ms=1_000)
+        assert await produce(caller, who, 0, version=12) == "NONE"
+        caller.broker.clock.advance(1_001)
+        assert (await complete(caller)).transaction_state == "CompleteAbort"
+        assert stable(caller) == (2, 2)
+        assert (await end(caller, who, 5)).error_code == ErrorCode.PRODUCER_FENCED
+
+    interval = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+    run(scenario, {**FEW, interval: "10"})
 
 
 def test_unknown_ids_and_states_are_told():
