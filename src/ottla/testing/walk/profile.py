@@ -41,6 +41,10 @@ class Theme:
     delay: float = 0.0
     # How often what has arrived arrives again.
     repeat: float | None = None
+    # How many brokers there are at least.
+    brokers: int = 3
+    # Whether what happens to brokers happens to one of them, mostly: the others go on meanwhile.
+    one_victim: bool = False
 
 
 PLAIN = Theme()
@@ -70,6 +74,50 @@ THEMES = (
     # All lose power again and again; the store notices sooner or later.
     Theme((("blackout", 24), ("doubt", 30), ("kill", 0), ("power", 0), ("restart", 80))),
 )
+# Of a later time, and drawn apart, so that the runs of older seeds stay what they were.
+MORE_THEMES = (
+    # One broker dies, loses what it had and comes back, while its joining is on the way.
+    Theme(
+        (
+            ("doubt", 60),
+            ("register", 140),
+            ("power", 40),
+            ("restart", 140),
+            ("tick", 60),
+            ("plan", 160),
+            ("prefer", 0),
+            ("kill", 0),
+            ("late", 20),
+        ),
+        (WriteIsr,),
+        0.6,
+        one_victim=True,
+    ),
+    # The same where the leader has deleted what it would have to fetch next.
+    Theme(
+        (
+            ("delete", 50),
+            ("doubt", 60),
+            ("register", 140),
+            ("power", 40),
+            ("restart", 140),
+            ("tell", 80),
+            ("plan", 120),
+            ("produce", 40),
+            ("tick", 160),
+            ("prefer", 0),
+            ("kill", 0),
+        ),
+        one_victim=True,
+    ),
+    # Replicas are moved away and back before all have heard of it.
+    Theme(
+        (("move", 8), ("plan", 120), ("tell", 20), ("doubt", 4), ("kill", 0), ("power", 0)),
+        brokers=4,
+    ),
+    # Followers fall behind and catch up: the ISR changes all the time.
+    Theme((("tick", 140), ("produce", 90), ("fetch", 180), ("doubt", 10), ("prefer", 6))),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +134,16 @@ class Profile:
     repeat: float
     late: tuple[type, ...]
     delay: float
+    # Whom most of what happens to brokers happens to; 0 for all alike.
+    victim: int
 
 
-def draw(rng: random.Random) -> Profile:
-    """A profile from a seed."""
+def draw(rng: random.Random, seed: int) -> Profile:
+    """A profile from a seed; `rng` is the seed's own."""
     theme = rng.choice(THEMES) if rng.random() < 0.4 else PLAIN
+    apart = random.Random(f"{seed}/more")
+    if apart.random() < 0.25:
+        theme = apart.choice(MORE_THEMES)
     group_commit = rng.random() < 0.25
     weights = dict(WEIGHTS)
     brokers = 3
@@ -98,6 +151,7 @@ def draw(rng: random.Random) -> Profile:
     if rng.random() < 0.15:
         brokers = 4
         weights |= MOVES
+    brokers = max(brokers, theme.brokers)
     if rng.random() < 0.2:
         weights |= DELETES
     if rng.random() < 0.15:
@@ -129,4 +183,5 @@ def draw(rng: random.Random) -> Profile:
         repeat if theme.repeat is None else theme.repeat,
         theme.late,
         theme.delay,
+        apart.randint(1, brokers) if theme.one_victim else 0,
     )

@@ -18,6 +18,8 @@ LOG_RECORDS = 120
 FETCHES = 3
 # How often a follower does not wait for its answer.
 IMPATIENCE = 0.2
+# How much of what happens to brokers happens to the victim, where there is one.
+VICTIM_SHARE = 0.8
 # How often everything is compared record by record.
 CHECK_STEPS = 50
 HEAL_ROUNDS = 300
@@ -28,7 +30,7 @@ class Walk:
 
     def __init__(self, seed: int, build: Build = SHIPPED) -> None:
         self.rng = random.Random(seed)
-        self.profile = profile.draw(self.rng)
+        self.profile = profile.draw(self.rng, seed)
         self.world = World(
             build,
             replicas=self.profile.replicas,
@@ -36,6 +38,7 @@ class Walk:
             group_commit=self.profile.group_commit,
         )
         self._nodes: list[Node] = list(self.world.nodes.values())
+        self._victim = self.world.nodes.get(BrokerId(self.profile.victim))
         self._leader, self._follower = build.node.leader_class, build.node.follower_class
         self._power_cuts = self.profile.power_cuts
         self._values = 0
@@ -122,6 +125,12 @@ class Walk:
     def _any(self) -> Node:
         return self._nodes[int(self.rng.random() * len(self._nodes))]
 
+    def _one(self) -> Node:
+        """To whom something happens."""
+        if self._victim is not None and self.rng.random() < VICTIM_SHARE:
+            return self._victim
+        return self._any()
+
     def _deliver(self) -> None:
         world, rng = self.world, self.rng
         network = world.network
@@ -200,14 +209,14 @@ class Walk:
         self.world.tell_live((node,))
 
     def _doubt(self) -> None:
-        node = self._any()
+        node = self._one()
         if not node.up or node.standing.confirmed_until_ms <= self.world.now_ms:
             self.world.expire(node.id)
         elif self.rng.random() < 0.7:
             node.doubt_session()
 
     def _register(self) -> None:
-        node = self._any()
+        node = self._one()
         if not node.up:
             return
         if self.world.store.live.get(node.id) == node.standing.broker_epoch:
@@ -221,20 +230,26 @@ class Walk:
             node.sync()
 
     def _kill(self) -> None:
-        node = self._any()
+        node = self._one()
         if node.up:
             self.world.kill(node.id, self.rng.randint(0, node.high_watermark))
 
     def _power(self) -> None:
-        node = self._any()
+        node = self._one()
         if not node.up:
             return
         if not self._power_cuts and self.profile.power_cuts and self._is_sound():
             self._power_cuts = self.profile.power_cuts
-        if self._power_cuts:
-            self._power_cuts -= 1
+        is_free = self._victim is not None and not self._is_counted_on(node)
+        if self._power_cuts or is_free:
+            self._power_cuts -= not is_free
             keep = self.rng.randint(node.log.synced_end, node.log.log_end_offset)
             self.world.cut_power(node.id, keep, self.rng.randint(0, node.high_watermark))
+
+    def _is_counted_on(self, node: Node) -> bool:
+        """Whether what is committed may rest on this broker's copy."""
+        state = self.world.store.state
+        return node.id in (*state.isr, *state.elr, *state.last_known_elr)
 
     def _is_sound(self) -> bool:
         """Whether all replicas are in sync, so that all that was ever committed is on each."""
@@ -282,7 +297,7 @@ class Walk:
         return [n for n in nodes if not n.lossy and n.id not in world.store.doubtful]
 
     def _restart(self) -> None:
-        node = self._any()
+        node = self._one()
         if not node.up:
             self.world.restart(node.id)
 
