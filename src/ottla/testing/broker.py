@@ -4,7 +4,8 @@
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
 
 It runs in a background thread on an event loop of its own. It installs no signal handlers, sets
-no global loop policy, starts no child process, and takes a port that is free.
+no global loop policy, takes a port that is free, and starts no child process but to compact a topic
+on a disk.
 """
 
 import asyncio

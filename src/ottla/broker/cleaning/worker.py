@@ -50,8 +50,13 @@ class ChildWorker:
     def run(self, job: CleaningJob) -> CleaningOutcome:
         if self._killed:
             raise Stopped
+        # A session of its own: a ctrl-C is the broker's, which then ends the child in order.
         child = subprocess.Popen(
-            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
         self._child = child
         try:
