@@ -4,9 +4,7 @@ A setting whose part comes into being is taken out of here; a test holds the lis
 """
 
 # Everything whose name begins so belongs to one such part.
-UNREAD_PREFIXES = (
-    "metrics.",
-)
+UNREAD_PREFIXES = ("metrics.",)
 UNREAD_NAMES = frozenset(
     {
         "add.partitions.to.txn.retry.backoff.ms",
