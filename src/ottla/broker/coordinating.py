@@ -79,6 +79,17 @@ class Uncommitted:
             fail(replies, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
+def give_when_committed(
+    replies: Sequence[Reply], partition: Partition, purgatory: Purgatory, timeout_ms: int
+) -> None:
+    """Answer everybody once all that the partition holds now is committed."""
+    end = partition.log_end_offset
+    if partition.high_watermark >= end:
+        give(replies)
+    else:
+        Uncommitted(replies, purgatory, timeout_ms).wait(partition, end)
+
+
 def give(replies: Sequence[Reply]) -> None:
     """Answer everybody."""
     for reply in replies:

@@ -399,13 +399,14 @@ class Coordinator:
 
     def _drop_consumer_group(self, group: ConsumerGroup) -> None:
         del self.consumer_groups[group.group_id]
-        if group.offsets:
-            rest = self.groups[group.group_id] = Group(group.group_id)
-            rest.offsets = group.offsets
+        self._keep_offsets(group)
 
     def _drop(self, group: Group) -> None:
-        """The group is deleted. Offsets that outlive it (the topic is compacted) stay readable."""
         del self.groups[group.group_id]
+        self._keep_offsets(group)
+
+    def _keep_offsets(self, group: AnyGroup) -> None:
+        """The group is deleted. Offsets that outlive it (the topic is compacted) stay readable."""
         if group.offsets:
             rest = self.groups[group.group_id] = Group(group.group_id)
             rest.offsets = group.offsets

@@ -15,9 +15,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import (
     APPEND_FAILURES,
     TOO_LARGE,
-    Uncommitted,
     fail,
-    give,
+    give_when_committed,
     split,
 )
 from ottla.broker.groups.answer import Answer
@@ -166,14 +165,9 @@ class Shard:
         if decision.records and not self._write(decision, producer):
             return
         if decision.replies:
-            partition = self.partition
-            end = partition.log_end_offset
-            if partition.high_watermark >= end:
-                give(decision.replies)
-            else:
-                Uncommitted(decision.replies, self._purgatory, self._commit_timeout_ms).wait(
-                    partition, end
-                )
+            give_when_committed(
+                decision.replies, self.partition, self._purgatory, self._commit_timeout_ms
+            )
         self._arm()
 
     def _write(self, decision: Decision, producer: OnBehalf | None) -> bool:

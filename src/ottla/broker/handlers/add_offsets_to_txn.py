@@ -11,7 +11,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.handler import Handler
 from ottla.broker.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.request import RequestContext
-from ottla.broker.transactions.answer import reply_with
+from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.transaction import Identity
 from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
@@ -76,8 +76,7 @@ def on_error(
     _body: AddOffsetsToTxnRequest, code: ErrorCode, _message: str | None, version: int
 ) -> AddOffsetsToTxnResponse:
     """The code, as the version knows it."""
-    if code is ErrorCode.PRODUCER_FENCED and version < _PRODUCER_FENCED_FROM:
-        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
     return AddOffsetsToTxnResponse(error_code=code)
 
 

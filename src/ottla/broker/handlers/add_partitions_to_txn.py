@@ -14,7 +14,7 @@ from ottla.broker.admission import proven_broker, refuse_client
 from ottla.broker.groups.answer import Gathering
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.broker.transactions.answer import reply_with
+from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.broker.transactions.enlisting import Codes
 from ottla.transaction.transaction import Identity
 from ottla.transaction.turn import Answered
@@ -145,8 +145,7 @@ def on_error(
     """The same for all partitions; to brokers above them."""
     if version >= _BROKERS_FROM:
         return AddPartitionsToTxnResponse(error_code=code)
-    if code is ErrorCode.PRODUCER_FENCED and version < _PRODUCER_FENCED_FROM:
-        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
     topics = body.v3_and_below_topics
     codes = dict.fromkeys(_partitions(topics), code)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes))

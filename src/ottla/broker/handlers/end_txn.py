@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.broker.transactions.answer import reply_with
+from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.ending import End
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
 from ottla.transaction.turn import Answered
@@ -54,8 +54,7 @@ def on_error(
     _body: EndTxnRequest, code: ErrorCode, _message: str | None, version: int
 ) -> EndTxnResponse:
     """The code, as the version knows it."""
-    if code is ErrorCode.PRODUCER_FENCED and version < _PRODUCER_FENCED_FROM:
-        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
     return EndTxnResponse(error_code=code)
 
 

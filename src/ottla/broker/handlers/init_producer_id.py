@@ -12,7 +12,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.broker.transactions.answer import reply_with
+from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.initializing import Wish
 from ottla.transaction.transaction import Identity
 from ottla.transaction.turn import Answered
@@ -78,8 +78,7 @@ def on_error(
     _body: InitProducerIdRequest, code: ErrorCode, _message: str | None, version: int
 ) -> InitProducerIdResponse:
     """The error, as the version knows it, and no id."""
-    if code is ErrorCode.PRODUCER_FENCED and version < _PRODUCER_FENCED_FROM:
-        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
     return InitProducerIdResponse(
         error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
     )

@@ -31,3 +31,10 @@ def reply_with(
 ) -> Answer:
     """An Answer that is the request's response, built by `build`."""
     return Answer(lambda message: request.reply(build(message)), failed)
+
+
+def as_version_knows(code: ErrorCode, version: int, *, fenced_from: int) -> ErrorCode:
+    """PRODUCER_FENCED is INVALID_PRODUCER_EPOCH to versions older than `fenced_from` (KIP-588)."""
+    if code is ErrorCode.PRODUCER_FENCED and version < fenced_from:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return code

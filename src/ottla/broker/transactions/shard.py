@@ -16,9 +16,9 @@ from ottla.broker.coordinating import (
     APPEND_FAILURES,
     TOO_LARGE,
     Ticket,
-    Uncommitted,
     fail,
     give,
+    give_when_committed,
     split,
 )
 from ottla.broker.groups.replay import last_values
@@ -156,14 +156,9 @@ class Shard:
         if decision.records and not self._write(decision):
             return False
         if decision.replies:
-            partition = self.partition
-            end = partition.log_end_offset
-            if partition.high_watermark >= end:
-                give(decision.replies)
-            else:
-                Uncommitted(decision.replies, self._purgatory, self._commit_timeout_ms).wait(
-                    partition, end
-                )
+            give_when_committed(
+                decision.replies, self.partition, self._purgatory, self._commit_timeout_ms
+            )
         if decision.markers:
             markers = list(decision.markers)
             self._when_committed(self.partition.log_end_offset, lambda: self._mark(markers))
