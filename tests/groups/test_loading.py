@@ -20,7 +20,7 @@ def test_groups_of_a_leader_in_doubt_are_loaded_afterwards():
         partition.lower_high_watermark(0)
         partition.close_to_clients("in doubt")
         groups = Groups(broker.settings, broker.clock, broker.purgatory, broker.partitions, broker)
-        groups.take_up()
+        groups.start()
         partition.open_to_clients()
         partition.advance(end)
         await scene.cluster.until(

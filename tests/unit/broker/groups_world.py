@@ -11,7 +11,7 @@ from ottla.base.clock import ManualClock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.groups.shard import Shard
+from ottla.broker.groups.shard import GroupShard
 from ottla.broker.handlers import heartbeat, join_group, offset_commit, sync_group
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
@@ -163,8 +163,8 @@ class World:
         self.shard = self.new_shard()
         self.shard.load_nothing()
 
-    def new_shard(self) -> Shard:
-        return Shard(
+    def new_shard(self) -> GroupShard:
+        return GroupShard(
             cast("Partition", self.partition),
             GroupSettings(initial_rebalance_delay_ms=0),
             self.clock,
@@ -233,7 +233,7 @@ class World:
             body, offset_commit.on_error, lambda core, call, at: core.commit(call, body, check, at)
         )
 
-    def committed(self, shard: Shard | None = None) -> int:
+    def committed(self, shard: GroupShard | None = None) -> int:
         """What the coordinator holds for partition 0 of the simple group."""
         core = (shard or self.shard).coordinator
         assert core is not None

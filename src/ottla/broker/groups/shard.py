@@ -4,7 +4,6 @@ decide -> append -> apply -> answer once the high watermark has passed everythin
 nobody is told of anything that a crash could take back, readers included.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
@@ -15,6 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import (
     APPEND_FAILURES,
     TOO_LARGE,
+    Shard,
     fail,
     give_when_committed,
     split,
@@ -37,11 +37,10 @@ Command = Callable[[Coordinator, Call, Moment], Decision]
 Upkeep = Callable[[Coordinator, Moment], Decision]
 
 
-class Shard:
-    """The groups of one partition.
+class GroupShard(Shard[Coordinator]):
+    """The groups of one partition."""
 
-    Invariant: while `coordinator` is not None it holds exactly what the log says up to its end.
-    """
+    what = "groups"
 
     def __init__(
         self,
@@ -54,11 +53,7 @@ class Shard:
         commit_timeout_ms: int,
         load_bytes: int,
     ) -> None:
-        self.partition = partition
-        # The term it is loaded for: in another one it is loaded anew.
-        self.leader_epoch = partition.leader_epoch
-        # None while it is loaded.
-        self.coordinator: Coordinator | None = None
+        super().__init__(partition)
         self._settings = settings
         self._clock = clock
         self._purgatory = purgatory
@@ -66,14 +61,12 @@ class Shard:
         self._commit_timeout_ms = commit_timeout_ms
         self._load_bytes = load_bytes
         self._deadline: Deadline | None = None
-        # Kept so that the task is not collected while it runs.
-        self._reloading: asyncio.Task[None] | None = None
-        self._closed = False
 
-    async def load(self) -> None:
-        """Rebuild the coordinator from the log. Raises OttlaError where that cannot be read."""
-        self.coordinator = None
-        coordinator = Coordinator(self._settings)
+    def empty(self) -> Coordinator:
+        return Coordinator(self._settings)
+
+    async def replayed(self) -> Coordinator:
+        coordinator = self.empty()
         found = await replay(self.partition, self._load_bytes)
         for key, (_, value) in found.written.items():
             if value is not None:
@@ -85,31 +78,24 @@ class Shard:
             if isinstance(record, OffsetRecord):
                 overtaken = found.is_overtaken(key, written)
                 coordinator.pending.add(producer_id, record, is_overtaken=overtaken)
-        if not self._closed:
-            if coordinator.groups:
-                _log.info("loaded %d groups of %s", len(coordinator.groups), self._name)
-            self._begin(coordinator)
+        return coordinator
 
-    async def load_or_log(self) -> None:
-        """`load`; a log that cannot be read leaves its groups unavailable, and the log says so."""
-        try:
-            await self.load()
-        except OttlaError as error:
-            _log.error("cannot load the groups of %s: %s", self._name, error)
+    def begin(self, coordinator: Coordinator) -> None:
+        if coordinator.groups:
+            _log.info("loaded %d groups of %s", len(coordinator.groups), self.name)
+        self._carry_out(coordinator.start(self._now()))
 
-    def load_nothing(self) -> None:
-        """Begin with an empty log, at once."""
-        assert self.partition.log_end_offset == self.partition.log_start_offset
-        self._begin(Coordinator(self._settings))
-
-    def close(self, code: ErrorCode) -> None:
-        """Give the groups up: whoever waits in a join or a sync is told `code`."""
-        self._closed = True
-        self._unload(code)
+    def forsake(self, coordinator: Coordinator | None, code: ErrorCode) -> None:
+        if self._deadline is not None:
+            self._purgatory.cancel(self._deadline)
+            self._deadline = None
+        if coordinator is not None:
+            for ticket in coordinator.waiting():
+                cast("Answer", ticket).fail(code)
 
     def run(self, answer: Answer, command: Command, producer: OnBehalf | None = None) -> None:
         """Carry a command out, and answer it; with `producer` as a part of its transaction."""
-        coordinator = self._loaded()
+        coordinator = self.loaded()
         request = answer.request
         call = Call(
             answer,
@@ -126,7 +112,7 @@ class Shard:
 
         Returns the offset below which all must be committed. Raises OttlaError.
         """
-        coordinator = self._loaded()
+        coordinator = self.loaded()
         end = self.partition.end_transaction(
             outcome.marker,
             outcome.producer_id,
@@ -140,21 +126,6 @@ class Shard:
         """Do what nobody asked for: expiry, and offsets of deleted topics."""
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self._now()))
-
-    def _begin(self, coordinator: Coordinator) -> None:
-        self.coordinator = coordinator
-        self._carry_out(coordinator.start(self._now()))
-
-    def _loaded(self) -> Coordinator:
-        if self.coordinator is None:
-            raise OttlaError(
-                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"the groups of {self._name} are loading"
-            )
-        return self.coordinator
-
-    @property
-    def _name(self) -> str:
-        return str(self.partition.topic_partition)
 
     def _now(self) -> Moment:
         return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
@@ -180,12 +151,12 @@ class Shard:
                 self.partition.append_internal(batch, producer)
                 appended = True
         except OttlaError as error:
-            _log.error("cannot write to %s: %s", self._name, error)
+            _log.error("cannot write to %s: %s", self.name, error)
             members = any(not isinstance(record, OffsetRecord) for record in decision.records)
             fail(decision.replies, _append_failure(error.code, members=members))
             # A membership already changed in memory, or half of the records, cannot be taken back.
             if appended or members:
-                self._reload()
+                self.reload()
             return False
         for record in decision.records:
             if producer is None:
@@ -193,19 +164,6 @@ class Shard:
             else:
                 self.coordinator.apply_pending(producer.producer_id, record)
         return True
-
-    def _reload(self) -> None:
-        self._unload(ErrorCode.NOT_COORDINATOR)
-        self._reloading = asyncio.get_running_loop().create_task(self.load_or_log())
-
-    def _unload(self, code: ErrorCode) -> None:
-        coordinator, self.coordinator = self.coordinator, None
-        if self._deadline is not None:
-            self._purgatory.cancel(self._deadline)
-            self._deadline = None
-        if coordinator is not None:
-            for ticket in coordinator.waiting():
-                cast("Answer", ticket).fail(code)
 
     def _arm(self) -> None:
         """Have the timer fire no later than the coordinator's next deadline."""

@@ -22,7 +22,7 @@ from ottla.wire.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
-    from ottla.broker.transactions.shard import Shard
+    from ottla.broker.transactions.shard import TransactionShard
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ _OVERTAKEN = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATO
 class _Job:
     """The markers of one transaction. `missing` are the partitions that do not know yet."""
 
-    shard: "Shard"
+    shard: "TransactionShard"
     outcome: Outcome
     on_done: Callable[[], None]
     missing: set[TopicPartition] = field(default_factory=set)
@@ -52,7 +52,9 @@ class MarkerSender:
         # What is to be told next to each broker; a broker is in here while it is asked.
         self._queues: dict[BrokerId, list[tuple[_Job, list[TopicPartition]]]] = {}
 
-    def send(self, shard: "Shard", markers: Markers, on_done: Callable[[], None]) -> None:
+    def send(
+        self, shard: "TransactionShard", markers: Markers, on_done: Callable[[], None]
+    ) -> None:
         """Write `markers` in the name of `shard`, and call `on_done` when they stand everywhere."""
         outcome = Outcome(
             *markers.identity,

@@ -4,7 +4,6 @@ What a decision asks for beyond answers, the markers of a transaction, is begun 
 committed: a coordinator that is lost before that has told nobody of it.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import (
     APPEND_FAILURES,
     TOO_LARGE,
+    Shard,
     Ticket,
     fail,
     give,
@@ -35,17 +35,16 @@ _log = logging.getLogger(__name__)
 Command = Callable[[Coordinator, Any, int], Decision]
 Upkeep = Callable[[Coordinator, int], Decision]
 # Has markers written, and calls back when they stand everywhere.
-SendMarkers = Callable[["Shard", Markers, Callable[[], None]], None]
+SendMarkers = Callable[["TransactionShard", Markers, Callable[[], None]], None]
 
 # How soon to look again whether a record is committed whose waiting was ended by an error.
 _LOOK_AGAIN_MS = 100
 
 
-class Shard:
-    """The transactional ids of one partition.
+class TransactionShard(Shard[Coordinator]):
+    """The transactional ids of one partition; its term is the coordinator epoch of its markers."""
 
-    Invariant: while `coordinator` is not None it holds exactly what the log says up to its end.
-    """
+    what = "transactions"
 
     def __init__(
         self,
@@ -58,11 +57,7 @@ class Shard:
         commit_timeout_ms: int,
         load_bytes: int,
     ) -> None:
-        self.partition = partition
-        # The term it is loaded for, which is the coordinator epoch of its markers.
-        self.leader_epoch = partition.leader_epoch
-        # None while it is loaded.
-        self.coordinator: Coordinator | None = None
+        super().__init__(partition)
         self._settings = settings
         self._clock = clock
         self._purgatory = purgatory
@@ -71,50 +66,30 @@ class Shard:
         self._load_bytes = load_bytes
         # Who waits, by transactional id, for the outcome before to be written everywhere.
         self._parked: dict[str, list[_Parked]] = {}
-        # Kept so that the task is not collected while it runs.
-        self._reloading: asyncio.Task[None] | None = None
-        self.closed = False
 
-    async def load(self) -> None:
-        """Rebuild the coordinator from the log. Raises OttlaError where that cannot be read."""
-        self.coordinator = None
-        coordinator = Coordinator(self._settings)
+    def empty(self) -> Coordinator:
+        return Coordinator(self._settings)
+
+    async def replayed(self) -> Coordinator:
+        coordinator = self.empty()
         values = await last_values(self.partition, self._load_bytes)
         for key, value in values.items():
             if value is not None:
                 record = decode(key, value)
                 if record is not None:
                     coordinator.apply(record)
-        if not self.closed:
-            if coordinator.transactions:
-                _log.info("loaded %d ids of %s", len(coordinator.transactions), self._name)
-            self._begin(coordinator)
+        return coordinator
 
-    async def load_or_log(self) -> None:
-        """`load`; a log that cannot be read leaves its ids unavailable, and the log says so."""
-        try:
-            await self.load()
-        except OttlaError as error:
-            _log.error("cannot load the transactions of %s: %s", self._name, error)
+    def begin(self, coordinator: Coordinator) -> None:
+        if coordinator.transactions:
+            _log.info("loaded %d ids of %s", len(coordinator.transactions), self.name)
+        self._carry_out(coordinator.start())
 
-    def load_nothing(self) -> None:
-        """Begin with an empty log, at once."""
-        assert self.partition.log_end_offset == self.partition.log_start_offset
-        self._begin(Coordinator(self._settings))
-
-    def close(self, code: ErrorCode) -> None:
-        """Give the ids up: whoever waits is told `code`."""
-        self.closed = True
-        self._unload(code)
-
-    def loaded(self) -> Coordinator:
-        """The coordinator. Raises OttlaError while it is loaded."""
-        if self.coordinator is None:
-            raise OttlaError(
-                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-                f"the transactions of {self._name} are loading",
-            )
-        return self.coordinator
+    def forsake(self, _coordinator: Coordinator | None, code: ErrorCode) -> None:
+        waiting, self._parked = self._parked, {}
+        for parked in (each for room in waiting.values() for each in room):
+            self._purgatory.cancel(parked.deadline)
+            parked.ticket.fail(code)
 
     # Hot: once per command.
     def run(
@@ -143,14 +118,6 @@ class Shard:
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self._clock.now_ms()))
 
-    def _begin(self, coordinator: Coordinator) -> None:
-        self.coordinator = coordinator
-        self._carry_out(coordinator.start())
-
-    @property
-    def _name(self) -> str:
-        return str(self.partition.topic_partition)
-
     def _carry_out(self, decision: Decision) -> bool:
         """Append, apply, answer; False where the records could not be appended."""
         if decision.records and not self._write(decision):
@@ -174,14 +141,14 @@ class Shard:
                 self.partition.append_internal(batch)
                 appended = True
         except OttlaError as error:
-            _log.error("cannot write to %s: %s", self._name, error)
+            _log.error("cannot write to %s: %s", self.name, error)
             code = APPEND_FAILURES.get(error.code, error.code)
             if error.code in TOO_LARGE:
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
             fail(decision.replies, code)
             if appended:
                 # Half of the records cannot be taken back.
-                self._reload()
+                self.reload()
             return False
         for record in decision.records:
             self.coordinator.apply(record)
@@ -230,17 +197,6 @@ class Shard:
             if not waiting:
                 del self._parked[transactional_id]
             give(parked.replies)
-
-    def _reload(self) -> None:
-        self._unload(ErrorCode.NOT_COORDINATOR)
-        self._reloading = asyncio.get_running_loop().create_task(self.load_or_log())
-
-    def _unload(self, code: ErrorCode) -> None:
-        self.coordinator = None
-        waiting, self._parked = self._parked, {}
-        for parked in (each for room in waiting.values() for each in room):
-            self._purgatory.cancel(parked.deadline)
-            parked.ticket.fail(code)
 
 
 class _Parked:

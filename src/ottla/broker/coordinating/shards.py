@@ -1,0 +1,137 @@
+"""The shards of one coordinator's topic: one for each of its partitions that is led here."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.coordinating.shard import Shard
+from ottla.broker.partition import Partition
+from ottla.broker.partitions import Partitions
+from ottla.broker.purgatory import Purgatory
+from ottla.broker.topics import ImageHolder
+from ottla.group.placement import partition_of
+
+# How soon keys are waited for anew that could not be loaded yet.
+_LOAD_AGAIN_MS = 200
+
+S = TypeVar("S", bound=Shard[Any])
+
+
+class Shards(Generic[S]):
+    """Finds the shard of a key; takes shards up when their partitions are here.
+
+    The topic is made by whoever first looks for a coordinator; its shards follow when the first
+    key needs them.
+    Invariant: a shard that is used belongs to the partition that is served under its number.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        holder: ImageHolder,
+        partitions: Partitions,
+        purgatory: Purgatory,
+        make: Callable[[Partition], S],
+    ) -> None:
+        self._topic = topic
+        self._holder = holder
+        self._partitions = partitions
+        self._purgatory = purgatory
+        self._make = make
+        self._shards: dict[int, S] = {}
+        self._loads: dict[asyncio.Task[None], None] = {}
+        self.closed = False
+
+    def __iter__(self) -> Iterator[S]:
+        """Every shard, also those that load."""
+        return iter(list(self._shards.values()))
+
+    def take_up(self) -> None:
+        """Have a shard for every partition of the topic that is led here."""
+        for partition in self._partitions:
+            self.on_role(partition)
+
+    def on_role(self, partition: Partition) -> None:
+        """A partition changed hands: its keys are loaded here, or given up."""
+        if partition.topic != self._topic or self.closed:
+            return
+        shard = self._shards.get(partition.index)
+        if shard is not None and (
+            partition.leader is None
+            or shard.partition is not partition
+            or shard.leader_epoch != partition.leader_epoch
+        ):
+            shard.close(ErrorCode.NOT_COORDINATOR)
+            del self._shards[partition.index]
+        if partition.leader is not None:
+            self._of(partition)
+
+    def give_up(self) -> None:
+        """The topic is gone: tell whoever waits to look for another coordinator."""
+        for task in list(self._loads):
+            task.cancel()
+        for shard in self._shards.values():
+            shard.close(ErrorCode.NOT_COORDINATOR)
+        self._shards.clear()
+
+    def close(self) -> None:
+        """The broker stops."""
+        self.closed = True
+        self.give_up()
+
+    def index_of(self, key: str) -> int | None:
+        """Which partition holds the key; None while there is no topic."""
+        topic = self._holder.image.topic(self._topic)
+        return None if topic is None else partition_of(key, len(topic.partitions))
+
+    def find(self, key: str, named: str) -> S:
+        """The shard of a key, loaded or not; messages call the key `named`.
+
+        Raises OttlaError (NOT_COORDINATOR).
+        """
+        index = self.index_of(key)
+        try:
+            if index is not None:
+                return self.at(index)
+        except OttlaError:
+            pass  # It is not led here.
+        raise OttlaError(
+            ErrorCode.NOT_COORDINATOR,
+            f"this broker does not coordinate {named} {key!r}; find its coordinator anew",
+        )
+
+    def at(self, index: int) -> S:
+        """The shard of a partition. Raises OttlaError where that is not led here."""
+        partition = self._partitions.get(self._topic, index)
+        partition.check_led()
+        return self._of(partition)
+
+    def _of(self, partition: Partition) -> S:
+        shard = self._shards.get(partition.index)
+        if shard is not None:
+            if shard.partition is partition:
+                return shard
+            shard.close(ErrorCode.NOT_COORDINATOR)
+        shard = self._shards[partition.index] = self._make(partition)
+        end = partition.log_end_offset
+        if end == partition.log_start_offset:
+            shard.load_nothing()
+        else:
+            # What it is loaded from must be committed first: another leader might not have it.
+            partition.on_high_watermark(end, partial(self._load, shard))
+        return shard
+
+    def _load(self, shard: S, code: ErrorCode) -> None:
+        index = shard.partition.index
+        if self._shards.get(index) is not shard:
+            return
+        if code is not ErrorCode.NONE:
+            # In doubt for a moment, or with too few replicas: if it leads on, nobody else loads.
+            del self._shards[index]
+            self._purgatory.schedule(_LOAD_AGAIN_MS, self.take_up)
+            return
+        task = asyncio.get_running_loop().create_task(shard.load_or_log())
+        self._loads[task] = None
+        task.add_done_callback(lambda done: self._loads.pop(done, None))
