@@ -100,6 +100,37 @@ def test_health_tells_what_a_dead_broker_costs(brokers: ThreadedCluster, ask: Co
     assert ask("cluster", "health").lines[0] == "all is well"
 
 
+def test_internal_topics_that_have_few_replicas_are_told(
+    brokers: ThreadedCluster, ask: Command, tmp_path: Path
+) -> None:
+    """Made before the other brokers came, say; the remedy helps."""
+    brokers.create_topic("__consumer_offsets", [1], [2], settings={"min.insync.replicas": "1"})
+    answer = ask.try_to("cluster", "health", "-o", "json")
+    assert answer.code == 1
+    (finding,) = answer.json["findings"]
+    assert finding["trouble"] == "too few replicas"
+    assert finding["partitions"] == ["__consumer_offsets-0", "__consumer_offsets-1"]
+    assert "partition plan __consumer_offsets --replicas 3 -o json" in finding["remedy"]
+    plan = ask("partition", "plan", "__consumer_offsets", "--replicas", "3", "-o", "json").out
+    file = tmp_path / "plan.json"
+    file.write_text(plan)
+    ask("partition", "reassign", "--plan", str(file), "--wait", "--yes")
+    until(lambda: ask.try_to("cluster", "health").lines[0] == "all is well")
+
+
+def test_a_broker_that_is_gone_is_removed(brokers: ThreadedCluster, ask: Command) -> None:
+    """Not while it is alive, and only once."""
+    assert "is alive: stop it" in ask.refused("broker", "remove", "3")
+    brokers.create_topic("t", [3, 1, 2])
+    brokers.kill(3)
+    unasked = ask.try_to("broker", "remove", "3")
+    assert unasked.code == 2
+    assert "add --yes" in unasked.error
+    told = ask("broker", "remove", "3", "--yes", "-o", "json").json
+    assert told == {"removed": 3, "replicas_left": 1}
+    assert "is not registered" in ask.refused("broker", "remove", "3", "--yes")
+
+
 def test_why_tells_the_story_of_all_brokers(brokers: ThreadedCluster, ask: Command) -> None:
     """The controller's election and the leader's ISR change, in the order of time."""
     brokers.create_topic("t", [3, 1, 2])

@@ -173,6 +173,25 @@ def test_move_that_cannot_end_is_cancelled(
     assert state(whole, lonely) == (3, {3})
 
 
+def test_a_broker_that_is_gone_is_unregistered(
+    whole: Cluster, jvm: Tools, make_topic: MakeTopic
+) -> None:
+    """kafka-cluster unregister: a second time there is nothing to forget; it may come back."""
+    topic = make_topic([1, 2, 3])
+    end(whole, 3, topic, 1)
+
+    def unregister() -> t.Ran:
+        bootstrap = whole.running[0].address
+        return jvm.run(t.CLUSTER, "unregister", "--bootstrap-server", bootstrap, "--id", 3)
+
+    first, second = unregister(), unregister()
+    bring_back(whole, 3, topic)
+
+    assert "Broker 3 is no longer registered." in first.ok()
+    assert second.exit_code == 1
+    assert "Broker ID 3 is not registered" in second.err
+
+
 def test_leaders_are_elected_preferred_and_unclean(
     whole: Cluster, run: Run, make_topic: MakeTopic
 ) -> None:

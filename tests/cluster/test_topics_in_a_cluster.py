@@ -40,6 +40,30 @@ def test_any_broker_creates_grows_and_deletes_topics():
     run(scenario)
 
 
+def test_an_internal_topic_made_while_a_broker_is_away_has_all_its_replicas():
+    """They are out of sync until it is back: nothing is left with fewer copies for ever."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            away = next(i for i, b in cluster.brokers.items() if not b.controller.in_office)
+            await cluster.kill(away)
+            await cluster.until(lambda: away not in cluster.any.image.brokers)
+            topic = await cluster.any.topics.auto_create("__consumer_offsets")
+            here = {1, 2, 3} - {away}
+            assert [set(p.replicas) for p in topic.partitions] == [{1, 2, 3}] * 4
+            assert [set(p.isr) for p in topic.partitions] == [here] * 4
+            assert {p.leader for p in topic.partitions} <= here
+            await cluster.restart(away)
+            await cluster.until(
+                lambda: all(
+                    (state := cluster.state("__consumer_offsets", index)) and len(state.isr) == 3
+                    for index in range(4)
+                )
+            )
+
+    run(scenario)
+
+
 def test_two_that_create_the_same_topic_make_one():
     """One is told that it exists; automatic creation gives both the same."""
 

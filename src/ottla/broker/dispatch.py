@@ -78,6 +78,7 @@ HANDLER_MODULES = (
     "describe_user_scram_credentials",
     "describe_cluster",
     "describe_producers",
+    "unregister_broker",
     "consumer_group_heartbeat",
     "consumer_group_describe",
     "list_config_resources",

@@ -1,5 +1,9 @@
 """What topics look like that nobody describes: those made on first use, and the broker's own."""
 
+from collections.abc import Collection
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.metadata.topic_plan import NewTopic
 
@@ -7,25 +11,46 @@ CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 
 
-def automatic_topic(name: str, settings: BrokerSettings, brokers: int) -> NewTopic:
-    """The topic to create; internal ones have at most `brokers` replicas."""
+def automatic_topic(name: str, settings: BrokerSettings, known: Collection[BrokerId]) -> NewTopic:
+    """The topic to create; internal ones count on `known`, all brokers of the cluster.
+
+    Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where a replication factor was set that so few
+    brokers cannot give: an internal topic keeps for ever what it is made with.
+    """
     if name == CONSUMER_OFFSETS:
         prefix, compression = "offsets.topic", "producer"
     elif name == TRANSACTION_STATE:
         prefix, compression = "transaction.state.log", "uncompressed"
     else:
         return NewTopic(name)
+    factor = _replicas(name, f"{prefix}.replication.factor", settings, len(known))
     configs = {
         "cleanup.policy": "compact",
         "compression.type": compression,
         "segment.bytes": str(settings.integer(f"{prefix}.segment.bytes")),
     }
     if name == TRANSACTION_STATE:
-        least = min(settings.integer("transaction.state.log.min.isr"), brokers)
+        least = min(settings.integer("transaction.state.log.min.isr"), factor)
         configs["min.insync.replicas"] = str(least)
     return NewTopic(
         name,
         settings.integer(f"{prefix}.num.partitions"),
-        min(settings.integer(f"{prefix}.replication.factor"), brokers),
+        factor,
         configs=configs,
+        absent=sorted(known),
+    )
+
+
+def _replicas(name: str, setting: str, settings: BrokerSettings, known: int) -> int:
+    """As many as are set; where nobody set it, the default or as many as there are brokers."""
+    factor = settings.integer(setting)
+    if factor <= known:
+        return factor
+    if setting not in settings.static:
+        return known
+    raise OttlaError(
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        f"{name} waits for brokers: {setting} asks for {factor} replicas, and the cluster has "
+        f"{known} broker{'' if known == 1 else 's'}. Start more, or set it to {known} or leave "
+        "it out.",
     )

@@ -4,8 +4,10 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 
 from ottla.base.chance import random_bytes
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.coordination.store import (
+    BadVersion,
     Check,
     Create,
     NodeExists,
@@ -19,6 +21,9 @@ from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import decode_cluster_id, encode_broker, encode_cluster_id
 from ottla.metadata.topic_id import topic_id_of
+
+# What the epoch node of a broker holds that was removed; its next registration empties it.
+_REMOVED = b"removed"
 
 
 async def prepare(store: Store, beside: Sequence[Create] = ()) -> None:
@@ -76,6 +81,42 @@ async def agree_on_cluster_id(store: Store, proposed: str) -> str:
         assert known is not None, "the cluster's id is never deleted"
         return known
     return proposed
+
+
+async def known_brokers(store: Store) -> frozenset[BrokerId]:
+    """Who was ever registered and is not removed, alive or not. Raises StoreError."""
+    nodes = await store.subtree(paths.BROKER_EPOCHS)
+    return frozenset(
+        BrokerId(int(path.rpartition("/")[2]))
+        for path, node in nodes.items()
+        if path != paths.BROKER_EPOCHS and node.data != _REMOVED
+    )
+
+
+async def remove(store: Store, broker_id: BrokerId) -> None:
+    """Forget a broker that is gone for good; it is known again as soon as it registers.
+
+    Raises OttlaError(BROKER_ID_NOT_REGISTERED) where nobody knows it, INVALID_REQUEST where it
+    is alive, StoreError.
+    """
+    path = paths.broker_epoch(broker_id)
+    while True:
+        epoch = await store.get(path)
+        if epoch is None or epoch.data == _REMOVED:
+            raise OttlaError(
+                ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not registered."
+            )
+        if await store.get(paths.broker(broker_id)) is not None:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Broker {broker_id} is alive: stop it before it is removed.",
+            )
+        try:
+            # The node stays, for its version counts registrations.
+            await store.multi([Set(path, _REMOVED, epoch.version)])
+        except BadVersion:
+            continue
+        return
 
 
 async def register(

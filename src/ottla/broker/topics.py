@@ -19,6 +19,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.check import check_topic_configs
 from ottla.base.settings.setting import shortened
 from ottla.broker.internal_topics import CONSUMER_OFFSETS, automatic_topic
+from ottla.broker.registration import known_brokers
 from ottla.broker.topic_operations import creation, growth
 from ottla.coordination.store import (
     BadVersion,
@@ -30,7 +31,7 @@ from ottla.coordination.store import (
     Store,
 )
 from ottla.metadata import paths
-from ottla.metadata.image import ClusterImage, TopicImage
+from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
 from ottla.metadata.loader import load_topics
 from ottla.metadata.topic_id import topic_id_of
 from ottla.metadata.topic_plan import NewTopic, TopicDefaults, plan_growth, plan_topic
@@ -95,6 +96,8 @@ class Topics:
         self._settings = settings
         self._updates = updates
         self._random_bytes = random_bytes
+        # Why an internal topic cannot be made yet, as last logged: clients ask many times.
+        self._told_to_wait = ""
         # In the order they were begun.
         self._tasks: dict[asyncio.Task[None], None] = {}
 
@@ -143,7 +146,7 @@ class Topics:
         topic = self._holder.image.topic(name)
         if topic is not None:
             return topic
-        (outcome,) = await self.create([self.automatic(name)])
+        (outcome,) = await self.create([await self.automatic(name)])
         if outcome.topic is not None:
             return outcome.topic
         assert outcome.error is not None
@@ -240,9 +243,21 @@ class Topics:
         finally:
             watch.cancel()
 
-    def automatic(self, name: str) -> NewTopic:
-        """What an automatically created topic looks like; internal ones have settings of theirs."""
-        return automatic_topic(name, self._settings, len(self._holder.image.brokers))
+    async def automatic(self, name: str) -> NewTopic:
+        """What an automatically created topic looks like; internal ones have settings of theirs.
+
+        Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where there are too few brokers for one.
+        """
+        if name not in INTERNAL_TOPICS:
+            return NewTopic(name)
+        known = await known_brokers(self._store)
+        try:
+            return automatic_topic(name, self._settings, known | self._holder.image.brokers.keys())
+        except OttlaError as error:
+            if self._told_to_wait != error.message:
+                self._told_to_wait = error.message
+                _log.warning("%s", error.message)
+            raise
 
     async def _auto_create_all(
         self, names: Sequence[str], done: Callable[[Mapping[str, ErrorCode]], None]

@@ -9,6 +9,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings, parse_properties
 from ottla.cli.drain import drain
+from ottla.cli.forget import remove
 from ottla.cli.start import LOG_LAYOUT
 
 _log = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ def broker() -> None:
 
 
 broker.add_command(drain)
+broker.add_command(remove)
 
 
 @broker.command()

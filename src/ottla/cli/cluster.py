@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.balance import balance
 from ottla.cli.connect import with_admin
 from ottla.cli.health import Finding, counts, findings
+from ottla.cli.internal_topics import FACTORS, too_few_replicas
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.places import few
 from ottla.client.admin import Admin
 from ottla.client.admin.cluster import ClusterDescription
+from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.client.admin.reassignments import Reassignment
 
 _COLUMNS = ["broker", "address", "rack", "state", "leads", "follows", "not_in_sync"]
 
@@ -81,17 +81,20 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
 
     async def work(
         admin: Admin,
-    ) -> tuple[ClusterDescription, list[PartitionStanding], Mapping[TopicPartition, Reassignment]]:
+    ) -> tuple[ClusterDescription, list[PartitionStanding], list[Finding]]:
         found = await admin.describe_cluster()
         standings = await admin.partition_standings()
         has_controller = _controller(found) is not None
         moving = await admin.reassignments() if has_controller else {}
-        return found, standings, moving
+        live = [broker.broker_id for broker in found.brokers]
+        wrong = findings(standings, live, moving, has_controller=has_controller)
+        if any(one.name.topic in FACTORS for one in standings):
+            wrong += too_few_replicas(standings, len(live), await _factors(admin, live[0]))
+        return found, standings, wrong
 
-    found, standings, moving = with_admin(bootstrap, work)
+    found, standings, wrong = with_admin(bootstrap, work)
     live = [broker.broker_id for broker in found.brokers]
     controller = _controller(found)
-    wrong = findings(standings, live, moving, has_controller=controller is not None)
     numbers = counts(standings)
     if form == "json":
         answer = {
@@ -131,6 +134,13 @@ def controller(context: click.Context, bootstrap: str, form: str) -> None:
         click.echo(f"broker {broker_id} at {address[broker_id]}")
     if broker_id is None:
         context.exit(1)
+
+
+async def _factors(admin: Admin, broker_id: int) -> dict[str, int]:
+    """How many replicas internal topics are meant to have, by the names of the settings."""
+    names = list(FACTORS.values())
+    told = await admin.describe_configs(ResourceKind.BROKER, str(broker_id), names)
+    return {name: int(entry.value) for name, entry in told.items() if entry.value is not None}
 
 
 def _controller(found: ClusterDescription) -> int | None:

@@ -20,6 +20,7 @@ class Trouble(StrEnum):
     OFFLINE = "offline"
     UNDER_MIN_ISR = "under min ISR"
     AT_MIN_ISR = "at min ISR"
+    TOO_FEW_REPLICAS = "too few replicas"
     NO_CONTROLLER = "no controller"
 
 

@@ -51,6 +51,7 @@ class Plan:
             "coordination.connect": f"sqlite://{self.data.absolute() / STORE_FILE}",
             "default.replication.factor": replicas,
             "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
             "min.insync.replicas": "2" if self.brokers >= _REPLICAS else "1",
             **self.assignments,
         }

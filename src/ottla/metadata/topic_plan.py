@@ -18,13 +18,18 @@ BY_DEFAULT = -1
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """What is asked for. `assignments` are replica lists by partition; None leaves them to us."""
+    """What is asked for. `assignments` are replica lists by partition; None leaves them to us.
+
+    `absent` are brokers of the cluster that are away: they get replicas, out of sync, where
+    fewer are alive than there are to be replicas.
+    """
 
     name: str
     partitions: int = BY_DEFAULT
     replication_factor: int = BY_DEFAULT
     assignments: Mapping[int, Sequence[int]] | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
+    absent: Sequence[BrokerId] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,12 @@ def _automatic(
     check_partition_count(count)
     by_default = new.replication_factor == BY_DEFAULT
     factor = defaults.replication_factor if by_default else new.replication_factor
-    return place(sorted(image.brokers), factor, range(count), start, start, _racks(image))
+    brokers = sorted(image.brokers)
+    if brokers and factor > len(brokers):
+        # No more of them than it takes: so everybody who is alive is among the replicas of each.
+        away = [broker for broker in new.absent if broker not in image.brokers]
+        brokers = sorted(brokers + away[: factor - len(brokers)])
+    return place(brokers, factor, range(count), start, start, _racks(image))
 
 
 def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
@@ -169,12 +179,13 @@ def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
 
 
 def _new_partition(replicas: tuple[BrokerId, ...], image: ClusterImage) -> PartitionImage:
+    alive = tuple(broker for broker in replicas if broker in image.brokers)
     return PartitionImage(
-        leader=replicas[0],
+        leader=alive[0],
         leader_epoch=0,
         replicas=replicas,
-        isr=replicas,
-        leader_broker_epoch=image.brokers[replicas[0]].epoch,
+        isr=alive,
+        leader_broker_epoch=image.brokers[alive[0]].epoch,
     )
 
 

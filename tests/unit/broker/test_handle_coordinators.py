@@ -49,6 +49,17 @@ def test_the_offsets_topic_has_as_many_replicas_as_there_are_brokers():
     async def scenario(caller):
         assert (await caller.call(FindCoordinatorRequest(key="g"), 1)).error_code == 0
 
+    run(scenario, FEW)
+
+
+def test_who_sets_how_many_replicas_offsets_have_waits_for_brokers():
+    """As in Kafka: clients look for the coordinator again until enough brokers are there."""
+
+    async def scenario(caller):
+        answer = await caller.call(FindCoordinatorRequest(key="g"), 1)
+        assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert "offsets.topic.replication.factor asks for 3" in answer.error_message
+
     run(scenario, {"offsets.topic.replication.factor": "3", **FEW})
 
 

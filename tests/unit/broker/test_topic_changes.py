@@ -9,6 +9,7 @@ from inprocess import SETTINGS
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.broker import Broker
+from ottla.broker.registration import known_brokers, remove
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.coordination.store import Create, StoreUnavailable
 from ottla.metadata import paths
@@ -205,21 +206,92 @@ def test_a_topic_that_is_gone_is_not_deleted_again():
 
 
 def test_internal_topics_have_the_shape_their_settings_give():
-    """Replicas and min ISR never more than there are brokers."""
+    """Replicas and min ISR never more than there are brokers, where nobody set how many."""
 
     async def scenario():
         async with running(MemoryTree(), {"offsets.topic.num.partitions": "7"}) as broker:
-            offsets = broker.topics.automatic("__consumer_offsets")
+            offsets = await broker.topics.automatic("__consumer_offsets")
             assert (offsets.partitions, offsets.replication_factor) == (7, 1)
             assert offsets.configs == {
                 "cleanup.policy": "compact",
                 "compression.type": "producer",
                 "segment.bytes": "104857600",
             }
-            transactions = broker.topics.automatic("__transaction_state")
+            transactions = await broker.topics.automatic("__transaction_state")
             assert (transactions.partitions, transactions.replication_factor) == (50, 1)
             assert transactions.configs["min.insync.replicas"] == "1"
-            assert broker.topics.automatic("t") == NewTopic("t")
+            assert await broker.topics.automatic("t") == NewTopic("t")
+
+    run(scenario)
+
+
+def test_internal_topics_count_on_brokers_that_are_away():
+    """Who was registered and is not removed will be back, and has its replicas then."""
+
+    async def scenario():
+        tree = MemoryTree()
+        store = MemoryStore(tree)
+        async with running(tree, {"offsets.topic.num.partitions": "3"}) as broker:
+            for absent in (0, 2):
+                await store.multi([Create(paths.broker_epoch(absent))])
+            assert (await broker.topics.automatic("__transaction_state")).configs[
+                "min.insync.replicas"
+            ] == "2"
+            topic = await broker.topics.auto_create("__consumer_offsets")
+            assert [sorted(p.replicas) for p in topic.partitions] == [[0, 1, 2]] * 3
+            assert [(p.leader, p.isr) for p in topic.partitions] == [(1, (1,))] * 3
+            await remove(store, 2)
+            assert (await broker.topics.automatic("__transaction_state")).replication_factor == 2
+
+    run(scenario)
+
+
+def test_a_replication_factor_that_was_set_is_waited_for():
+    """An internal topic keeps what it is made with: better none for a moment than too few."""
+
+    async def scenario():
+        settings = {
+            "offsets.topic.replication.factor": "2",
+            "transaction.state.log.replication.factor": "2",
+        }
+        tree = MemoryTree()
+        store = MemoryStore(tree)
+        async with running(tree, settings) as broker:
+            with pytest.raises(OttlaError, match=r"asks for 2 replicas.*has 1 broker") as raised:
+                await broker.topics.auto_create("__consumer_offsets")
+            assert raised.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+            with pytest.raises(OttlaError):
+                await broker.topics.auto_create("__transaction_state")
+            assert dict(broker.image.topics) == {}
+            await store.multi([Create(paths.broker_epoch(2))])
+            topic = await broker.topics.auto_create("__consumer_offsets")
+            assert topic.replication_factor == 2
+
+    run(scenario)
+
+
+def test_only_a_broker_that_is_gone_is_removed():
+    """And it is known again as soon as it registers, in an epoch above those it had."""
+
+    async def scenario():
+        tree, disk = MemoryTree(), MemoryFileSystem()
+        store = MemoryStore(tree)
+
+        async def refusal(broker_id):
+            with pytest.raises(OttlaError) as raised:
+                await remove(store, broker_id)
+            return raised.value.code
+
+        async with running(tree, disk=disk) as broker:
+            assert await refusal(1) is ErrorCode.INVALID_REQUEST
+            assert await refusal(2) is ErrorCode.BROKER_ID_NOT_REGISTERED
+            before = broker.image.brokers[1].epoch
+        await remove(store, 1)
+        assert await known_brokers(store) == frozenset()
+        assert await refusal(1) is ErrorCode.BROKER_ID_NOT_REGISTERED
+        async with running(tree, disk=disk) as broker:
+            assert await known_brokers(store) == {1}
+            assert broker.image.brokers[1].epoch > before
 
     run(scenario)
 

@@ -40,6 +40,19 @@ def test_a_topic_starts_with_all_replicas_in_sync_under_its_first():
     assert (topic.name, topic.id) == ("t", ID)
 
 
+def test_absent_brokers_get_the_replicas_that_the_living_cannot():
+    """All who live are in sync, and the first of them leads; no more stand in than it takes."""
+    two = cluster(2, 3)
+    topic = planned(NewTopic("t", 3, 3, absent=(1, 4)), two)
+    assert [p.replicas for p in topic.partitions] == [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
+    assert [p.isr for p in topic.partitions] == [(2, 3), (2, 3), (3, 2)]
+    assert [p.leader for p in topic.partitions] == [2, 2, 3]
+    assert replicas_of(planned(NewTopic("t", 1, 2, absent=(1, 4)), two)) == [(2, 3)]
+    assert refusal(planned, NewTopic("t", 1, 4, absent=(1,)), two) is (
+        ErrorCode.INVALID_REPLICATION_FACTOR
+    )
+
+
 def test_minus_one_leaves_counts_to_the_settings():
     """KIP-464."""
     assert replicas_of(planned(NewTopic("t", -1, -1))) == [(1,)] * 4

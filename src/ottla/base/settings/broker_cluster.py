@@ -85,7 +85,7 @@ CLUSTER: tuple[Setting, ...] = (
             "Partitions of __transaction_state; may not change once it exists."),
     Setting("transaction.state.log.replication.factor", SHORT, 3, at_least(1), READ_ONLY,
             "Replicas of __transaction_state.",
-            differs="As many as there are brokers where there are fewer."),
+            differs="As with offsets.topic.replication.factor."),
     Setting("transaction.state.log.min.isr", INT, 2, at_least(1), READ_ONLY,
             "In-sync replicas that __transaction_state needs.",
             differs="Never more than the replicas there are."),

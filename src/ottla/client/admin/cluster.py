@@ -30,6 +30,10 @@ from ottla.wire.messages.describe_producers import (
     TopicRequest,
 )
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
+from ottla.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
 
 # `delete_records` up to here: everything below the high watermark.
 UP_TO_END = -1
@@ -82,6 +86,15 @@ class ClusterCalls(Calls):
             return ClusterDescription(view.cluster_id, view.controller_id, brokers)
 
         return await self.retried(ask)
+
+    async def unregister_broker(self, broker_id: int) -> None:
+        """Forget a broker that is gone for good.
+
+        Raises BrokerRefused BROKER_ID_NOT_REGISTERED, or INVALID_REQUEST where it is alive.
+        """
+        request = UnregisterBrokerRequest(broker_id=broker_id)
+        answer = await self.cluster.ask_any(request, UnregisterBrokerResponse)
+        check(answer.error_code, f"remove broker {broker_id}", answer.error_message)
 
     async def log_directories(self, broker_ids: Iterable[int] | None = None) -> list[LogDirectory]:
         """Data folders of the brokers (default: all) with the size of each partition's log."""

@@ -1,0 +1,32 @@
+"""Internal topics with fewer replicas than they were meant to have."""
+
+from ottla.base.ids import TopicPartition
+from ottla.cli.internal_topics import too_few_replicas
+from ottla.client.admin.partitions import PartitionStanding
+
+FACTORS = {
+    "offsets.topic.replication.factor": 3,
+    "transaction.state.log.replication.factor": 2,
+}
+
+
+def standing(topic: str, *replicas: int) -> PartitionStanding:
+    return PartitionStanding(TopicPartition(topic, 0), replicas[0], 0, replicas, replicas, 1)
+
+
+def test_only_internal_topics_that_could_have_more_are_told() -> None:
+    """As many as their setting says, and as brokers live; other topics have what was asked for."""
+    every = [
+        standing("__consumer_offsets", 1),
+        standing("__transaction_state", 1, 2),
+        standing("t", 1),
+    ]
+    (finding,) = too_few_replicas(every, 3, FACTORS)
+    assert finding.trouble == "too few replicas"
+    assert finding.partitions == (TopicPartition("__consumer_offsets", 0),)
+    assert finding.cause.startswith("__consumer_offsets was made with 1 replica, and offsets.")
+    assert "--replicas 3" in finding.remedy
+    (finding,) = too_few_replicas(every, 2, FACTORS)
+    assert "--replicas 2" in finding.remedy
+    assert too_few_replicas(every, 1, FACTORS) == []
+    assert too_few_replicas(every, 3, {}) == []
