@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from ottla.testing.simulation.calm import CALM_SEED_S, draw_calm
 from ottla.testing.simulation.decisions import Decision, from_json, to_json
 from ottla.testing.simulation.profile import draw
 from ottla.testing.simulation.report import Report
@@ -61,7 +62,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m ottla.testing.simulation")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--minutes", type=float, default=1.0, help="virtual minutes over all")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of trouble, in each seed")
+    parser.add_argument("--seconds", type=float, default=None, help="of trouble, in each seed")
+    parser.add_argument("--calm", action="store_true", help="long, calm worlds, as the soak has")
     parser.add_argument("--brokers", type=int, default=None, help="instead of what seeds draw")
     parser.add_argument("--decisions", default=None, help="those to replay, as they were printed")
     parser.add_argument("--count", type=int, default=None, help="of seeds, instead of minutes")
@@ -69,13 +71,16 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--events", action="store_true", help="print all that happened")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--history", default=None, help="folder for histories of failing seeds")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.seconds is None:
+        options.seconds = CALM_SEED_S if options.calm else 30.0
+    return options
 
 
 def _run(options: argparse.Namespace, seed: int, decisions: list[Decision] | None = None) -> Report:
     if decisions is None and options.decisions is not None:
         decisions = from_json(options.decisions)
-    profile = draw(seed, options.brokers)
+    profile = (draw_calm if options.calm else draw)(seed, options.brokers)
     return simulate_seed(seed, seconds=options.seconds, profile=profile, decisions=decisions)
 
 
@@ -93,7 +98,8 @@ def _shrink(options: argparse.Namespace, report: Report) -> None:
     _say(f"smallest: {len(small)} of {len(report.decisions)} decisions")
     _say(events(last))
     _say(wrongs(last, 5))
-    _say(f"again: --seed {seed} --seconds {options.seconds:g} --decisions '{to_json(small)}'")
+    calm = "--calm " if options.calm else ""
+    _say(f"again: {calm}--seed {seed} --seconds {options.seconds:g} --decisions '{to_json(small)}'")
 
 
 def _keep_history(options: argparse.Namespace, report: Report) -> None:

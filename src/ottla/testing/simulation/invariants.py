@@ -7,8 +7,26 @@ from collections.abc import Iterator
 
 from ottla.broker.partition import Partition
 from ottla.testing.simulation.machine import Machine
-from ottla.testing.simulation.replicas import PartitionState, records, replicas_of, state_of
+from ottla.testing.simulation.replicas import PartitionState, records, state_of
 from ottla.testing.simulation.world import World
+
+# What a law can depend on of one copy.
+_Marks = tuple[object, ...]
+
+
+def _marks(partition: Partition) -> _Marks:
+    log = partition.log
+    return (
+        log,
+        log.recovery_point,
+        partition.log_start_offset,
+        partition.high_watermark,
+        partition.log_end_offset,
+        partition.leader_epoch,
+        partition.leader is None,
+        partition.group_commit,
+        tuple(log.leader_epochs.entries),
+    )
 
 
 class Invariants:
@@ -24,17 +42,35 @@ class Invariants:
         self._states: dict[str, PartitionState] = {}
         # Up to which offset the copies on two machines are known to be equal.
         self._compared: dict[tuple[str, int, int, int, int], int] = {}
+        # How each copy was when it was last looked at, by machine: its process, and the rest.
+        self._seen: dict[int, tuple[int, dict[Partition, _Marks]]] = {}
+        # What was last looked at of all copies of a partition.
+        self._seen_across: dict[str, tuple[object, ...]] = {}
 
     def look(self) -> None:
-        """Check all brokers that serve."""
+        """Check all brokers that serve, as far as anything of them is different."""
+        copies: dict[tuple[str, int], dict[int, Partition]] = {}
+        marks: dict[Partition, _Marks] = {}
         for machine in self._world.machines.values():
             if machine.is_ready and machine.broker is not None:
+                before = self._seen.get(machine.broker_id)
+                known = before[1] if before and before[0] == machine.starts else {}
+                now: dict[Partition, _Marks] = {}
                 for partition in machine.broker.partitions:
                     if partition.failure is None:
-                        self._look_at(machine, partition)
+                        now[partition] = _marks(partition)
+                        if known.get(partition) != now[partition]:
+                            self._look_at(machine, partition)
+                        at = partition.topic_partition
+                        copies.setdefault((at.topic, at.partition), {})[machine.broker_id] = (
+                            partition
+                        )
+                self._seen[machine.broker_id] = (machine.starts, now)
+                marks |= now
         for topic, count in self._topics.items():
             for number in range(count):
-                self._look_across(topic, number)
+                here = copies.get((topic, number), {})
+                self._look_across(topic, number, here, [marks[copy] for copy in here.values()])
 
     def _look_at(self, machine: Machine, partition: Partition) -> None:
         """One replica by itself."""
@@ -67,12 +103,16 @@ class Invariants:
                 what = f"{known} and {machine.broker_id} lead in epoch {partition.leader_epoch}"
                 self._world.fail(f"two leaders: {name}: {what}")
 
-    def _look_across(self, topic: str, number: int) -> None:
+    def _look_across(
+        self, topic: str, number: int, replicas: dict[int, Partition], marks: list[_Marks]
+    ) -> None:
         """All replicas of a partition, and what the store says of it."""
         state = state_of(self._world, topic, number)
         name = f"{topic}-{number}"
-        if state is None:
+        now = (state, tuple(replicas), *marks)
+        if state is None or self._seen_across.get(name) == now:
             return
+        self._seen_across[name] = now
         before = self._states.get(name)
         if before is not None and before.version > state.version:
             self._world.fail(f"store back: {name}: version {before.version} to {state.version}")
@@ -81,7 +121,6 @@ class Invariants:
             if len(state.isr) == 1 and len(state.replicas) > 1:
                 self._world.count("elected alone")
         self._states[name] = state
-        replicas = dict(replicas_of(self._world, topic, number))
         leader = replicas.get(state.leader)
         if (
             leader is not None

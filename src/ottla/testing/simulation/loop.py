@@ -80,7 +80,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 if process.is_paused:
                     process.held.append(handle)
                     continue
-            handle._run()
+            # What `Handle._run` does, without the calls.
+            try:
+                handle._context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001  # Told as asyncio does.
+                self._tell_of(handle, error)
+
+    def _tell_of(self, handle: asyncio.Handle, error: BaseException) -> None:
+        message = f"Exception in callback {handle!r}"
+        self.call_exception_handler({"message": message, "exception": error, "handle": handle})
 
     def _advance(self) -> None:
         """Go to the time of the next timer, and make ready what is due then."""
@@ -113,20 +123,27 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _shuffle(self) -> None:
         """Interleave the processes at random; each one's own callbacks keep their order."""
-        lines: dict[int, deque[asyncio.Handle]] = {}
         labels: list[int] = []
         for handle in self._ready:
             process: Process | None = handle._context.get(PROCESS)  # type: ignore[attr-defined]
-            label = 0 if process is None else process.number
-            labels.append(label)
-            lines.setdefault(label, deque()).append(handle)
-        if len(lines) == 1:
+            labels.append(0 if process is None else process.number)
+        if len(set(labels)) == 1:
             return
+        lines: dict[int, deque[asyncio.Handle]] = {}
+        for label, handle in zip(labels, self._ready, strict=True):
+            lines.setdefault(label, deque()).append(handle)
         self._order.shuffle(labels)
         self._ready.clear()
         self._ready.extend(lines[label].popleft() for label in labels)
 
     # -- asyncio's face
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
 
     def call_at(  # type: ignore[override]
         self,

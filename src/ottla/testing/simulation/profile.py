@@ -68,6 +68,13 @@ class Profile:
     # Producers that wait for the leader only, beside the others.
     hasty_producers: int
     weights: dict[str, int] = field(default_factory=dict)
+    # How long a broker keeps a consumer's fetch, and a consumer a program's poll.
+    fetch_wait_ms: int = 200
+    poll_ms: int = 500
+    # What readers do between two polls takes so long at most (members: twice as long).
+    idle_ms: int = 100
+    # The mean time between two questions for the ends.
+    ends_every_ms: int = 500
 
     @property
     def replication(self) -> int:

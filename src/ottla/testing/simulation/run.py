@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import time
 from collections.abc import Sequence
 
@@ -28,6 +29,8 @@ _LOOK_EVERY_S = 0.1
 _START_S = 30.0
 # Cycles are looked for at fixed moments, so that nothing depends on when.
 _COLLECT_EVERY_S = 5.0
+# All that lives is looked through so seldom; else only what has come since.
+_COLLECT_ALL_EVERY = 12
 
 
 class Run:
@@ -153,9 +156,9 @@ class Run:
             self.atlas.look(self.world, self.topics)
 
     async def _collect_garbage(self) -> None:
-        while True:
+        for number in itertools.count(1):
             await asyncio.sleep(_COLLECT_EVERY_S)
-            gc.collect()
+            gc.collect(1 if number % _COLLECT_ALL_EVERY else 2)
 
 
 def simulate_seed(

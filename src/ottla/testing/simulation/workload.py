@@ -33,6 +33,16 @@ _SENDING = ProducerOptions(
     retry_backoff_ms=20,
     retry_backoff_max_ms=300,
 )
+_READING = ConsumerOptions(
+    enable_auto_commit=False,
+    request_timeout_ms=2_000,
+    retry_timeout_ms=10_000,
+    retry_backoff_ms=20,
+    retry_backoff_max_ms=300,
+    session_timeout_ms=6_000,
+    heartbeat_interval_ms=1_000,
+    max_poll_interval_ms=10_000,
+)
 # So many of a producer's sends may be without an answer.
 _OPEN_SENDS = 5
 _AGAIN_S = 0.2
@@ -108,12 +118,21 @@ class Workload:
 
     # -- readers
 
+    def _reading(self, group: str | None = None) -> ConsumerOptions:
+        wait_ms = self.profile.fetch_wait_ms
+        return replace(
+            _READING,
+            group_id=group,
+            fetch_max_wait_ms=wait_ms,
+            request_timeout_ms=_READING.request_timeout_ms + (wait_ms if wait_ms > 500 else 0),
+        )
+
     async def read(self, name: str) -> None:
         """Read all partitions from their beginning, now and then anew."""
         chance = new_random()
         partitions = [self.partition(number) for number in range(self.profile.partitions)]
         while not self.readers_are_done:
-            async with Consumer(self.bootstrap, _reading()) as consumer:
+            async with Consumer(self.bootstrap, self._reading()) as consumer:
                 op = self.recorder.invoke(name, "assign")
                 try:
                     await consumer.assign(partitions)
@@ -126,12 +145,12 @@ class Workload:
                     if self.readers_are_done:
                         break
                     await self._poll(name, consumer)
-                    await asyncio.sleep(chance.random() * 0.1)
+                    await asyncio.sleep(chance.random() * (self.profile.idle_ms / 1000))
 
     async def _poll(self, name: str, consumer: Consumer) -> None:
         op = self.recorder.invoke(name, "poll")
         try:
-            found = await consumer.poll(500)
+            found = await consumer.poll(self.profile.poll_ms)
         except OttlaError:
             self.recorder.info(op)
             await asyncio.sleep(_AGAIN_S)
@@ -142,9 +161,9 @@ class Workload:
         """Ask for the high watermarks."""
         chance = new_random()
         partitions = [self.partition(number) for number in range(self.profile.partitions)]
-        async with Consumer(self.bootstrap, _reading()) as consumer:
+        async with Consumer(self.bootstrap, self._reading()) as consumer:
             while not self.is_over:
-                await asyncio.sleep(chance.expovariate(2.0))
+                await asyncio.sleep(chance.expovariate(1000 / self.profile.ends_every_ms))
                 op = self.recorder.invoke(name, "end")
                 try:
                     ends = await consumer.end_offsets(partitions)
@@ -159,7 +178,7 @@ class Workload:
         """Read as a member, commit, ask what is committed, leave and come again."""
         chance = new_random()
         while not self.readers_are_done:
-            async with Consumer(self.bootstrap, _reading(GROUP)) as consumer:
+            async with Consumer(self.bootstrap, self._reading(GROUP)) as consumer:
                 self.recorder.ok(self.recorder.invoke(name, "subscribe"))
                 consumer.subscribe(TOPIC)
                 for _ in range(chance.randrange(10, 60)):
@@ -168,7 +187,7 @@ class Workload:
                     await self._poll(name, consumer)
                     if chance.random() < 0.3:
                         await self._commit(name, consumer)
-                    await asyncio.sleep(chance.random() * 0.2)
+                    await asyncio.sleep(chance.random() * (self.profile.idle_ms / 500))
 
     async def _commit(self, name: str, consumer: Consumer) -> None:
         owned = sorted(consumer.assignment)
@@ -185,21 +204,6 @@ class Workload:
             self.recorder.info(op)
             return
         self.recorder.ok(op, offsets={_named(p): offset for p, offset in offsets.items()})
-
-
-def _reading(group: str | None = None) -> ConsumerOptions:
-    return ConsumerOptions(
-        group_id=group,
-        enable_auto_commit=False,
-        request_timeout_ms=2_000,
-        retry_timeout_ms=10_000,
-        retry_backoff_ms=20,
-        retry_backoff_max_ms=300,
-        session_timeout_ms=6_000,
-        heartbeat_interval_ms=1_000,
-        max_poll_interval_ms=10_000,
-        fetch_max_wait_ms=200,
-    )
 
 
 def _named(partition: TopicPartition) -> str:
