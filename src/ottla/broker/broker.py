@@ -346,7 +346,7 @@ class Broker:
         self.replication.roles.on_role = self._on_role
         hosted = Hosted(self.replication, self.partitions, self.groups, controlled=True)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
-        self.updates = MetadataUpdates(self, self.store, self.fence, hosted, self.peers.on_image)
+        self.updates = MetadataUpdates(self, self.store, self.fence, hosted, self._on_image)
         self.topics = Topics(self, self.store, self.settings, self.updates)
         self._assemble_controller()
         self.configs = Configs(
@@ -392,6 +392,10 @@ class Broker:
             on_joined=self._on_joined,
         )
         self.replication.on_isolated = self._on_isolated
+
+    def _on_image(self) -> None:
+        self.peers.on_image()
+        self.transactions.on_image()
 
     def _on_role(self, partition: Partition) -> None:
         self.groups.on_role(partition)

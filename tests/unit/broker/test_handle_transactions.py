@@ -1,6 +1,7 @@
 """Transactions as single requests tell of them, in every version there is."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from inprocess import run
@@ -263,6 +264,30 @@ def test_a_deleted_topic_does_not_hold_up_the_others():
         assert (await caller.call(request, 6)).responses[0].error_code == 0
         assert (await end(caller, who, 5)).error_code == 0
         assert (await complete(caller)).transaction_state == "CompleteCommit"
+        assert stable(caller) == (2, 2)
+
+    run(scenario, FEW)
+
+
+def test_a_topic_that_the_coordinator_has_not_heard_of_is_no_deleted_one():
+    """Its leader may know it earlier: the marker waits for the controller's news."""
+
+    async def scenario(caller):
+        who = await begin(caller)
+        assert await produce(caller, who, 0, version=12) == "NONE"
+        known = caller.broker.image
+        topics = {name: topic for name, topic in known.topics.items() if name != "t"}
+        caller.broker.image = replace(known, topics=topics)
+        assert (await end(caller, who, 5)).error_code == 0
+        for _ in range(20):
+            caller.broker.clock.advance(100)
+            await asyncio.sleep(0.01)
+            assert (await state(caller)).transaction_state == "PrepareCommit"
+        caller.broker.image = known
+        while (told := await state(caller)).transaction_state == "PrepareCommit":
+            caller.broker.clock.advance(100)
+            await asyncio.sleep(0.01)
+        assert told.transaction_state == "CompleteCommit"
         assert stable(caller) == (2, 2)
 
     run(scenario, FEW)

@@ -105,3 +105,21 @@ def test_one_that_broke_is_replaced() -> None:
         links.close()
 
     run_virtual(scenario())
+
+
+def test_who_has_died_is_not_waited_for() -> None:
+    """A broker that left takes its connections with it; those of others stay."""
+
+    async def scenario() -> None:
+        wire = Wire()
+        links = links_over(wire)
+        await ask(links)
+        links.keep_only({OTHER})
+        assert wire.opened[0].is_open
+        links.keep_only({BrokerId(1)})
+        assert not wire.opened[0].is_open
+        await ask(links)
+        assert len(wire.opened) == 2
+        links.close()
+
+    run_virtual(scenario())

@@ -1,6 +1,7 @@
 """Connections to other brokers for one purpose: answers that wait there delay nothing else."""
 
 import asyncio
+from collections.abc import Container
 from typing import Any
 
 from ottla.base.errors import OttlaError
@@ -33,6 +34,14 @@ class Links:
             connection = await self._connect(broker_id)
         self._sent[broker_id] = self._sent.get(broker_id, 0) + 1
         return await connection.request(message, timeout_ms=timeout_ms)
+
+    def keep_only(self, alive: Container[BrokerId]) -> None:
+        """Close connections to brokers that are not `alive`: nobody there answers any more.
+
+        Who waits for an answer is told at once, and can turn to those who lead instead.
+        """
+        for broker_id in [known for known in self._open if known not in alive]:
+            self._open.pop(broker_id).close()
 
     def close(self) -> None:
         """Give all connections back."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.transactions.deleted import deleted_among
 from ottla.broker.transactions.links import Links
 from ottla.broker.transactions.marker_writing import Outcome, write_markers
 from ottla.transaction.turn import Markers
@@ -72,17 +73,19 @@ class MarkerSender:
         image = self._broker.image
         by_leader: dict[BrokerId, list[TopicPartition]] = {}
         later: list[TopicPartition] = []
+        unknown: list[TopicPartition] = []
         for partition in partitions:
             state = image.partition(*partition)
             if state is None:
-                # Its topic was deleted (S26): nobody will ever ask how it ended.
-                job.missing.discard(partition)
+                unknown.append(partition)
             elif state.leader in image.brokers:
                 by_leader.setdefault(state.leader, []).append(partition)
             else:
                 later.append(partition)
         if later:
             self._again(job, later)
+        if unknown:
+            self._broker.spawn(self._look_up(job, unknown))
         for leader, led in by_leader.items():
             if leader == self._broker.broker_id:
                 write_markers(
@@ -90,8 +93,23 @@ class MarkerSender:
                 )
             else:
                 self._queue(leader, job, led)
-        if not by_leader and not later:
+        if not by_leader and not later and not unknown:
             self._look(job)
+
+    async def _look_up(self, job: _Job, unknown: list[TopicPartition]) -> None:
+        """Leave out what is deleted (S26): nobody will ever ask how it ended.
+
+        The rest this broker has not been told of yet.
+        """
+        try:
+            gone = await deleted_among(self._broker.store, unknown)
+        except OttlaError as error:
+            _log.info("cannot tell whether %s exists: %s", unknown[0], error.message)
+            gone = frozenset()
+        job.missing -= gone
+        if behind := [partition for partition in unknown if partition not in gone]:
+            self._again(job, behind)
+        self._look(job)
 
     def _queue(self, leader: BrokerId, job: _Job, led: list[TopicPartition]) -> None:
         queue = self._queues.get(leader)

@@ -60,6 +60,11 @@ class Transactions:
         """A partition changed hands: its ids are loaded here, or given up."""
         self._shards.on_role(partition)
 
+    def on_image(self) -> None:
+        """The image has changed: what is asked of a broker that left is asked of another."""
+        for links in self._links:
+            links.keep_only(self._broker.image.brokers)
+
     def close(self) -> None:
         """The broker stops: tell whoever waits to look for another coordinator."""
         self._shards.close()
