@@ -31,6 +31,7 @@ MODULES = (
     "failover",
     "controller_failover",
     "thousand_partitions",
+    "transactions",
     "quotas",
     "compaction",
 )

@@ -72,7 +72,7 @@ def ratio(
     name: str,
     ours: Sequence[float],
     theirs: Sequence[float],
-    bound: float,
+    bound: float | None,
     *,
     sense: str = AT_LEAST,
     unit: str = "",
