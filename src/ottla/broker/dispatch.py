@@ -86,6 +86,7 @@ HANDLER_MODULES = (
     "broker_handshake",
     "describe_decisions",
     "compact_log",
+    "describe_rebalances",
     "leader_and_isr",
     "stop_replica",
     "log_ends",

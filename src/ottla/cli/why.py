@@ -1,4 +1,4 @@
-"""`ottla why`: the decisions that made a partition what it is, from the brokers that took them."""
+"""`ottla why`: the decisions that made a partition or a group what it is, from their brokers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +13,7 @@ from ottla.cli.connect import with_admin
 from ottla.cli.moment import iso
 from ottla.cli.output import show_one, show_title
 from ottla.cli.places import place
+from ottla.cli.rebalance import rebalance
 from ottla.cli.stable import lso
 from ottla.cli.standing import standing_row
 from ottla.client.admin import Admin
@@ -36,7 +37,7 @@ _ABOUT_LEADER = (DecisionKind.ELECTED, DecisionKind.NO_LEADER, DecisionKind.RESI
 
 @click.group()
 def why() -> None:
-    """Tell why a partition is as it is: what was decided, on what evidence, by which setting.
+    """Tell why a partition or group is as it is: what was decided, on what evidence, by what.
 
     Each broker remembers the latest decisions it took since it started; all are asked.
     """
@@ -72,6 +73,7 @@ def leader(name: TopicPartition, bootstrap: str, form: str) -> None:
 
 why.add_command(compaction)
 why.add_command(lso)
+why.add_command(rebalance)
 
 
 def _tell(

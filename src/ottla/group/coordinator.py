@@ -22,12 +22,13 @@ from ottla.group import (
     syncing,
 )
 from ottla.group.answers import NO_MEMBER_ID, join_refused, sync_refused
+from ottla.group.causes import note_too_many
 from ottla.group.consumer import describing as consumer_describing
 from ottla.group.consumer import heartbeating, requests
 from ottla.group.consumer import leaving as consumer_leaving
 from ottla.group.consumer.committing import validate_member_epoch
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.heartbeating import Pace
+from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.records import ConsumerGroupRecord, EpochRecord
 from ottla.group.consumer.topics import Topics
 from ottla.group.group import AnyGroup, Group
@@ -235,7 +236,7 @@ class Coordinator:
         """ListGroups, with the filters of its request."""
         return [
             describing.listed(group)
-            for group in self._all()
+            for group in self.all()
             if describing.is_listed(group, states, types)
         ]
 
@@ -263,14 +264,14 @@ class Coordinator:
         """Forget what has outlived `offsets.retention.minutes`, and groups nothing is left of."""
         turn = self._turn(at)
         self._sweep()
-        for group in self._all():
+        for group in self.all():
             retention.expire(turn, group, self.pending)
         return turn.decision
 
     def forget_topics(self, gone: Callable[[str, int], bool], at: Moment) -> Decision:
         """Forget the offsets of partitions that were deleted."""
         turn = self._turn(at)
-        for group in self._all():
+        for group in self.all():
             deleting.forget_topic_partitions(turn, group, gone)
         return turn.decision
 
@@ -320,6 +321,7 @@ class Coordinator:
             for member in group.members.values():
                 keep_alive(turn, group, member)
             if len(group.members) > self._settings.max_size:
+                note_too_many(turn, group)
                 prepare(turn, group)
         for consumer_group in self.consumer_groups.values():
             heartbeating.start(turn, consumer_group)
@@ -343,7 +345,8 @@ class Coordinator:
     def _any(self, group_id: str) -> AnyGroup | None:
         return self.groups.get(group_id) or self.consumer_groups.get(group_id)
 
-    def _all(self) -> Iterator[AnyGroup]:
+    def all(self) -> Iterator[AnyGroup]:
+        """Every group, of either protocol."""
         yield from self.groups.values()
         yield from self.consumer_groups.values()
 

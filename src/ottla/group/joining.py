@@ -2,6 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.group.answers import NO_MEMBER_ID, join_refused, joined
+from ottla.group.causes import note_changed, note_joined, note_joining
 from ottla.group.group import Group
 from ottla.group.member import Member, OfferedProtocol
 from ottla.group.rebalance import (
@@ -110,7 +111,7 @@ def _join_again(
     unchanged = member.protocols == protocols
     match group.state:
         case GroupState.PREPARING_REBALANCE:
-            update(turn, member, call, request, protocols)
+            update(turn, group, member, call, request, protocols)
             complete_if_all_joined(turn, group)
         case GroupState.COMPLETING_REBALANCE if unchanged:
             # It joined, but the answer was lost.
@@ -119,7 +120,8 @@ def _join_again(
             turn.reply(call.ticket, joined(group, member))
         case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
             # The leader joins again to have partitions shared out anew.
-            update(turn, member, call, request, protocols)
+            note_changed(turn, group, member, request.reason, is_unchanged=unchanged)
+            update(turn, group, member, call, request, protocols)
             prepare(turn, group)
         case _:
             turn.reply(call.ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
@@ -137,19 +139,19 @@ def _add(
         group.protocol_type = request.protocol_type
     if group.state is GroupState.PREPARING_REBALANCE and group.is_initial:
         group.is_member_added = True
-    group.add(
-        Member(
-            member_id=member_id,
-            group_instance_id=request.group_instance_id,
-            client_id=call.client_id,
-            client_host=call.client_host,
-            rebalance_timeout_ms=rebalance_timeout_ms(request),
-            session_timeout_ms=request.session_timeout_ms,
-            protocols=protocols,
-            joining=call.ticket,
-            is_new=True,
-        )
+    member = Member(
+        member_id=member_id,
+        group_instance_id=request.group_instance_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        rebalance_timeout_ms=rebalance_timeout_ms(request),
+        session_timeout_ms=request.session_timeout_ms,
+        protocols=protocols,
+        joining=call.ticket,
+        is_new=True,
     )
+    group.add(member)
+    note_joined(turn, group, member, request.reason)
     # It cannot send heartbeats while it waits; a client that went away must not stay for ever.
     turn.timers.set(
         session_key(group, member_id), turn.now_ms + turn.settings.new_member_join_timeout_ms
@@ -159,6 +161,7 @@ def _add(
 
 def update(
     turn: Turn,
+    group: Group,
     member: Member,
     call: Call,
     request: JoinGroupRequest,
@@ -171,6 +174,7 @@ def update(
     member.rebalance_timeout_ms = rebalance_timeout_ms(request)
     member.session_timeout_ms = request.session_timeout_ms
     member.joining = call.ticket
+    note_joining(turn, group, member)
 
 
 def rebalance_timeout_ms(request: JoinGroupRequest) -> int:

@@ -1,6 +1,7 @@
 """LeaveGroup: members go, one or many at once; static ones may be named by instance id only."""
 
 from ottla.base.errors import ErrorCode
+from ottla.group.causes import note_left
 from ottla.group.group import Group
 from ottla.group.rebalance import advance, dismiss
 from ottla.group.state import GroupState
@@ -54,5 +55,8 @@ def _leave_one(turn: Turn, group: Group, leaving: MemberIdentity) -> ErrorCode:
         code = group.validate_member(member_id, instance_id)
         if code is not ErrorCode.NONE:
             return code
+    member = group.members.get(member_id)
+    if member is not None:
+        note_left(turn, group, member, leaving.reason)
     dismiss(turn, group, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
     return ErrorCode.NONE

@@ -1,6 +1,7 @@
 """Heartbeats, and what happens when they stop."""
 
 from ottla.base.errors import ErrorCode
+from ottla.group.causes import note_never_came, note_silent
 from ottla.group.group import Group
 from ottla.group.rebalance import (
     advance,
@@ -44,12 +45,14 @@ def _on_session_end(turn: Turn, group: Group, member_id: str) -> None:
     """A member, or a caller with a handed-out id, was not heard of in time."""
     if member_id in group.pending_joins:
         group.pending_joins.remove(member_id)
+        note_never_came(turn, group, member_id)
         complete_if_all_joined(turn, group)
         return
     member = group.members.get(member_id)
     # Whoever waits for us is not silent; its session starts again when it is answered.
     if member is None or member.is_waiting:
         return
+    note_silent(turn, group, member)
     # A new member that still waits in its join is told to try again.
     dismiss(turn, group, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
     advance(turn, group)

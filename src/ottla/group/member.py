@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ottla.group.notes import Who
+
 # Whoever waits for an answer. The core hands it back in a Reply and never looks inside.
 Ticket = object
 
@@ -41,6 +43,11 @@ class Member:
     def is_waiting(self) -> bool:
         """Whether it waits for us, so that its silence is no sign of death."""
         return not self.is_new and (self.joining is not None or self.syncing is not None)
+
+    @property
+    def who(self) -> Who:
+        """As a person finds it."""
+        return Who(self.member_id, self.client_id, self.client_host, self.group_instance_id)
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """What it tells the leader under `protocol_name`, empty if it does not offer that."""

@@ -5,8 +5,10 @@ prepare -> members join -> complete -> (syncing) the leader's assignment -> stab
 
 from ottla.base.errors import ErrorCode
 from ottla.group.answers import join_refused, joined, sync_refused
+from ottla.group.causes import note_did_not_join, note_did_not_sync
 from ottla.group.group import Group
 from ottla.group.member import Member
+from ottla.group.notes import Formed, Settled
 from ottla.group.records import GroupRecord
 from ottla.group.state import GroupState
 from ottla.group.timers import Due, TimerKey
@@ -76,8 +78,11 @@ def on_join_deadline(turn: Turn, group: Group) -> None:
         delay_ms = min(turn.settings.initial_rebalance_delay_ms, group.remaining_delay_ms)
         group.remaining_delay_ms -= delay_ms
         turn.timers.set(join_key(group), turn.now_ms + delay_ms)
+    elif group.is_initial:
+        delay_ms = turn.settings.initial_rebalance_delay_ms
+        complete(turn, group, f"group.initial.rebalance.delay.ms={delay_ms}")
     else:
-        complete(turn, group)
+        complete(turn, group, f"max.poll.interval.ms={group.rebalance_timeout_ms}")
 
 
 def complete_if_all_joined(turn: Turn, group: Group) -> None:
@@ -86,14 +91,17 @@ def complete_if_all_joined(turn: Turn, group: Group) -> None:
         complete(turn, group)
 
 
-def complete(turn: Turn, group: Group) -> None:
+def complete(turn: Turn, group: Group, ended_by: str | None = None) -> None:
     """End the join phase with whoever has joined: a new generation begins.
 
     Dynamic members that did not come are out; static ones stay until their session ends.
+    `ended_by` is the setting that ended the join phase, None where nobody was missing any more.
     """
     turn.timers.cancel(join_key(group))
+    timeout_ms = group.rebalance_timeout_ms
     for member in list(group.members.values()):
         if member.joining is None and not member.is_static:
+            note_did_not_join(turn, group, member, timeout_ms)
             group.remove(member.member_id)
             turn.timers.cancel(session_key(group, member.member_id))
     if group.members and not _elect_joined_leader(group):
@@ -106,7 +114,9 @@ def complete(turn: Turn, group: Group) -> None:
         group.protocol_name = None
         group.enter(GroupState.EMPTY, turn.timestamp_ms)
         turn.write(GroupRecord(group.group_id, group.to_stored()))
+        turn.note(Settled(group.group_id, group.generation, 0, 0, 0))
         return
+    turn.note(Formed(group.group_id, group.generation, ended_by))
     group.protocol_name = group.select_protocol()
     group.refresh_subscription()
     group.enter(GroupState.COMPLETING_REBALANCE, turn.timestamp_ms)
@@ -126,7 +136,9 @@ def on_sync_deadline(turn: Turn, group: Group) -> None:
         return
     if not group.pending_syncs:
         return
+    timeout_ms = group.rebalance_timeout_ms
     for member_id in sorted(group.pending_syncs):
+        note_did_not_sync(turn, group, group.members[member_id], timeout_ms)
         group.remove(member_id)
         turn.timers.cancel(session_key(group, member_id))
     prepare(turn, group)

@@ -2,6 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.group.answers import joined, roster
+from ottla.group.causes import note_joining, note_returned
 from ottla.group.group import Group
 from ottla.group.member import Member, OfferedProtocol
 from ottla.group.rebalance import (
@@ -49,10 +50,13 @@ def take_over(
     keep_alive(turn, group, member)
     if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
         # Kept as it is, under the new id, so that a restart knows the member.
+        note_returned(turn, group, member, is_trigger=False)
         turn.write(GroupRecord(group.group_id, group.to_stored()))
         turn.reply(call.ticket, _kept(group, member, call.version, old_leader or ""))
         return
     member.joining = call.ticket
+    note_returned(turn, group, member, is_trigger=True)
+    note_joining(turn, group, member)
     if group.state is GroupState.PREPARING_REBALANCE:
         complete_if_all_joined(turn, group)
     else:

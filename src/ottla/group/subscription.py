@@ -2,8 +2,13 @@
 
 from collections.abc import Sequence
 
+from ottla.base.ids import TopicPartition
 from ottla.wire.errors import WireError
-from ottla.wire.stored import ConsumerProtocolSubscription, decode_versioned
+from ottla.wire.stored import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    decode_versioned,
+)
 
 # The protocol type of consumers; Kafka Connect and others use their own.
 CONSUMER_PROTOCOL_TYPE = "consumer"
@@ -28,3 +33,28 @@ def subscribed_topics(
         except WireError:
             return None
     return frozenset(topics)
+
+
+def keeps_partitions(metadata: bytes) -> bool:
+    """Whether the member goes on reading while the group shares out anew (KIP-429).
+
+    One that gives everything up first has nothing to name.
+    """
+    try:
+        owned = decode_versioned(ConsumerProtocolSubscription, metadata).owned_partitions
+    except WireError:
+        return False
+    return any(each.partitions for each in owned)
+
+
+def assigned_partitions(assignment: bytes) -> frozenset[TopicPartition] | None:
+    """The partitions of a member's share; None where the bytes are no consumer's."""
+    if not assignment:
+        return frozenset()
+    try:
+        topics = decode_versioned(ConsumerProtocolAssignment, assignment).assigned_partitions
+    except WireError:
+        return None
+    return frozenset(
+        TopicPartition(each.topic, partition) for each in topics for partition in each.partitions
+    )

@@ -2,6 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.group.answers import sync_refused, synced
+from ottla.group.causes import note_settled, note_share
 from ottla.group.group import Group
 from ottla.group.rebalance import answer_waits, keep_alive, sync_key
 from ottla.group.records import GroupRecord
@@ -22,6 +23,7 @@ def sync(turn: Turn, group: Group, call: Call, request: SyncGroupRequest) -> Non
         turn.timers.cancel(sync_key(group))
     if group.state is GroupState.STABLE:
         keep_alive(turn, group, member)
+        note_share(turn, group, member.member_id, member.assignment)
         turn.reply(call.ticket, synced(group, member.assignment))
         return
     answer_waits(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -39,9 +41,12 @@ def _share_out(turn: Turn, group: Group, request: SyncGroupRequest) -> None:
     turn.write(GroupRecord(group.group_id, group.to_stored(shares)))
     for member in group.members.values():
         if member.syncing is not None:
-            turn.reply(member.syncing, synced(group, shares.get(member.member_id, b"")))
+            share = shares.get(member.member_id, b"")
+            note_share(turn, group, member.member_id, share)
+            turn.reply(member.syncing, synced(group, share))
             member.syncing = None
             keep_alive(turn, group, member)
+    note_settled(turn, group, shares)
 
 
 def _validate(group: Group, request: SyncGroupRequest) -> ErrorCode:

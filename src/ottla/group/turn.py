@@ -1,9 +1,11 @@
 """What goes into a decision and what comes out of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.group.member import Ticket
+from ottla.group.notes import Note
 from ottla.group.records import CoordinatorRecord
 from ottla.group.settings import GroupSettings
 from ottla.group.timers import Timers
@@ -39,10 +41,11 @@ class Reply:
 
 @dataclass(slots=True)
 class Decision:
-    """Records to append and apply; answers to give once they are committed."""
+    """Records to append and apply; answers to give once they are committed; what was decided."""
 
     records: list[CoordinatorRecord] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
+    notes: Sequence[Note] = ()
 
 
 class Turn:
@@ -68,3 +71,10 @@ class Turn:
     def write(self, record: CoordinatorRecord) -> None:
         """Have a record appended, then applied."""
         self.decision.records.append(record)
+
+    def note(self, note: Note) -> None:
+        """Have it remembered why, for whoever asks."""
+        if isinstance(self.decision.notes, list):
+            self.decision.notes.append(note)
+        else:
+            self.decision.notes = [note]

@@ -86,6 +86,7 @@ class ApiKey(IntEnum):
     DESCRIBE_DECISIONS = 1001
     LOG_ENDS = 1002
     COMPACT_LOG = 1003
+    DESCRIBE_REBALANCES = 1004
 
 
 class Api:
@@ -208,6 +209,7 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_DECISIONS, 0, 0, 0),
     Api(ApiKey.LOG_ENDS, 0, 0, 0),
     Api(ApiKey.COMPACT_LOG, 0, 0, 0),
+    Api(ApiKey.DESCRIBE_REBALANCES, 0, 0, 0),
 )
 API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.

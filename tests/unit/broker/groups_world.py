@@ -16,6 +16,7 @@ from ottla.broker.handlers import heartbeat, join_group, offset_commit, sync_gro
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.broker.request import RequestContext
+from ottla.group.flights import Flights
 from ottla.group.settings import GroupSettings
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header, set_base_offset
@@ -160,6 +161,7 @@ class World:
         self.purgatory = ManualPurgatory(self.clock)
         self.partition = MemoryPartition()
         self._uuids = 0
+        self.flights = Flights()
         self.shard = self.new_shard()
         self.shard.load_nothing()
 
@@ -170,6 +172,7 @@ class World:
             self.clock,
             cast("Purgatory", self.purgatory),
             self._new_uuid,
+            self.flights,
             commit_timeout_ms=COMMIT_TIMEOUT_MS,
             load_bytes=1_000,
         )

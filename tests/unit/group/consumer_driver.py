@@ -5,10 +5,11 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.heartbeating import Pace
+from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.shares import NOTHING, Share, by_topic, share_of
 from ottla.group.consumer.topics import TopicShape
 from ottla.group.coordinator import Coordinator
+from ottla.group.flights import Flight, Flights
 from ottla.group.records import decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.turn import Call, Decision, Moment
@@ -60,6 +61,7 @@ class Cluster:
         self.coordinator = Coordinator(self.settings)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.now_ms = 0
+        self.flights = Flights()
 
     @property
     def at(self) -> Moment:
@@ -69,7 +71,13 @@ class Cluster:
     def group(self) -> ConsumerGroup:
         return self.coordinator.consumer_groups[GROUP]
 
+    @property
+    def flight(self) -> Flight:
+        """The latest rebalance of the group."""
+        return self.flights.of(GROUP)[-1]
+
     def carry_out(self, decision: Decision) -> list[object]:
+        self.flights.take(decision.notes, self.at)
         for record in decision.records:
             self.log.append(encode(record))
             self.coordinator.apply(record)

@@ -6,6 +6,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.group.coordinator import Coordinator
 from ottla.group.fetching import FetchedTopic
+from ottla.group.flights import Flight, Flights
 from ottla.group.group import Group
 from ottla.group.records import CommittedOffset, StoredGroup, decode, encode
 from ottla.group.settings import GroupSettings
@@ -40,6 +41,7 @@ class Driver:
         self.coordinator = Coordinator(self.settings)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.answers: dict[str, Any] = {}
+        self.flights = Flights()
         self.now_ms = 0
 
     @property
@@ -47,6 +49,7 @@ class Driver:
         return Moment(self.now_ms, TIMESTAMP + self.now_ms)
 
     def carry_out(self, decision: Decision) -> None:
+        self.flights.take(decision.notes, self.at)
         for record in decision.records:
             self.log.append(encode(record))
             self.coordinator.apply(record)
@@ -86,6 +89,11 @@ class Driver:
 
     def group(self, group_id: str = "g") -> Group:
         return self.coordinator.groups[group_id]
+
+    @property
+    def flight(self) -> Flight:
+        """The latest rebalance of the group."""
+        return self.flights.of("g")[-1]
 
     def join(
         self,
@@ -151,11 +159,15 @@ class Driver:
             self._at_once(self.coordinator.heartbeat(Call("", 4), request, self.at)).error_code
         )
 
-    def leave(self, *members: tuple[str, str | None], version: int = 5) -> list[ErrorCode]:
+    def leave(
+        self, *members: tuple[str, str | None], version: int = 5, reason: str | None = None
+    ) -> list[ErrorCode]:
         request = LeaveGroupRequest(
             group_id="g",
             member_id=members[0][0] if version < 3 else "",
-            members=[MemberIdentity(member_id=m, group_instance_id=i) for m, i in members]
+            members=[
+                MemberIdentity(member_id=m, group_instance_id=i, reason=reason) for m, i in members
+            ]
             if version >= 3
             else [],
         )

@@ -16,6 +16,7 @@ from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.topics import ImageHolder
+from ottla.group.flights import Flights
 from ottla.group.settings import GroupSettings
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Groups:
         self._commit_timeout_ms = settings.integer("offsets.commit.timeout.ms")
         self._load_bytes = settings.integer("offsets.load.buffer.size")
         self._check_interval_ms = settings.integer("offsets.retention.check.interval.ms")
+        # What each rebalance was for, and what it cost.
+        self.flights = Flights()
         self._shards = Shards(CONSUMER_OFFSETS, holder, partitions, purgatory, self._shard_of)
 
     def start(self) -> None:
@@ -119,6 +122,7 @@ class Groups:
             self._clock,
             self._purgatory,
             self._new_uuid,
+            self.flights,
             commit_timeout_ms=self._commit_timeout_ms,
             load_bytes=self._load_bytes,
         )

@@ -24,6 +24,7 @@ from ottla.broker.groups.replay import replay
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.group.coordinator import Coordinator
+from ottla.group.flights import Flights
 from ottla.group.records import OffsetRecord, decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.turn import Call, Decision, Moment
@@ -49,6 +50,7 @@ class GroupShard(Shard[Coordinator]):
         clock: Clock,
         purgatory: Purgatory,
         new_uuid: Callable[[], UUID],
+        flights: Flights,
         *,
         commit_timeout_ms: int,
         load_bytes: int,
@@ -58,6 +60,7 @@ class GroupShard(Shard[Coordinator]):
         self._clock = clock
         self._purgatory = purgatory
         self._new_uuid = new_uuid
+        self._flights = flights
         self._commit_timeout_ms = commit_timeout_ms
         self._load_bytes = load_bytes
         self._deadline: Deadline | None = None
@@ -92,6 +95,9 @@ class GroupShard(Shard[Coordinator]):
         if coordinator is not None:
             for ticket in coordinator.waiting():
                 cast("Answer", ticket).fail(code)
+            at = self._now()
+            for group in coordinator.all():
+                self._flights.give_up(group.group_id, at)
 
     def run(self, answer: Answer, command: Command, producer: OnBehalf | None = None) -> None:
         """Carry a command out, and answer it; with `producer` as a part of its transaction."""
@@ -135,6 +141,8 @@ class GroupShard(Shard[Coordinator]):
         """Append, apply, answer."""
         if decision.records and not self._write(decision, producer):
             return
+        if decision.notes:
+            self._flights.take(decision.notes, self._now())
         if decision.replies:
             give_when_committed(
                 decision.replies, self.partition, self._purgatory, self._commit_timeout_ms

@@ -11,7 +11,7 @@ from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.group.consumer.heartbeating import Pace
+from ottla.group.consumer.pace import Pace
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -43,11 +43,14 @@ def on_error(
 def _pace(broker: "Broker", group_id: str) -> Pace:
     own = broker.image.group_configs.get(group_id, {})
 
-    def value(name: str) -> int:
+    def value(name: str) -> tuple[int, str]:
         text = own.get(f"consumer.{name}")
-        return broker.settings.integer(f"group.consumer.{name}") if text is None else int(text)
+        if text is None:
+            return broker.settings.integer(f"group.consumer.{name}"), f"group.consumer.{name}"
+        return int(text), f"consumer.{name}"
 
-    return Pace(value("session.timeout.ms"), value("heartbeat.interval.ms"))
+    session_timeout_ms, setting = value("session.timeout.ms")
+    return Pace(session_timeout_ms, value("heartbeat.interval.ms")[0], setting)
 
 
 HANDLER = Handler(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, handle)

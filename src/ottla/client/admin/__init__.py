@@ -14,6 +14,7 @@ from ottla.client.admin.partitions import PartitionCalls
 from ottla.client.admin.quotas import QuotaCalls
 from ottla.client.admin.reassigning import ReassigningCalls
 from ottla.client.admin.reassignments import ReassignmentCalls
+from ottla.client.admin.rebalances import RebalanceCalls
 from ottla.client.admin.transactions import TransactionCalls
 from ottla.client.cluster import Cluster, ClusterOptions
 
@@ -47,6 +48,7 @@ class Admin(
     DecisionCalls,
     CompactionCalls,
     QuotaCalls,
+    RebalanceCalls,
     TransactionCalls,
 ):
     """Use it as `async with Admin("host:9092") as admin`.

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from ottla.base.ids import TopicPartition
+from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.records import (
     ConsumerGroupRecord,
     Current,
@@ -48,6 +49,7 @@ class ConsumerGroup:
         "members",
         "offsets",
         "owners",
+        "pace",
         "seen_topics",
         "static_members",
         "subscribed",
@@ -70,6 +72,8 @@ class ConsumerGroup:
         # Names of the topics its members read, patterns included: known from the first heartbeat
         # a coordinator sees, None before.
         self.subscribed: frozenset[str] | None = None
+        # How often members report and after which silence they are out, as last said.
+        self.pace: Pace | None = None
         # The topics that `topics_hash` was last compared with, None where it must be again.
         self.seen_topics: object = None
 

@@ -7,11 +7,23 @@ it has.
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.assignors import ASSIGNORS, Subscriber
+from ottla.group.consumer.causes import (
+    note_away,
+    note_changed,
+    note_empty,
+    note_joined,
+    note_late,
+    note_left,
+    note_returned,
+    note_step,
+    note_target,
+    note_topics_changed,
+)
 from ottla.group.consumer.group import AWAY, ConsumerGroup
+from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.reconciling import reconcile
 from ottla.group.consumer.records import (
     ConsumerGroupRecord,
@@ -38,13 +50,6 @@ from ottla.wire.messages.consumer_group_heartbeat import (
 )
 
 _NEW = Current(JOIN, JOIN, MemberState.STABLE, NOTHING, NOTHING)
-
-
-class Pace(NamedTuple):
-    """How often members of a group report, and after which silence they are out."""
-
-    session_timeout_ms: int
-    heartbeat_interval_ms: int
 
 
 def heartbeat(
@@ -84,6 +89,7 @@ def heartbeat(
     )
     if after != before:
         _change(turn, group, CurrentRecord(group.group_id, member_id, after))
+        note_step(turn, group, member_id, before, after)
     _set_timers(turn, group, member_id, before, after, pace)
     is_told = (
         request.member_epoch == JOIN or is_complete(request) or after.assigned != before.assigned
@@ -107,14 +113,25 @@ def start(turn: Turn, group: ConsumerGroup) -> None:
 
 def on_deadline(turn: Turn, group: ConsumerGroup, key: TimerKey) -> None:
     """A member was silent for too long, or did not give back what it must in time: it is out."""
-    if key.member_id in group.members:
-        remove(turn, group, key.member_id)
+    metadata = group.members.get(key.member_id)
+    if metadata is None:
+        return
+    if key.due is Due.REVOKE:
+        words = "it did not give back in time what it shall not have any more"
+        setting = f"max.poll.interval.ms={metadata.rebalance_timeout_ms}"
+    else:
+        assert group.pace is not None, "a session that ends has begun"
+        words = f"nothing was heard of it for {group.pace.session_timeout_ms} ms"
+        setting = group.pace.session_limit
+    note_late(turn, group, key.member_id, words, setting)
+    remove(turn, group, key.member_id)
 
 
 def keep_alive(turn: Turn, group: ConsumerGroup, member_id: str, pace: Pace) -> None:
     """The member was heard of: its session starts anew."""
     key = TimerKey(Due.SESSION, group.group_id, member_id)
     turn.timers.set(key, turn.now_ms + pace.session_timeout_ms)
+    group.pace = pace
 
 
 def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
@@ -124,6 +141,8 @@ def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
     _change(turn, group, EpochRecord(group.group_id, group.epoch + 1, group.topics_hash))
     group.seen_topics = None
     _cancel_timers(turn, group, member_id)
+    if not group.members:
+        note_empty(turn, group)
 
 
 def _leave(
@@ -132,6 +151,7 @@ def _leave(
     member_id = request.member_id
     _require_known(group, member_id, request.instance_id)
     if request.member_epoch == LEAVE:
+        note_left(turn, group, member_id, "it left")
         remove(turn, group, member_id)
     else:
         # It will be back: what it has is kept for it until its session ends.
@@ -146,6 +166,7 @@ def _leave(
         _change(turn, group, CurrentRecord(group.group_id, member_id, away))
         _cancel_timers(turn, group, member_id)
         keep_alive(turn, group, member_id, pace)
+        note_away(turn, group, member_id)
     return ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=request.member_epoch)
 
 
@@ -178,6 +199,7 @@ def _replace(turn: Turn, group: ConsumerGroup, old_id: str, new_id: str) -> None
     _change(turn, group, MemberRecord(group.group_id, new_id, metadata))
     _change(turn, group, TargetRecord(group.group_id, new_id, share))
     _change(turn, group, CurrentRecord(group.group_id, new_id, current))
+    note_returned(turn, group, new_id)
 
 
 def _require_member(
@@ -245,11 +267,13 @@ def _update(
         return False
     _change(turn, group, MemberRecord(group.group_id, member_id, after))
     group.seen_topics = None
-    return (
-        before is None
-        or after.topic_names != before.topic_names
-        or after.topic_regex != before.topic_regex
-    )
+    if before is None:
+        note_joined(turn, group, member_id)
+        return True
+    if (after.topic_names, after.topic_regex) == (before.topic_names, before.topic_regex):
+        return False
+    note_changed(turn, group, member_id)
+    return True
 
 
 def _or(new: str | None, old: str | None) -> str | None:
@@ -265,6 +289,8 @@ def _follow_topics(turn: Turn, group: ConsumerGroup, topics: Topics, *, is_chang
     group.seen_topics = topics.token
     topics_hash = shape_hash(subscriptions.shapes.values())
     if is_changed or topics_hash != group.topics_hash:
+        if not is_changed:
+            note_topics_changed(turn, group)
         _change(turn, group, EpochRecord(group.group_id, group.epoch + 1, topics_hash))
     if group.epoch > group.target_epoch:
         _assign(turn, group, subscriptions)
@@ -288,6 +314,7 @@ def _assign(turn: Turn, group: ConsumerGroup, subscriptions: Subscriptions) -> N
             _change(turn, group, TargetRecord(group.group_id, member_id, share))
     record = TargetEpochRecord(group.group_id, group.epoch, turn.timestamp_ms)
     _change(turn, group, record)
+    note_target(turn, group)
 
 
 def preferred_assignor(group: ConsumerGroup, offered: Collection[str]) -> str:

@@ -1,6 +1,7 @@
 """LeaveGroup for a group of the consumer protocol: an administrator puts members out (KIP-345)."""
 
 from ottla.base.errors import ErrorCode
+from ottla.group.consumer.causes import note_left
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.heartbeating import remove
 from ottla.group.turn import Turn
@@ -30,5 +31,6 @@ def _leave_one(turn: Turn, group: ConsumerGroup, leaving: MemberIdentity) -> Err
         member_id = holder
     if member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
+    note_left(turn, group, member_id, "an administrator put it out")
     remove(turn, group, member_id)
     return ErrorCode.NONE

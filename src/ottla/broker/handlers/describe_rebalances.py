@@ -1,0 +1,82 @@
+"""DescribeRebalances (1004), version 0: why a group rebalanced here, and what that cost.
+
+Ottla's own, and advertised to Ottla's own clients only. `ottla why rebalance` asks all brokers.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.group.flights import Flight
+from ottla.group.notes import Cause, Who
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_rebalances import (
+    DescribedRebalance,
+    DescribeRebalancesRequest,
+    DescribeRebalancesResponse,
+    MemberWait,
+    RebalanceCause,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_NOBODY = Who("")
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, body: DescribeRebalancesRequest
+) -> DescribeRebalancesResponse:
+    """Answer from memory; it is bounded, and so is the answer."""
+    return DescribeRebalancesResponse(
+        rebalances=[_rebalance(flight) for flight in broker.groups.flights.of(body.group_id)]
+    )
+
+
+def _rebalance(flight: Flight) -> DescribedRebalance:
+    return DescribedRebalance(
+        protocol=flight.protocol,
+        epoch=flight.epoch,
+        began_ms=flight.began.timestamp_ms,
+        ending=flight.ending,
+        duration_ms=flight.duration_ms,
+        formed_ms=flight.formed_ms,
+        ended_by=flight.ended_by,
+        members=flight.members,
+        partitions=flight.partitions,
+        moved=flight.moved,
+        causes=[_cause(at_ms, cause) for at_ms, cause in flight.causes],
+        causes_omitted=flight.causes_omitted,
+        without_members=flight.without_members,
+        without_total_ms=flight.without_total_ms,
+        waits=[
+            MemberWait(member_id=member_id, without_ms=without_ms)
+            for member_id, without_ms in flight.longest()
+        ],
+    )
+
+
+def _cause(at_ms: int, cause: Cause) -> RebalanceCause:
+    who = cause.who or _NOBODY
+    return RebalanceCause(
+        at_ms=at_ms,
+        kind=cause.kind,
+        member_id=who.member_id,
+        client_id=who.client_id,
+        host=who.host,
+        instance_id=who.instance_id,
+        words=cause.words,
+        setting=cause.setting,
+        is_trigger=cause.is_trigger,
+    )
+
+
+def on_error(
+    _body: DescribeRebalancesRequest, code: ErrorCode, message: str | None, _version: int
+) -> DescribeRebalancesResponse:
+    """The error for the whole."""
+    return DescribeRebalancesResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_REBALANCES, 0, 0, handle)

@@ -1,0 +1,147 @@
+"""`ottla why rebalance`: what made a group share out anew, the cost, and which setting decided."""
+
+from typing import Any
+
+import click
+
+from ottla.cli import options
+from ottla.cli.connect import with_admin
+from ottla.cli.moment import iso
+from ottla.cli.output import show, show_one, show_title
+from ottla.client.admin import Admin
+from ottla.client.admin.groups import GroupDescription
+from ottla.client.admin.rebalances import RebalanceStory
+from ottla.wire.messages.describe_rebalances import DescribedRebalance, RebalanceCause
+
+_COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved", "stopped", "cause"]
+
+
+@click.command()
+@click.argument("group_id", metavar="GROUP")
+@click.option("--all", "is_all", is_flag=True, help="Tell every rebalance in detail.")
+@options.bootstrap
+@options.output
+def rebalance(group_id: str, is_all: bool, bootstrap: str, form: str) -> None:
+    """Tell why a group rebalanced, what each rebalance cost, and which setting decided.
+
+    \b
+    ottla why rebalance audit
+    ottla why rebalance audit --all
+    ottla why rebalance audit -o json
+
+    Each broker remembers the latest rebalances of the groups it coordinated since it started.
+    """  # noqa: D301
+
+    async def work(admin: Admin) -> tuple[GroupDescription, RebalanceStory]:
+        return (await admin.describe_groups([group_id]))[0], await admin.rebalances(group_id)
+
+    group, story = with_admin(bootstrap, work)
+    rows = [_row(broker_id, told) for broker_id, told in story.rebalances]
+    if form == "json":
+        silent = {str(broker): error.message for broker, error in story.silent.items()}
+        show_one(
+            "json",
+            {"group": group_id, "state": group.state, "rebalances": rows, "silent": silent},
+        )
+        return
+    show_title(
+        f"{group_id}  {group.state}  members {len(group.members)}  coordinated by broker "
+        f"{group.coordinator_id}"
+    )
+    for broker, error in story.silent.items():
+        click.echo(f"broker {broker} told nothing: {error.message}", err=True)
+    if not rows:
+        click.echo(
+            "no broker remembers a rebalance of it: there was none, or its coordinator has "
+            "restarted since"
+        )
+        return
+    show("table", rows, _COLUMNS)
+    for _, told in story.rebalances if is_all else story.rebalances[-1:]:
+        _tell(told)
+
+
+def _row(broker_id: int, told: DescribedRebalance) -> dict[str, Any]:
+    return {
+        "began": iso(told.began_ms),
+        "broker": broker_id,
+        "protocol": told.protocol,
+        "epoch": _known(told.epoch),
+        "ending": told.ending,
+        "took_ms": _known(told.duration_ms),
+        "waited_for_members_ms": _known(told.formed_ms),
+        "waited_until": told.ended_by,
+        "members": _known(told.members),
+        "partitions": _known(told.partitions),
+        "moved": _known(told.moved),
+        "stopped": told.without_members,
+        "without_partitions_total_ms": told.without_total_ms,
+        "without_partitions": {each.member_id: each.without_ms for each in told.waits},
+        "cause": _short(told),
+        "causes": [_cause(cause) for cause in told.causes],
+        "causes_omitted": told.causes_omitted,
+    }
+
+
+def _cause(cause: RebalanceCause) -> dict[str, Any]:
+    return {
+        "time": iso(cause.at_ms),
+        "kind": cause.kind,
+        "member_id": cause.member_id or None,
+        "client_id": cause.client_id or None,
+        "host": cause.host.removeprefix("/") or None,
+        "instance_id": cause.instance_id,
+        "words": cause.words,
+        "setting": cause.setting,
+        "is_trigger": cause.is_trigger,
+    }
+
+
+def _tell(told: DescribedRebalance) -> None:
+    lasted = "" if told.duration_ms < 0 else f" after {told.duration_ms} ms"
+    click.secho(
+        f"{iso(told.began_ms)}  {told.protocol} protocol, epoch {told.epoch}: "
+        f"{told.ending}{lasted}",
+        bold=True,
+    )
+    for cause in told.causes:
+        click.echo(f"  because     {_who(cause)}{cause.words}")
+        if cause.setting is not None:
+            click.echo(f"  decided by  {cause.setting}")
+    if told.causes_omitted:
+        click.echo(f"  because     of {told.causes_omitted} more")
+    if told.formed_ms >= 0:
+        until = "all had joined" if told.ended_by is None else told.ended_by
+        click.echo(f"  waited      {told.formed_ms} ms for members, until {until}")
+    if told.moved >= 0:
+        click.echo(f"  moved       {told.moved} of {told.partitions} partitions")
+    if told.without_members:
+        longest = told.waits[0]
+        click.echo(
+            f"  stopped     {told.without_members} of {told.members} members, "
+            f"{longest.member_id} for longest: {longest.without_ms} ms"
+        )
+    elif told.ending == "stable":
+        click.echo("  stopped     nobody")
+
+
+def _short(told: DescribedRebalance) -> str:
+    """Who did what, of the first cause: the others stand in the details."""
+    if not told.causes:
+        return "-"
+    first = told.causes[0]
+    name = first.instance_id or first.client_id or first.member_id
+    more = len(told.causes) - 1 + told.causes_omitted
+    words = f"{name} {first.kind}" if name else first.kind
+    return f"{words} (and {more} more)" if more else words
+
+
+def _who(cause: RebalanceCause) -> str:
+    if not cause.member_id:
+        return ""
+    place = f" at {cause.host.removeprefix('/')}" if cause.host else ""
+    return f"{cause.member_id}{place}: "
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number

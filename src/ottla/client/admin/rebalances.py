@@ -1,0 +1,47 @@
+"""Why groups rebalanced: the flight recorders of Ottla's brokers."""
+
+from dataclasses import dataclass
+
+from ottla.base.errors import OttlaError
+from ottla.client.admin.calls import Calls
+from ottla.client.errors import ConnectionFailed, RequestTimedOut, UnsupportedByBroker, check
+from ottla.wire.messages.describe_rebalances import (
+    DescribedRebalance,
+    DescribeRebalancesRequest,
+    DescribeRebalancesResponse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceStory:
+    """(broker id, rebalance) by their begin; `silent` says which brokers did not answer."""
+
+    rebalances: tuple[tuple[int, DescribedRebalance], ...]
+    silent: dict[int, OttlaError]
+
+
+class RebalanceCalls(Calls):
+    """Calls about rebalances."""
+
+    async def rebalances(self, group_id: str) -> RebalanceStory:
+        """What the live brokers remember of a group, each of the time it was its coordinator.
+
+        Raises UnsupportedByBroker where the cluster is no Ottla.
+        """
+        request = DescribeRebalancesRequest(group_id=group_id)
+        found: list[tuple[int, DescribedRebalance]] = []
+        silent: dict[int, OttlaError] = {}
+        for broker_id in await self.retried(self.brokers):
+            try:
+                answer = await self.cluster.ask(broker_id, request, DescribeRebalancesResponse)
+                check(answer.error_code, f"tell of group {group_id!r}", answer.error_message)
+            except (ConnectionFailed, RequestTimedOut) as error:
+                silent[broker_id] = error
+                continue
+            except UnsupportedByBroker:
+                raise UnsupportedByBroker(
+                    f"broker {broker_id} records no rebalances: it is no Ottla, or an older one"
+                ) from None
+            found += [(broker_id, told) for told in answer.rebalances]
+        found.sort(key=lambda each: (each[1].began_ms, each[1].epoch))
+        return RebalanceStory(tuple(found), silent)

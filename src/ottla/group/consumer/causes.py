@@ -1,0 +1,101 @@
+"""What is noted of a group of the consumer protocol: why its epoch rose, and what that cost."""
+
+from ottla.group.consumer.group import AWAY, ConsumerGroup
+from ottla.group.consumer.records import Current, MemberMetadata, MemberState
+from ottla.group.notes import (
+    CONSUMER,
+    Cause,
+    Given,
+    Happening,
+    Settled,
+    Stopped,
+    Targeted,
+    Who,
+)
+from ottla.group.turn import Turn
+
+
+def note_joined(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """A member that the group did not know."""
+    _note(turn, group, Happening.JOINED, member_id, "it joined")
+    turn.note(Stopped(group.group_id, member_id))
+
+
+def note_changed(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """A member reads other topics than before."""
+    _note(turn, group, Happening.CHANGED, member_id, "it reads other topics")
+
+
+def note_returned(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """A static member is back under a new id."""
+    setting = f"group.instance.id={group.members[member_id].instance_id}"
+    words = "it took its place again under a new member id"
+    _note(turn, group, Happening.RETURNED, member_id, words, setting, is_trigger=False)
+
+
+def note_away(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """A static member says that it will be back."""
+    setting = f"group.instance.id={group.members[member_id].instance_id}"
+    words = "it left for a while; its partitions wait for it until its session ends"
+    _note(turn, group, Happening.LEFT, member_id, words, setting, is_trigger=False)
+    turn.note(Given(group.group_id, member_id, 0, 0, is_settled=True))
+
+
+def note_left(turn: Turn, group: ConsumerGroup, member_id: str, words: str) -> None:
+    """A member goes, or is put out."""
+    _note(turn, group, Happening.LEFT, member_id, words)
+
+
+def note_late(turn: Turn, group: ConsumerGroup, member_id: str, words: str, setting: str) -> None:
+    """A member was too late for something."""
+    _note(turn, group, Happening.LATE, member_id, words, setting)
+
+
+def note_topics_changed(turn: Turn, group: ConsumerGroup) -> None:
+    """A topic that members read was created, deleted or given more partitions."""
+    words = "topics that its members read were created, deleted or given more partitions"
+    turn.note(Cause(group.group_id, CONSUMER, Happening.TOPICS_CHANGED, None, words))
+
+
+def note_target(turn: Turn, group: ConsumerGroup) -> None:
+    """A new target assignment; who is away for a while has not to hear of it."""
+    sizes = {
+        member_id: len(group.target_of(member_id))
+        for member_id in group.members
+        if (current := group.current.get(member_id)) is None or current.epoch != AWAY
+    }
+    turn.note(Targeted(group.group_id, group.target_epoch, sizes))
+
+
+def note_step(
+    turn: Turn, group: ConsumerGroup, member_id: str, before: Current, after: Current
+) -> None:
+    """A member is one step nearer to its target."""
+    if not after.assigned and group.target_of(member_id):
+        turn.note(Stopped(group.group_id, member_id))
+    gained = len(after.assigned - before.assigned)
+    is_settled = after.state is MemberState.STABLE and after.epoch == group.target_epoch
+    turn.note(Given(group.group_id, member_id, len(after.assigned), gained, is_settled=is_settled))
+
+
+def note_empty(turn: Turn, group: ConsumerGroup) -> None:
+    """Nobody is left."""
+    turn.note(Settled(group.group_id, group.epoch, 0, 0, 0))
+
+
+def _note(
+    turn: Turn,
+    group: ConsumerGroup,
+    kind: Happening,
+    member_id: str,
+    words: str,
+    setting: str | None = None,
+    *,
+    is_trigger: bool = True,
+) -> None:
+    who = _who(member_id, group.members[member_id])
+    turn.note(Cause(group.group_id, CONSUMER, kind, who, words, setting, is_trigger=is_trigger))
+
+
+def _who(member_id: str, metadata: MemberMetadata) -> Who:
+    return Who(member_id, metadata.client_id, metadata.client_host, metadata.instance_id)

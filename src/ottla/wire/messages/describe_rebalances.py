@@ -1,0 +1,72 @@
+"""DescribeRebalances (key 1004, Ottla's own): why a group rebalanced, and what that cost.
+
+Each broker remembers the latest rebalances of the groups it coordinated, so all are asked. The
+texts of `ending` and `kind` are those of `ottla.group.flights` and `ottla.group.notes`. Numbers
+that are not known are -1.
+"""
+
+from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
+
+
+class DescribeRebalancesRequest(Message, api_key=1004, versions="0", flexible="0+"):
+    """A DescribeRebalances request."""
+
+    group_id: str = string()
+
+
+class RebalanceCause(Message):
+    """An element of `DescribedRebalance.causes`, oldest first."""
+
+    at_ms: int = int64()
+    kind: str = string()
+    # Empty where it is nobody's doing.
+    member_id: str = string()
+    client_id: str = string()
+    host: str = string()
+    instance_id: str | None = string(nullable="0+")
+    words: str = string()
+    # Name of the setting that decided, with its value where that was known.
+    setting: str | None = string(nullable="0+")
+    # False where the rebalance would not have been needed for it.
+    is_trigger: bool = boolean()
+
+
+class MemberWait(Message):
+    """An element of `DescribedRebalance.waits`, longest first: a member without partitions."""
+
+    member_id: str = string()
+    without_ms: int = int64()
+
+
+class DescribedRebalance(Message):
+    """An element of `DescribeRebalancesResponse.rebalances`, oldest first."""
+
+    protocol: str = string()
+    # The generation or group epoch that it led to.
+    epoch: int = int32()
+    began_ms: int = int64()
+    ending: str = string()
+    duration_ms: int = int64()
+    # How long members were waited for (classic), and the setting that ended that, null where all
+    # had joined.
+    formed_ms: int = int64()
+    ended_by: str | None = string(nullable="0+")
+    members: int = int32()
+    partitions: int = int32()
+    # Partitions that were given to a member that did not have them before.
+    moved: int = int32()
+    causes: list[RebalanceCause] = array(RebalanceCause)
+    causes_omitted: int = int32()
+    # Of all members: how many were without partitions, how long together, and the longest ones.
+    without_members: int = int32()
+    without_total_ms: int = int64()
+    waits: list[MemberWait] = array(MemberWait)
+
+
+class DescribeRebalancesResponse(Message, api_key=1004, versions="0", flexible="0+"):
+    """The answer to it; of a group that this broker never coordinated it tells nothing."""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+    rebalances: list[DescribedRebalance] = array(DescribedRebalance)
