@@ -12,10 +12,17 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.flush import Flusher
+from ottla.broker.sequence_gaps import SequenceGaps
 from ottla.metadata.image import PartitionImage
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import EndTransactionMarker, build_marker
-from ottla.record.header import CONTROL_FLAG, TRANSACTIONAL_FLAG, BatchHeader, read_header
+from ottla.record.header import (
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    read_header,
+)
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
 from ottla.storage.config import LogConfig
@@ -105,6 +112,8 @@ class Partition:
         self.follower: Follower | None = None
         # Whether the ISR is too small for acks=all.
         self.under_min_isr = False
+        # Producers whose batches came out of order, in this term.
+        self.gaps = SequenceGaps()
         self._flusher = flusher
         self._clock = clock
         self._roles = roles
@@ -186,11 +195,7 @@ class Partition:
             log.producers.check_open(header, guard)
         if buffer.__class__ is not memoryview:
             buffer = memoryview(buffer)
-        try:
-            appended = log.append_as_leader(buffer, header, self.leader_epoch, now_ms)
-        except StorageError as error:
-            self._on_storage_error(self, error)
-            raise
+        appended = self._append_in_order(buffer, header, now_ms)
         if self.group_commit:
             self._flusher.mark_dirty(self)
             if self.waiters:
@@ -201,6 +206,27 @@ class Partition:
                 self._flusher.mark_dirty(self)
         if self.watchers:
             self._tell_appended()
+        return appended
+
+    def _append_in_order(self, buffer: memoryview, header: BatchHeader, now_ms: int) -> Appended:
+        """Append, unless batches of the producer that come before this one may be on their way."""
+        log = self.log
+        producer_id = header.producer_id
+        if header.base_sequence > 0 <= producer_id and producer_id not in log.producers.entries:
+            self.gaps.check(None, header)
+        try:
+            appended = log.append_as_leader(buffer, header, self.leader_epoch, now_ms)
+        except StorageError as error:
+            self._on_storage_error(self, error)
+            # Where there is no space, it may come again.
+            self.gaps.on_refused(header, error.code)
+            raise
+        except OttlaError as error:
+            if error.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                self.gaps.check(log.producers.entries[producer_id], header)
+            raise
+        if self.gaps.is_any:
+            self.gaps.on_appended(producer_id)
         return appended
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> None:
@@ -276,6 +302,15 @@ class Partition:
                 f"{self.topic_partition} has {count} replica{'' if count == 1 else 's'} in sync,"
                 f" and min.insync.replicas is {self.config.min_insync_replicas}",
             )
+
+    def note_refused(self, records: object, code: ErrorCode) -> None:
+        """A client's batch was refused before it was looked at, and is likely to come again."""
+        if (
+            self.leader is not None
+            and isinstance(records, memoryview)
+            and len(records) >= HEADER_SIZE
+        ):
+            self.gaps.on_refused(read_header(records), code)
 
     def latest_offset(self) -> int:
         """What a consumer may take for the end. Raises OttlaError.

@@ -140,11 +140,15 @@ def _append(
             partition = broker.partitions.get_by_id(topic.topic_id, index)
         else:
             partition = broker.partitions.get(topic.name, index)
-        partition.check_led()
-        if acks == _ACKS_ALL:
-            partition.check_in_sync()
-        config = partition.log.config
         records = wanted.records
+        try:
+            partition.check_led()
+            if acks == _ACKS_ALL:
+                partition.check_in_sync()
+        except OttlaError as error:
+            partition.note_refused(records, error.code)
+            raise
+        config = partition.log.config
         if not isinstance(records, memoryview):
             raise OttlaError(ErrorCode.INVALID_RECORD, "the request holds no record batch")
         valid = validate(records, config, now_ms, produce_version=request.version)

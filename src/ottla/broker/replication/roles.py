@@ -102,6 +102,7 @@ class Roles(Leading):
         )
         self._stop_following(partition)
         partition.leader = leader
+        partition.gaps.begin_term(leader.epoch_start)
         partition.open_to_clients()
         partition.flush_soon()
         _log.info(

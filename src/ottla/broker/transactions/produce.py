@@ -37,6 +37,8 @@ _TRY_AGAIN = dict.fromkeys(
     ),
     ErrorCode.NOT_ENOUGH_REPLICAS,
 )
+# After these the same batch comes again.
+_PASSING = frozenset((*_TRY_AGAIN, ErrorCode.CONCURRENT_TRANSACTIONS))
 
 Append = Callable[[TopicProduceData, PartitionProduceData, Guard | None], PartitionProduceResponse]
 
@@ -127,6 +129,9 @@ class ProduceInTransaction:
         found: Guard | ErrorCode,
     ) -> None:
         if isinstance(found, ErrorCode):
+            partition = self._partition(topic, wanted.index)
+            if partition is not None and found in _PASSING:
+                partition.note_refused(wanted.records, self._told(found))
             answers[place] = PartitionProduceResponse(
                 index=wanted.index,
                 error_code=self._told(found),
