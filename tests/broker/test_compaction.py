@@ -49,6 +49,17 @@ def read(broker):
         return found
 
 
+def cleaner_of(broker):
+    """How the broker's cleaner is."""
+
+    async def work():
+        async with Admin(broker.bootstrap) as admin:
+            (cleaner,) = await admin.cleaners()
+            return cleaner
+
+    return asyncio.run(work())
+
+
 def ask(broker, action=CompactAction.TELL, name=NAME):
     async def work():
         async with Admin(broker.bootstrap) as admin:
@@ -88,6 +99,9 @@ def test_the_latest_of_each_key_stays_at_its_offset(storage):
         write(broker, [(b"key0", b"new")])
         assert read(broker) == [*latest, (300, b"key0", b"new")]
         assert (standing.first_dirty, standing.pass_count) == (300, 1)
+        cleaner = cleaner_of(broker)
+        assert (cleaner.logs, cleaner.due, cleaner.failed) == (1, 0, ())
+        assert (cleaner.passes, cleaner.failures, cleaner.last) == (1, 0, NAME)
         assert (standing.last.records_read, standing.last.records_kept) == (300, 7)
 
 
@@ -168,7 +182,11 @@ def test_a_child_that_is_killed_costs_nothing_but_the_pass():
         child = until(children, "the child")[0]
         os.kill(child, signal.SIGKILL)
         until(lambda: ask(broker).failure, "the failure")
-        assert "process ended" in ask(broker).failure
+        assert "process ended by signal 9" in ask(broker).failure
+        (failed,) = cleaner_of(broker).failed
+        assert (failed.name, failed.attempts) == (NAME, 1)
+        assert "signal 9" in failed.why
+        assert failed.since_ms < failed.retry_at_ms
         assert read(broker) == before
         folder = broker._folder / "planes-0"
         until(lambda: not list(folder.glob("*.cleaned")), "the half made files to go")

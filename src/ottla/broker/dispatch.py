@@ -87,6 +87,7 @@ HANDLER_MODULES = (
     "describe_decisions",
     "compact_log",
     "describe_rebalances",
+    "describe_cleaner",
     "leader_and_isr",
     "stop_replica",
     "log_ends",

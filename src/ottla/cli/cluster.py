@@ -8,6 +8,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.balance import balance
+from ottla.cli.cleaners import cleaner_findings, cleaner_line, cleaner_row
 from ottla.cli.connect import with_admin
 from ottla.cli.health import Finding, counts, findings
 from ottla.cli.internal_topics import FACTORS, too_few_replicas
@@ -15,6 +16,7 @@ from ottla.cli.output import show, show_one, show_title
 from ottla.cli.places import few
 from ottla.client.admin import Admin
 from ottla.client.admin.cluster import ClusterDescription
+from ottla.client.admin.compaction import CleanerStanding
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
 
@@ -76,12 +78,13 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
     ottla cluster health -o json
 
     Under-replicated: a replica is not in sync. Offline: nobody leads. Under min ISR: acks=all is
-    refused. At min ISR: the next loss leads there.
+    refused. At min ISR: the next loss leads there. Besides: internal topics that were made with
+    too few replicas, and logs that a broker fails to compact.
     """  # noqa: D301
 
     async def work(
         admin: Admin,
-    ) -> tuple[ClusterDescription, list[PartitionStanding], list[Finding]]:
+    ) -> tuple[ClusterDescription, list[PartitionStanding], list[CleanerStanding], list[Finding]]:
         found = await admin.describe_cluster()
         standings = await admin.partition_standings()
         has_controller = _controller(found) is not None
@@ -90,9 +93,10 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
         wrong = findings(standings, live, moving, has_controller=has_controller)
         if any(one.name.topic in FACTORS for one in standings):
             wrong += too_few_replicas(standings, len(live), await _factors(admin, live[0]))
-        return found, standings, wrong
+        cleaners = await admin.cleaners()
+        return found, standings, cleaners, wrong + cleaner_findings(cleaners)
 
-    found, standings, wrong = with_admin(bootstrap, work)
+    found, standings, cleaners, wrong = with_admin(bootstrap, work)
     live = [broker.broker_id for broker in found.brokers]
     controller = _controller(found)
     numbers = counts(standings)
@@ -104,10 +108,13 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
             "partitions": len(standings),
             **numbers,
             "findings": [_finding_row(finding) for finding in wrong],
+            "cleaners": [cleaner_row(cleaner) for cleaner in cleaners],
         }
         show_one("json", answer)
     else:
         _tell(wrong, _numbers(len(standings), numbers))
+        for line in filter(None, map(cleaner_line, cleaners)):
+            click.echo(line)
     if wrong:
         context.exit(1)
 

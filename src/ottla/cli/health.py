@@ -21,6 +21,7 @@ class Trouble(StrEnum):
     UNDER_MIN_ISR = "under min ISR"
     AT_MIN_ISR = "at min ISR"
     TOO_FEW_REPLICAS = "too few replicas"
+    NOT_COMPACTED = "not compacted"
     NO_CONTROLLER = "no controller"
 
 

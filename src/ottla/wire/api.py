@@ -87,6 +87,7 @@ class ApiKey(IntEnum):
     LOG_ENDS = 1002
     COMPACT_LOG = 1003
     DESCRIBE_REBALANCES = 1004
+    DESCRIBE_CLEANER = 1008
 
 
 class Api:
@@ -210,6 +211,7 @@ _TABLE: Final = (
     Api(ApiKey.LOG_ENDS, 0, 0, 0),
     Api(ApiKey.COMPACT_LOG, 0, 0, 0),
     Api(ApiKey.DESCRIBE_REBALANCES, 0, 0, 0),
+    Api(ApiKey.DESCRIBE_CLEANER, 0, 0, 0),
 )
 API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.cleaning.health import CleanerHealth
 from ottla.broker.cleaning.status import CleaningStatus
 from ottla.broker.cleaning.worker import ChildWorker, OwnWorker, Stopped, Worker
 from ottla.broker.partition import Partition
@@ -41,6 +43,8 @@ class Cleaner:
         self._tasks: list[asyncio.Task[None]] = []
         self._workers: set[Worker] = set()
         self._wanted = asyncio.Event()
+        self._passes = self._failures = 0
+        self._last: tuple[TopicPartition, CleaningOutcome, int] | None = None
         self._threads: ThreadPoolExecutor | None = None
 
     @property
@@ -81,6 +85,35 @@ class Cleaner:
             return look(log, cleaned, limit, self._broker.clock.now_ms())
         except OSError as error:
             raise storage_error(error, log.folder, "look for records to compact") from error
+
+    def health(self) -> CleanerHealth:
+        """How the cleaner is; logs that cannot be read now are not counted as due."""
+        logs = running = due = due_bytes = 0
+        failed: list[tuple[TopicPartition, CleaningStatus]] = []
+        for partition in self._broker.partitions:
+            if not partition.config.is_compacted or partition.failure is not None:
+                continue
+            logs += 1
+            status = self.status(partition)
+            running += status.is_running
+            if status.failure:
+                failed.append((partition.topic_partition, status))
+            with contextlib.suppress(StorageError):
+                dirt = self.dirt(partition)
+                if dirt.is_due(partition.config.min_cleanable_dirty_ratio):
+                    due += 1
+                    due_bytes += dirt.dirty_bytes
+        return CleanerHealth(
+            self.threads,
+            logs,
+            running,
+            due,
+            due_bytes,
+            self._passes,
+            self._failures,
+            self._last,
+            tuple(failed),
+        )
 
     # -- what is asked for
 
@@ -188,13 +221,22 @@ class Cleaner:
                 return
             await self._note_cleaned(partition, outcome)
             status.note_success(outcome, clock.now_ms())
+            self._passes += 1
+            self._last = log.topic_partition, outcome, clock.now_ms()
             _told(partition, outcome)
         except Stopped:
             return
         except OttlaError as error:
             _remove_unfinished(cleaning)
             status.note_failure(error.message, clock.now_ms())
-            _log.error("%s is not compacted: %s", log.topic_partition, error.message)
+            self._failures += 1
+            _log.error(
+                "%s is not compacted: %s; attempt %d, the next in %d s",
+                log.topic_partition,
+                error.message,
+                status.attempts,
+                (status.retry_at_ms - clock.now_ms()) // 1000,
+            )
             if isinstance(error, StorageError) and partition.log is log and error.stops_log:
                 self._broker.partitions.on_storage_error(partition, error)
         finally:

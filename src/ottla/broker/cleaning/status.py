@@ -20,6 +20,8 @@ class CleaningStatus:
     wanted_end: int = -1
     # Why the last attempt failed, and when to try again; empty where it went well.
     failure: str = ""
+    failed_since_ms: int = -1
+    attempts: int = 0
     retry_at_ms: int = -1
     pause_ms: int = _FIRST_PAUSE_MS
 
@@ -27,13 +29,17 @@ class CleaningStatus:
         """A pass is done."""
         self.passes += 1
         self.last, self.last_at_ms = outcome, now_ms
-        self.failure, self.retry_at_ms, self.pause_ms = "", -1, _FIRST_PAUSE_MS
+        self.failure, self.failed_since_ms, self.attempts = "", -1, 0
+        self.retry_at_ms, self.pause_ms = -1, _FIRST_PAUSE_MS
         if outcome.end >= self.wanted_end:
             self.wanted_end = -1
 
     def note_failure(self, why: str, now_ms: int) -> None:
         """An attempt failed: the next comes later, and each time later still."""
         self.failure = why
+        self.attempts += 1
+        if self.failed_since_ms < 0:
+            self.failed_since_ms = now_ms
         self.retry_at_ms = now_ms + self.pause_ms
         self.pause_ms = min(self.pause_ms * 2, _LONGEST_PAUSE_MS)
         self.wanted_end = -1

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import Protocol
@@ -115,7 +116,7 @@ def _outcome(job: CleaningJob, told: bytes, trouble: bytes, code: int) -> Cleani
         last = trouble.decode(errors="replace").strip().splitlines()[-1:] or ["no word"]
         raise OttlaError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"{job.folder}: the cleaning process ended with code {code}: {last[0]}",
+            f"{job.folder}: the cleaning process ended {_how(code)}: {last[0]}",
         ) from None
     if "outcome" in answer:
         return CleaningOutcome.decode(answer["outcome"])
@@ -126,6 +127,13 @@ def _outcome(job: CleaningJob, told: bytes, trouble: bytes, code: int) -> Cleani
         error = OSError(number, os.strerror(number), job.folder)
         raise storage_error(error, job.folder, "compact the log") from None
     raise OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, answer["error"])
+
+
+def _how(code: int) -> str:
+    """`with code 1`, `by signal 9`."""
+    if code == -signal.SIGKILL:
+        return f"by signal {-code}, perhaps as the machine had no memory left"
+    return f"by signal {-code}" if code < 0 else f"with code {code}"
 
 
 class Damaged(LogCorrupt):

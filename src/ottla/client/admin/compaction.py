@@ -1,13 +1,23 @@
 """Compaction of Ottla's brokers: how dirty each replica's log is, and cleaning it on demand."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
-from ottla.client.errors import UnsupportedByBroker, check
+from ottla.client.errors import (
+    ConnectionFailed,
+    RequestTimedOut,
+    UnsupportedByBroker,
+    check,
+)
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
+from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest, DescribeCleanerResponse
+
+# Who stands still is told of elsewhere.
+_CLEANER_PATIENCE_S = 5.0
 
 
 class CompactAction(IntEnum):
@@ -67,6 +77,39 @@ class CompactionStanding:
         return self.dirty_bytes / total if total else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class FailedCleaning:
+    """A log whose last `attempts` failed, since when, and when the next is; times in ms."""
+
+    name: TopicPartition
+    why: str
+    attempts: int
+    since_ms: int
+    retry_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerStanding:
+    """How a broker's cleaner is: `threads` 0 means that it is switched off.
+
+    Of its compacted `logs` so many are being cleaned, and so many are `due` with `due_bytes` of
+    dirt. `last` names the log of the last pass; passes and failures since the broker started.
+    """
+
+    broker_id: int
+    threads: int
+    logs: int
+    running: int
+    due: int
+    due_bytes: int
+    passes: int
+    failures: int
+    last: TopicPartition | None
+    last_at_ms: int
+    last_elapsed_ms: int
+    failed: tuple[FailedCleaning, ...]
+
+
 class CompactionCalls(Calls):
     """Calls about compaction."""
 
@@ -94,6 +137,25 @@ class CompactionCalls(Calls):
             check(answer.error_code, f"compact {partition}", answer.error_message)
             standings.append(_standing(partition, broker_id, answer))
         return standings
+
+    async def cleaners(self) -> list[CleanerStanding]:
+        """How the cleaner of each live broker is.
+
+        Without brokers that do not answer within seconds, are no Ottla, or too old a one.
+        """
+
+        async def ask(broker_id: int) -> CleanerStanding | None:
+            request = DescribeCleanerRequest()
+            try:
+                async with asyncio.timeout(_CLEANER_PATIENCE_S):
+                    answer = await self.cluster.ask(broker_id, request, DescribeCleanerResponse)
+            except (UnsupportedByBroker, ConnectionFailed, RequestTimedOut, TimeoutError):
+                return None
+            check(answer.error_code, "describe the cleaner", answer.error_message)
+            return _cleaner(broker_id, answer)
+
+        told = await asyncio.gather(*map(ask, await self.retried(self.brokers)))
+        return [cleaner for cleaner in told if cleaner is not None]
 
     async def compactions(
         self, topic: str, action: CompactAction = CompactAction.TELL
@@ -128,6 +190,33 @@ def _standing(
         _pass(answer.passes),
         _pass(answer.estimates),
         answer.failure,
+    )
+
+
+def _cleaner(broker_id: int, answer: DescribeCleanerResponse) -> CleanerStanding:
+    last = answer.last[0] if answer.last else None
+    return CleanerStanding(
+        broker_id,
+        answer.threads,
+        answer.logs,
+        answer.running,
+        answer.due,
+        answer.due_bytes,
+        answer.pass_count,
+        answer.failure_count,
+        None if last is None else TopicPartition(last.topic, last.partition),
+        -1 if last is None else last.at_ms,
+        0 if last is None else last.elapsed_ms,
+        tuple(
+            FailedCleaning(
+                TopicPartition(log.topic, log.partition),
+                log.why,
+                log.attempts,
+                log.since_ms,
+                log.retry_at_ms,
+            )
+            for log in answer.failed
+        ),
     )
 
 

@@ -1,0 +1,72 @@
+"""DescribeCleaner (1008), version 0: how this broker's log cleaner is.
+
+Ottla's own, and advertised to Ottla's own clients only: `ottla cluster health` asks all brokers.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_cleaner import (
+    DescribeCleanerRequest,
+    DescribeCleanerResponse,
+    FailedLog,
+    LastPass,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(
+    broker: "Broker", _request: RequestContext, _body: DescribeCleanerRequest
+) -> DescribeCleanerResponse:
+    """Look at all compacted logs."""
+    health = broker.maintenance.cleaner.health()
+    last = []
+    if health.last is not None:
+        name, outcome, at_ms = health.last
+        last.append(
+            LastPass(
+                topic=name.topic,
+                partition=name.partition,
+                at_ms=at_ms,
+                elapsed_ms=outcome.elapsed_ms,
+                bytes_read=outcome.bytes_read,
+                bytes_kept=outcome.bytes_kept,
+            )
+        )
+    return DescribeCleanerResponse(
+        error_message=None,
+        threads=health.threads,
+        logs=health.logs,
+        running=health.running,
+        due=health.due,
+        due_bytes=health.due_bytes,
+        pass_count=health.passes,
+        failure_count=health.failures,
+        last=last,
+        failed=[
+            FailedLog(
+                topic=name.topic,
+                partition=name.partition,
+                why=status.failure,
+                attempts=status.attempts,
+                since_ms=status.failed_since_ms,
+                retry_at_ms=status.retry_at_ms,
+            )
+            for name, status in health.failed
+        ],
+    )
+
+
+def on_error(
+    _body: DescribeCleanerRequest, code: ErrorCode, message: str | None, _version: int
+) -> DescribeCleanerResponse:
+    """The error for the whole."""
+    return DescribeCleanerResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_CLEANER, 0, 0, handle)
