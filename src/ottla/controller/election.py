@@ -9,6 +9,7 @@ to followers that the second does not have any more.
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
@@ -93,9 +94,17 @@ def elect_unclean(partition: PartitionImage, live: Live, rules: Rules, *, cause:
     return change
 
 
+class LogReach(NamedTuple):
+    """What a log knows: its latest leader epoch (-1 for none), and from where to where it goes."""
+
+    latest_epoch: int
+    end_offset: int
+    start_offset: int
+
+
 def recover(
     partition: PartitionImage,
-    ends: Mapping[BrokerId, tuple[int, int]],
+    reaches: Mapping[BrokerId, LogReach],
     live: Live,
     *,
     cause: str,
@@ -103,16 +112,22 @@ def recover(
     """Elect the best of the last known eligible replicas: highest (latest epoch, log end offset).
 
     The latest epoch a log knows of, and not that of its last record: a log whose records are all
-    deleted is no older for that.
+    deleted is no older for that. Only what was committed is ever deleted, so that a log which
+    ends below the start of another lacks committed records, whatever its epoch.
 
     All that were committed survive in at least one of them, so that each is waited for: None
-    until `ends` has one for every member.
+    until `reaches` has one for every member.
     """
     known = partition.last_known_elr
-    if not may_recover(partition, live) or any(broker not in ends for broker in known):
+    if not may_recover(partition, live) or any(broker not in reaches for broker in known):
         return None
-    best = max(known, key=lambda broker: (ends[broker], -known.index(broker)))
-    told = ", ".join(f"{b}: epoch {ends[b][0]}, end {ends[b][1]}" for b in known)
+    deleted_below = max(reaches[broker].start_offset for broker in known)
+    complete = [broker for broker in known if reaches[broker].end_offset >= deleted_below]
+    best = max(complete, key=lambda broker: (reaches[broker][:2], -known.index(broker)))
+    told = ", ".join(
+        f"{broker}: epoch {reach.latest_epoch}, {reach.start_offset} to {reach.end_offset}"
+        for broker, reach in ((broker, reaches[broker]) for broker in known)
+    )
     alone = replace(partition, isr=(best,), elr=())
     return Change(led(alone, best, live), How.LAST_KNOWN, cause, f"the furthest of {told}")
 

@@ -4,7 +4,15 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.controller.change import How, Rules
-from ottla.controller.election import elect_unclean, lose, may_recover, prefer, recover, settle
+from ottla.controller.election import (
+    LogReach,
+    elect_unclean,
+    lose,
+    may_recover,
+    prefer,
+    recover,
+    settle,
+)
 from ottla.metadata.image import NO_LEADER, PartitionImage
 
 TWO = Rules(min_isr=2)
@@ -130,10 +138,22 @@ def test_after_power_loss_of_all_the_furthest_of_the_last_known_leads():
     assert (state.leader, state.last_known_elr) == (NO_LEADER, (2, 1))
     live = {1: 2, 2: 2, 3: 2}
     assert may_recover(state, live)
-    assert recover(state, {1: (4, 90)}, live, cause="") is None
-    change = recover(state, {1: (4, 90), 2: (5, 70)}, live, cause="")
+    assert recover(state, {1: LogReach(4, 90, 0)}, live, cause="") is None
+    reaches = {1: LogReach(4, 90, 0), 2: LogReach(5, 70, 3)}
+    change = recover(state, reaches, live, cause="")
     assert (change.after.leader, change.after.isr, change.how) == (2, (2,), How.LAST_KNOWN)
-    assert change.evidence == "the furthest of 2: epoch 5, end 70, 1: epoch 4, end 90"
+    assert change.evidence == "the furthest of 2: epoch 5, 3 to 70, 1: epoch 4, 0 to 90"
+
+
+def test_a_log_that_ends_below_anothers_start_is_not_the_furthest():
+    """Only committed records are deleted: who never had them lacks them, whatever its epoch."""
+    state = partition(NO_LEADER, (), born=0, last_known_elr=(1, 2))
+    live = {1: 2, 2: 2}
+    began_anew = LogReach(-1, 17, 17)
+    change = recover(state, {1: LogReach(9, 16, 0), 2: began_anew}, live, cause="")
+    assert change.after.leader == 2
+    change = recover(state, {1: LogReach(7, 19, 17), 2: began_anew}, live, cause="")
+    assert change.after.leader == 1
 
 
 def test_without_leave_nobody_outside_isr_and_elr_leads():

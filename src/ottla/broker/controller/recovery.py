@@ -12,7 +12,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.controller.office import Office
 from ottla.controller.change import Change, Rules
-from ottla.controller.election import may_recover, recover
+from ottla.controller.election import LogReach, may_recover, recover
 from ottla.metadata.image import BrokerImage, PartitionImage
 from ottla.wire.messages.log_ends import LogEndsResponse
 
@@ -22,9 +22,6 @@ _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 1.0
 _PATIENCE_S = 5.0
 
-# Of one log: the latest leader epoch it knows, and its end offset.
-End = tuple[int, int]
-
 
 class Recovery:
     """Asks beside the queue of jobs, so that a silent broker holds nothing else up."""
@@ -32,7 +29,7 @@ class Recovery:
     def __init__(self, office: Office) -> None:
         self._office = office
         # For each replica its broker's epoch, the term it answered in, and what it said.
-        self._ends: dict[tuple[TopicPartition, BrokerId], tuple[int, int, End]] = {}
+        self._reaches: dict[tuple[TopicPartition, BrokerId], tuple[int, int, LogReach]] = {}
         self._asking: asyncio.Task[None] | None = None
         self._again: asyncio.TimerHandle | None = None
         self._pause_s = _FIRST_PAUSE_S
@@ -55,10 +52,10 @@ class Recovery:
         if self._asking is not None and not self._asking.done():
             return
         waiting = self._recoverable()
-        if waiting and self._ends:
+        if waiting and self._reaches:
             await self._office.decide(waiting, self._decide)
             waiting = self._recoverable()
-        self._ends = {key: told for key, told in self._ends.items() if key[0] in waiting}
+        self._reaches = {key: told for key, told in self._reaches.items() if key[0] in waiting}
         missing = self._missing(waiting)
         if missing:
             self._asking = asyncio.get_running_loop().create_task(self._ask(missing))
@@ -80,16 +77,18 @@ class Recovery:
     ) -> Change | None:
         context = self._office.context
         live = context.live_for(name, context.live)
-        ends = {
-            broker: end
+        reaches = {
+            broker: reach
             for broker in partition.last_known_elr
-            if (end := self._end(name, partition, broker)) is not None
+            if (reach := self._reach(name, partition, broker)) is not None
         }
-        return recover(partition, ends, live, cause="all that were in sync or eligible are back")
+        return recover(partition, reaches, live, cause="all that were in sync or eligible are back")
 
-    def _end(self, name: TopicPartition, partition: PartitionImage, broker: BrokerId) -> End | None:
+    def _reach(
+        self, name: TopicPartition, partition: PartitionImage, broker: BrokerId
+    ) -> LogReach | None:
         """What a replica said, if it said it in this life and in this term."""
-        told = self._ends.get((name, broker))
+        told = self._reaches.get((name, broker))
         live = self._office.context.brokers.get(broker)
         if told is None or live is None or told[:2] != (live.epoch, partition.leader_epoch):
             return None
@@ -102,7 +101,7 @@ class Recovery:
         missing: dict[BrokerId, list[TopicPartition]] = {}
         for name, partition in waiting.items():
             for broker in partition.last_known_elr:
-                if self._end(name, partition, broker) is None:
+                if self._reach(name, partition, broker) is None:
                     missing.setdefault(broker, []).append(name)
         return missing
 
@@ -146,6 +145,6 @@ class Recovery:
             for told in topic.partitions:
                 name = TopicPartition(topic.topic_name, told.partition_index)
                 if told.error_code == ErrorCode.NONE and name in terms:
-                    end = told.latest_epoch, told.end_offset
-                    self._ends[name, broker.id] = broker.epoch, terms.pop(name), end
+                    reach = LogReach(told.latest_epoch, told.end_offset, told.start_offset)
+                    self._reaches[name, broker.id] = broker.epoch, terms.pop(name), reach
         return not terms

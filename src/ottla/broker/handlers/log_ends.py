@@ -54,6 +54,7 @@ def _end(broker: "Broker", topic: LogEndsTopic, wanted: LogEndsPartition) -> Log
     else:
         answer.latest_epoch = partition.log.leader_epochs.latest
         answer.end_offset = partition.log_end_offset
+        answer.start_offset = partition.log.log_start_offset
     return answer
 
 

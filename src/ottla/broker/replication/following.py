@@ -172,9 +172,6 @@ class Following:
             partition.topic_partition, offset, self._clock.now_ms()
         )
         partition.high_watermark = offset
-        if partition.follower is not None:
-            # Without records it is all that tells how new this log is.
-            partition.log.begin_epoch(partition.follower.leader_epoch)
         # The new beginning is to be durable before anything counts as held.
         partition.flush_soon()
         for deletion in deletions:

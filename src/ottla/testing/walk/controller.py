@@ -66,12 +66,12 @@ class Controller:
     def recover(self) -> Change | None:
         """Compare the logs of all who were eligible last."""
         nodes = self.world.nodes
-        ends = {
-            broker: (nodes[broker].log.epochs.latest, nodes[broker].log.log_end_offset)
+        reaches = {
+            broker: nodes[broker].log.reach()
             for broker in self.world.store.state.last_known_elr
             if nodes[broker].up and nodes[broker].standing.broker_epoch == self.live.get(broker)
         }
-        return election.recover(self.world.store.state, ends, self.live, cause=CAUSE)
+        return election.recover(self.world.store.state, reaches, self.live, cause=CAUSE)
 
     def prefer(self) -> WriteState | None:
         """Let the first replica lead, if it may."""

@@ -1,5 +1,6 @@
 """A partition's log in memory: records are (leader epoch, value), numbered from 0."""
 
+from ottla.controller.election import LogReach
 from ottla.storage.leader_epochs import LeaderEpochs
 
 Record = tuple[int, int]
@@ -34,6 +35,10 @@ class WalkLog:
     def last_epoch(self) -> int:
         records = self.records
         return records[-1][0] if len(records) > self.log_start_offset else -1
+
+    def reach(self) -> LogReach:
+        """What a controller that compares logs is told."""
+        return LogReach(self.epochs.latest, len(self.records), self.log_start_offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """As the storage's log has it."""
@@ -71,10 +76,10 @@ class WalkLog:
         self.synced_end = len(self.records)
 
     def recover(self) -> None:
-        """After a crash the epochs are what the records say, or their file where there are none."""
-        latest = self.epochs.latest
-        self.epochs = LeaderEpochs()
+        """After a crash: as the storage loads a log."""
+        self.records += [HOLE] * (self.log_start_offset - len(self.records))
+        self.epochs.truncate_from_end(len(self.records))
         for offset in range(self.log_start_offset, len(self.records)):
-            self.epochs.assign(self.records[offset][0], offset)
-        if len(self.records) == self.log_start_offset > 0:
-            self.epochs.assign(latest, self.log_start_offset)
+            if self.records[offset][0] > self.epochs.latest:
+                self.epochs.assign(self.records[offset][0], offset)
+        self.epochs.truncate_from_start(self.log_start_offset)

@@ -346,7 +346,6 @@ class Node:
                     world.on_truncated(self, epochs)
                 case effect.RestartAt(offset):
                     log.restart_at(offset)
-                    log.begin_epoch(self.leader_epoch)
                     world.seen["restart at the leader's log start"] += 1
                 case effect.AdvanceLogStart(offset):
                     log.advance_log_start(offset)

@@ -42,6 +42,7 @@ class LogEnd(Message):
     # The latest that the log knows of, which may be later than that of its last record.
     latest_epoch: int = int32(default=-1)
     end_offset: int = int64(default=-1)
+    start_offset: int = int64(default=-1)
 
 
 class LogEndsTopicResult(Message):
