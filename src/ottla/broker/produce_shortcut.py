@@ -18,7 +18,7 @@ from ottla.broker.new_leaders import tell_producer
 from ottla.broker.produce_known import FLEXIBLE_SINCE, NUMBERS, TRAILER, Known
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
-from ottla.record.header import LENGTH_OVERHEAD
+from ottla.record.header import LENGTH_OVERHEAD, TRANSACTIONAL_FLAG
 from ottla.record.validation import validate
 from ottla.wire.frames import Part
 from ottla.wire.messages.produce import PartitionProduceResponse, ProduceRequest
@@ -83,6 +83,9 @@ class ProduceShortcuts:
             except OttlaError:
                 # The batch is untouched: the general way fails the same, and tells why.
                 return None
+        if header.attributes & TRANSACTIONAL_FLAG:
+            # Of no transactional id, as all requests here: the general way refuses it.
+            return None
         try:
             appended = partition.append(batch, header, now_ms)
         except OttlaError as error:

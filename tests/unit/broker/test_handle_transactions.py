@@ -198,6 +198,20 @@ def test_the_fenced_are_told_as_their_version_knows_it():
     run(scenario, FEW)
 
 
+def test_a_transaction_that_its_coordinator_cannot_note_does_not_grow():
+    """Its record would be larger than a message may be; what it has already can be ended."""
+
+    async def scenario(caller):
+        topics = [f"{number}{'x' * 200}" for number in range(8)]
+        who = await begin(caller, topics=topics)
+        codes = [(await add(caller, who, (topic, 0)))[0] for topic in topics]
+        assert codes == ["NONE"] * 4 + ["UNKNOWN_SERVER_ERROR"] * 4
+        assert (await end(caller, who, 3)).error_code == 0
+        assert (await complete(caller)).transaction_state == "CompleteCommit"
+
+    run(scenario, {**FEW, "message.max.bytes": "1000"})
+
+
 def test_only_brokers_add_for_others():
     """AddPartitionsToTxn 4 and 5."""
 

@@ -81,7 +81,9 @@ def _produce_in_transaction(
         topic: TopicProduceData, wanted: PartitionProduceData, guard: Guard | None
     ) -> PartitionProduceResponse:
         now_ms = broker.clock.now_ms()
-        return _append(broker, request, topic, wanted, body.acks, now_ms, waiting, guard)
+        return _append(
+            broker, request, topic, wanted, body.acks, now_ms, waiting, guard, in_transaction=True
+        )
 
     def finish(answers: list[list[PartitionProduceResponse]]) -> None:
         response = ProduceResponse(
@@ -133,6 +135,8 @@ def _append(
     now_ms: int,
     waiting: list[tuple[Partition, int, PartitionProduceResponse]],
     guard: Guard | None = None,
+    *,
+    in_transaction: bool = False,
 ) -> PartitionProduceResponse:
     index = wanted.index
     try:
@@ -152,6 +156,11 @@ def _append(
         if not isinstance(records, memoryview):
             raise OttlaError(ErrorCode.INVALID_RECORD, "the request holds no record batch")
         valid = validate(records, config, now_ms, produce_version=request.version)
+        if valid.header.is_transactional and not in_transaction:
+            raise OttlaError(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "the batch is of a transaction, and the request names no transactional id",
+            )
         appended = partition.append(valid.buffer, valid.header, now_ms, guard)
     except RejectedBatch as error:
         return _failed(index, error.code, error.message, error.record_errors)

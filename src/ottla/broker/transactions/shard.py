@@ -27,7 +27,8 @@ from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.records import decode, encode
 from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.turn import Decision, Markers, Reply
+from ottla.transaction.state import TransactionState
+from ottla.transaction.turn import Decision, Markers, Reply, TransactionRecord
 
 _log = logging.getLogger(__name__)
 
@@ -136,8 +137,11 @@ class TransactionShard(Shard[Coordinator]):
         assert self.coordinator is not None
         encoded = [encode(record) for record in decision.records]
         appended = False
+        max_bytes = self.partition.config.max_message_bytes
         try:
-            for batch in split(encoded, self.partition.config.max_message_bytes):
+            for record, (_, value) in zip(decision.records, encoded, strict=True):
+                _check_size(record, value, max_bytes)
+            for batch in split(encoded, max_bytes):
                 self.partition.append_internal(batch)
                 appended = True
         except OttlaError as error:
@@ -197,6 +201,20 @@ class TransactionShard(Shard[Coordinator]):
             if not waiting:
                 del self._parked[transactional_id]
             give(parked.replies)
+
+
+def _check_size(record: TransactionRecord, value: bytes | None, max_bytes: int) -> None:
+    """Refuse to let a transaction grow beyond what a message may be; its end is always taken."""
+    changed = record.transaction
+    if value is not None and len(value) > max_bytes:
+        assert changed is not None
+        if changed.state is TransactionState.ONGOING:
+            raise OttlaError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"{record.transactional_id!r} would have {len(changed.partitions)} partitions in "
+                f"one transaction, {len(value)} bytes; end it earlier, or raise max.message.bytes "
+                f"of __transaction_state ({max_bytes})",
+            )
 
 
 class _Parked:
