@@ -1,0 +1,1 @@
+"""Records passed on exactly once while brokers and those who pass them on are killed."""
