@@ -354,12 +354,13 @@ def one_proposal_at_a_time(build: Build) -> None:
     """What is under way is answered before the next is asked for."""
     stage = _without_3(build, 3)
     stage.catch_up(3)
-    stage.take(WriteIsr)
+    held = stage.take(WriteIsr)
     stage.arrive(stage.ask(3))
     stage.expect(not stage.has(WriteIsr), "3 asked again")
     stage.drop(Fetch, Records)
     again = stage.leader(1).begin(now_ms=stage.world.now_ms)
     stage.expect(AdvanceHighWatermark(3) not in again, "nothing moves by itself")
+    stage.world.lose(held)
 
 
 SCRIPTS = {

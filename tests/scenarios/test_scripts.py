@@ -1,22 +1,14 @@
 """Each known way to lose records ends well, and ends badly where its bug is put back."""
 
-from collections.abc import Callable
-
 import pytest
 
 from ottla.testing.walk.mutants import MUTANTS
 from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.world import SHIPPED, Build
+from ottla.testing.walk.world import SHIPPED
 
-from . import divergence, elections, membership
+from .scripts import SCRIPTS, Script
+from .walking import walk_on
 
-Script = Callable[[Build], None]
-# Each with the mutants that fail it.
-SCRIPTS: dict[Script, tuple[str, ...]] = {
-    **divergence.SCRIPTS,
-    **elections.SCRIPTS,
-    **membership.SCRIPTS,
-}
 PAIRS = [(script, name) for script, names in SCRIPTS.items() for name in names]
 
 
@@ -35,6 +27,13 @@ def test_the_old_behaviour_fails(script: Script, name: str) -> None:
     """With the bug put back the same script finds the loss: it checks something."""
     with pytest.raises(Violation):
         script(MUTANTS[name])
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=named)
+def test_whatever_comes_after_it_ends_well(script: Script) -> None:
+    """The world it leaves walks on by chance and heals (1,000 seeds: `-m tests.scenarios`)."""
+    for seed in (1, 2, 3):
+        walk_on(script, seed)
 
 
 def test_every_mutant_has_a_script() -> None:

@@ -1,7 +1,8 @@
 """What a seed is about: swarm testing draws how often each thing happens."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from ottla.testing.walk.messages import Fetch, Outcome, Parting, WriteIsr
 
@@ -184,4 +185,23 @@ def draw(rng: random.Random, seed: int) -> Profile:
         theme.late,
         theme.delay,
         apart.randint(1, brokers) if theme.one_victim else 0,
+    )
+
+
+def within(drawn: Profile, brokers: int, replicas: Collection[int], group_commit: bool) -> Profile:
+    """What of `drawn` may happen in a world that was moved before.
+
+    What it may still lose is not known: with group commit any power cut is allowed, else none.
+    """
+    barred = {"blackout"} if group_commit else {"blackout", "power"}
+    if brokers < len(replicas) + 1:
+        barred.add("move")
+    return replace(
+        drawn,
+        group_commit=group_commit,
+        brokers=brokers,
+        replicas=tuple(replicas),
+        power_cuts=1000 if group_commit else 0,
+        weights=tuple((name, weight) for name, weight in drawn.weights if name not in barred),
+        victim=drawn.victim if drawn.victim <= brokers and group_commit else 0,
     )

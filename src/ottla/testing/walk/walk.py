@@ -26,12 +26,20 @@ HEAL_ROUNDS = 300
 
 
 class Walk:
-    """One run. All chance comes from `seed`; what happens is the same each time."""
+    """One run. All chance comes from `seed`; what happens is the same each time.
 
-    def __init__(self, seed: int, build: Build = SHIPPED) -> None:
+    `world`: go on from there, without further loss of power (what the world may still lose is
+    not known); else a world is drawn.
+    """
+
+    def __init__(self, seed: int, build: Build = SHIPPED, world: World | None = None) -> None:
         self.rng = random.Random(seed)
         self.profile = profile.draw(self.rng, seed)
-        self.world = World(
+        if world is not None:
+            self.profile = profile.within(
+                self.profile, len(world.nodes), world.store.state.replicas, world.group_commit
+            )
+        self.world = world or World(
             build,
             replicas=self.profile.replicas,
             brokers=self.profile.brokers,

@@ -1,0 +1,14 @@
+"""All scripts, each with the mutants that fail it."""
+
+from collections.abc import Callable
+
+from ottla.testing.walk.world import Build
+
+from . import divergence, elections, membership
+
+Script = Callable[[Build], None]
+SCRIPTS: dict[Script, tuple[str, ...]] = {
+    **divergence.SCRIPTS,
+    **elections.SCRIPTS,
+    **membership.SCRIPTS,
+}
