@@ -93,6 +93,26 @@ def test_records_come_back_as_they_were_sent_with_every_codec(
     assert [m.timestamp()[1] for m in messages] == [1_700_000_000_000 + i for i in range(500)]
 
 
+@pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
+def test_records_without_a_key_are_refused_by_a_compacted_topic(
+    bootstrap: str, make_topic: MakeTopic, codec: str
+) -> None:
+    """Nothing could ever replace them; also where a codec hides them. Others are stored."""
+    topic = make_topic(cleanup_policy="compact")
+    outcomes: dict[bytes | None, int] = {}
+
+    def told(error: KafkaError | None, message: Message) -> None:
+        outcomes[message.value()] = error.code() if error else message.offset()
+
+    settings = {"bootstrap.servers": bootstrap, "compression.type": codec, "log_level": 0}
+    producer = Producer(settings)
+    for key, value in ((b"k", b"a"), (None, b"no key" * 100), (b"", b"empty key")):
+        producer.produce(topic, key=key, value=value, partition=0, on_delivery=told)
+        assert producer.flush(120) == 0
+
+    assert outcomes == {b"a": 0, b"no key" * 100: KafkaError.INVALID_RECORD, b"empty key": 1}
+
+
 def test_null_key_and_null_value_stay_null(
     bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
