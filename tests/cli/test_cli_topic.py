@@ -20,7 +20,10 @@ def test_a_topic_from_its_creation_to_its_end(run: Command, name: str) -> None:
         *("partition", "leader", "replicas", "isr", "start", "offset", "end", "offset")
     ]
     assert described[2].split() == ["0", "0", "0", "0", "0", "0"]
-    assert described[-1].split() == ["retention.ms", "3600000", "topic"]
+    assert described[-3].split() == ["retention.ms", "3600000", "topic"]
+    assert described[-1].startswith(
+        "Note: segment.ms=604800000 is above retention.ms=3600000: segments are deleted as a whole"
+    )
     altered = run(
         *("topic", "alter", name, "-p", "4", "-s", "segment.ms=60000", "-u", "retention.ms")
     )
@@ -69,6 +72,7 @@ def test_json_of_topics_has_stable_names(run: Command, name: str) -> None:
             }
         ],
         "settings": [setting],
+        "notes": [],
     }
     altered = run("topic", "alter", name, "-s", "cleanup.policy=delete", "-o", "json").json
     assert altered["changed"] == [{"setting": "cleanup.policy", "old": "compact", "new": "delete"}]

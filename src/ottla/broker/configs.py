@@ -12,9 +12,10 @@ from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS,
 from ottla.base.settings.alter import Alteration, altered
 from ottla.base.settings.check import (
     check_broker_configs,
+    check_changed_topic,
     check_group_configs,
-    check_topic_configs,
 )
+from ottla.base.settings.order import check_order
 from ottla.base.settings.resolve import (
     ConfigSource,
     Resolved,
@@ -23,7 +24,7 @@ from ottla.base.settings.resolve import (
     group_value,
     topic_value,
 )
-from ottla.base.settings.setting import ConfigType, Setting, shortened
+from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
 from ottla.broker.config_changes import change_notice
 from ottla.broker.loggers import alter_loggers, loggers
 from ottla.broker.topics import ImageHolder, PartitionHost, unknown_topic
@@ -147,7 +148,9 @@ class Configs:
     ) -> None:
         match kind:
             case ResourceType.TOPIC:
-                check_topic_configs(after, self._settings)
+                factor = self._topic(name).replication_factor
+                for oddity in check_changed_topic(held, after, factor, self._settings):
+                    _log.warning("topic %s: %s", name, oddity.sentence)
             case ResourceType.GROUP:
                 check_group_configs(after, self._settings)
             case _:
@@ -155,11 +158,18 @@ class Configs:
                     key for key in {*held, *after} if held.get(key) != after.get(key)
                 )
                 check_broker_configs(after, changed, per_broker=bool(name))
+                check_order(changed, lambda key: self._broker_value(key, after))
         if validate_only or dict(after) == dict(held):
             return
         await self._write(kind, name, encode_configs(after))
         self._put_in_effect(kind, name, dict(after))
         _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, dict(after))
+
+    def _broker_value(self, name: str, configs: Mapping[str, str]) -> Value:
+        """What a broker setting will be worth with `configs`, as far as this broker knows."""
+        if name in configs:
+            return BROKER_SETTINGS[name].parse(configs[name])
+        return self._settings.value(name)
 
     async def _write(self, kind: int, name: str, data: bytes) -> None:
         path = _path(kind, name)

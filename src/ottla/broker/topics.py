@@ -16,7 +16,7 @@ from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.check import check_topic_configs
+from ottla.base.settings.check import check_new_topic
 from ottla.base.settings.setting import shortened
 from ottla.broker.internal_topics import CONSUMER_OFFSETS, automatic_topic
 from ottla.broker.registration import known_brokers
@@ -280,7 +280,7 @@ class Topics:
         )
         topic_id = TopicId(topic_id_of(self._random_bytes(16)))
         topic = plan_topic(new, topic_id, image, defaults, self._random_start())
-        check_topic_configs(topic.configs, self._settings)
+        check_new_topic(topic.configs, topic.replication_factor, self._settings)
         return topic
 
     async def _write(self, topic: TopicImage) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from ottla.base.settings import TOPIC_SETTINGS
+from ottla.base.settings.oddities import LOOKED_AT, oddities
 from ottla.cli.moment import span_words
 
 
@@ -12,6 +14,17 @@ def after_creation(partitions: int, replicas: int, settings: Mapping[str, str | 
         f"{partitions} {noun}, {_copies(replicas, int(settings.get('min.insync.replicas') or 1))} "
         f"{_kept(settings)}"
     )
+
+
+def notes(replicas: int, settings: Mapping[str, str | None]) -> list[str]:
+    """What is odd about a topic's settings in effect, a sentence each; none where some lack."""
+    values: dict[str, object] = {}
+    for name in LOOKED_AT:
+        text = settings.get(name)
+        if text is None:
+            return []
+        values[name] = TOPIC_SETTINGS[name].parse(text)
+    return [oddity.sentence for oddity in oddities(values, replicas)]
 
 
 def after_growth(name: str, before: int, after: int) -> str:

@@ -9,7 +9,7 @@ from ottla.base.settings import TOPIC_SETTINGS
 from ottla.cli import options
 from ottla.cli.compact import compact
 from ottla.cli.connect import naming_nearest, with_admin
-from ottla.cli.consequences import after_creation, after_growth
+from ottla.cli.consequences import after_creation, after_growth, notes
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.settings import change_settings, chosen
 from ottla.cli.standing import Condition, list_where
@@ -78,6 +78,8 @@ def create(
     replicas = len(view.partitions[0].replicas)
     sentences = after_creation(len(view.partitions), replicas, values)
     click.echo(f"{'Created' if made else 'There is already'} {name}: {sentences}")
+    for note in notes(replicas, values):
+        click.echo(f"Note: {note}", err=True)
 
 
 @topic.command(name="list")
@@ -144,8 +146,11 @@ def _describe(name: str, bootstrap: str, form: str) -> None:
 
     view, rows, configs = with_admin(bootstrap, work)
     settings = chosen(configs)
+    values = {entry.name: entry.value for entry in configs.values()}
+    odd = notes(len(view.partitions[0].replicas), values)
     if form == "json":
-        show_one("json", {**_listed(view), "partitions": rows, "settings": settings})
+        told = {**_listed(view), "partitions": rows, "settings": settings, "notes": odd}
+        show_one("json", told)
         return
     known = [
         row["end_offset"] - row["start_offset"] for row in rows if row["end_offset"] is not None
@@ -154,6 +159,8 @@ def _describe(name: str, bootstrap: str, form: str) -> None:
     show(form, rows, _PARTITION_COLUMNS)
     click.echo()
     show(form, settings, ["setting", "value", "source"], empty="all settings have their defaults")
+    for note in odd:
+        click.echo(f"\nNote: {note}")
 
 
 @topic.command()

@@ -252,6 +252,42 @@ def test_a_change_that_cannot_be_is_refused(kind, name, change, code):
     run(scenario)
 
 
+def test_more_in_sync_replicas_than_replicas_cannot_be_set():
+    """Nor asked for; segments above retention can be, as topics are emptied so."""
+
+    async def scenario(caller):
+        await make(caller, segment_ms="60000", segment_bytes="2000000")
+        change = ("min.insync.replicas", SET, "2")
+        assert await alter(caller, TOPIC, "t", change) == "INVALID_CONFIG"
+        for change in (("retention.ms", SET, "1000"), ("retention.bytes", SET, "1000")):
+            assert await alter(caller, TOPIC, "t", change) == "NONE"
+
+    run(scenario)
+
+
+def test_what_a_topic_inherits_is_not_held_against_other_changes():
+    """The broker's min.insync.replicas=2 hinders no topic of one replica."""
+
+    async def scenario(caller):
+        await make(caller)
+        assert await alter(caller, TOPIC, "t", ("retention.ms", SET, "1000")) == "NONE"
+
+    run(scenario, {"min.insync.replicas": "2"})
+
+
+def test_broker_settings_in_the_wrong_order_are_refused_while_running_too():
+    """They would have every topic refused that is created from then on."""
+
+    async def scenario(caller):
+        low = ("log.cleaner.min.compaction.lag.ms", SET, "100")
+        high = ("log.cleaner.max.compaction.lag.ms", SET, "10")
+        assert await alter(caller, BROKER, "", low, high) == "INVALID_CONFIG"
+        assert await alter(caller, BROKER, "", low) == "NONE"
+        assert await alter(caller, BROKER, "", high) == "INVALID_CONFIG"
+
+    run(scenario)
+
+
 def test_a_resource_named_twice_is_refused():
     """Which of the two should hold?"""
 
@@ -275,7 +311,7 @@ def test_the_older_alter_replaces_all(version):
     """What it does not name goes back to its default (KIP-133)."""
 
     async def scenario(caller):
-        await make(caller, retention_ms="5", segment_ms="6")
+        await make(caller, retention_ms="6", segment_ms="5")
 
         async def replace(value):
             config = legacy.AlterableConfig(name="retention.ms", value=value)

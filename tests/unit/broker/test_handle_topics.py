@@ -99,6 +99,53 @@ def test_each_topic_of_a_request_stands_for_itself():
     run(scenario)
 
 
+@pytest.mark.parametrize(
+    ("configs", "why"),
+    [
+        ({"min_insync_replicas": "2"}, "is above the replication factor 1"),
+        ({"segment_bytes": "2000000", "retention_bytes": "1999999"}, "above retention.bytes"),
+        ({"segment_ms": "1001", "retention_ms": "1000"}, "above retention.ms"),
+        ({"min_compaction_lag_ms": "2", "max_compaction_lag_ms": "1"}, "max.compaction.lag.ms"),
+        ({"retention_bytes": "-2"}, "-1 for no limit"),
+        ({"segment_bytes": "-1"}, "at least 1048576"),
+        ({"segment_bytes": "2147483648"}, "segment.bytes"),
+        ({"retention_ms": "9223372036854775808"}, "retention.ms"),
+    ],
+)
+def test_absurd_settings_are_refused_with_the_reason(configs, why):
+    """Where they were asked for in so many words; nothing is created."""
+
+    async def scenario(caller):
+        (result,) = (await caller.call(creating(topic("t", **configs)), 7)).topics
+        assert (result.error_code, dict(caller.broker.image.topics)) == (
+            ErrorCode.INVALID_CONFIG,
+            {},
+        )
+        assert why in result.error_message
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        {"retention_bytes": "1000"},
+        {"retention_ms": "1000"},
+        {"segment_ms": "2000", "retention_ms": "2000"},
+        {"segment_bytes": "2000000", "retention_bytes": "-1", "retention_ms": "-1"},
+        {"segment_ms": "2000", "retention_ms": "1000", "cleanup_policy": "compact"},
+    ],
+)
+def test_what_is_odd_only_beside_a_default_is_taken(configs):
+    """As Kafka takes it: scripts set a small retention and leave segments as they are."""
+
+    async def scenario(caller):
+        answer = await caller.call(creating(topic("t", **configs)), 7)
+        assert codes(answer.topics) == {"t": "NONE"}
+
+    run(scenario, {"min.insync.replicas": "2"})
+
+
 def test_a_topic_that_exists_is_not_created_again():
     """Its id and records stay."""
 

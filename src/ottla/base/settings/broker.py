@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.former import FORMER_SETTINGS
+from ottla.base.settings.order import check_order
 from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, unknown_name
 
@@ -24,8 +25,8 @@ class BrokerSettings:
     """Typed access to the settings of one broker.
 
     `static` is what server.properties holds, as text. Raises OttlaError(INVALID_CONFIG) on
-    an unknown name (naming the nearest), on a value its setting does not allow, and on a
-    setting that asks for a part Ottla does not have.
+    an unknown name (naming the nearest), on a value its setting does not allow, on values that
+    contradict each other, and on a setting that asks for a part Ottla does not have.
     """
 
     def __init__(self, static: Mapping[str, str] | None = None) -> None:
@@ -38,6 +39,7 @@ class BrokerSettings:
         self._values: dict[str, Value] = {n: s.default for n, s in BROKER_SETTINGS.items()}
         for name, text in self.static.items():
             self._take_static(name, text)
+        check_order(frozenset(self.static), self.value)
 
     def _take_static(self, name: str, text: str) -> None:
         setting = BROKER_SETTINGS.get(name)

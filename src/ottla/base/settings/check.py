@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.broker import BrokerSettings, refused
-from ottla.base.settings.resolve import topic_value
+from ottla.base.settings.oddities import LOOKED_AT, MIN_ISR, Oddity, oddities
+from ottla.base.settings.resolve import group_value, topic_value
 from ottla.base.settings.setting import Setting, UpdateMode, Use
 from ottla.base.settings.tables import (
     BROKER_SETTINGS,
@@ -13,11 +14,19 @@ from ottla.base.settings.tables import (
     setting_named,
 )
 
+_NO_LIMIT = -1
+
 
 def check_topic_configs(configs: Mapping[str, str], broker: BrokerSettings) -> None:
     """Refuse settings a topic cannot have. Raises OttlaError(INVALID_CONFIG)."""
     for name, text in configs.items():
-        _check(setting_named(TOPIC_SETTINGS, name, "topic"), text)
+        value = _check(setting_named(TOPIC_SETTINGS, name, "topic"), text)
+        if name == "retention.bytes" and isinstance(value, int) and value < _NO_LIMIT:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"Invalid value {text} for configuration {name}: it must be at least 0, or -1 for "
+                "no limit",
+            )
     least = topic_value("min.compaction.lag.ms", configs, broker).value
     most = topic_value("max.compaction.lag.ms", configs, broker).value
     assert isinstance(least, int)
@@ -28,6 +37,43 @@ def check_topic_configs(configs: Mapping[str, str], broker: BrokerSettings) -> N
             f"conflict topic config setting min.compaction.lag.ms ({least}) > "
             f"max.compaction.lag.ms ({most}); lower the first or raise the second",
         )
+
+
+def check_new_topic(configs: Mapping[str, str], replicas: int, broker: BrokerSettings) -> None:
+    """Refuse what a new topic cannot have, and what is absurd to ask for (`oddities`).
+
+    Only what stands in `configs` is held against it. Raises OttlaError(INVALID_CONFIG).
+    """
+    check_topic_configs(configs, broker)
+    for oddity in topic_oddities(configs, replicas, broker):
+        if all(name in configs for name in oddity.names):
+            raise OttlaError(ErrorCode.INVALID_CONFIG, oddity.sentence)
+
+
+def check_changed_topic(
+    before: Mapping[str, str], after: Mapping[str, str], replicas: int, broker: BrokerSettings
+) -> list[Oddity]:
+    """Refuse what a topic cannot have; what is odd about what it will have.
+
+    A `min.insync.replicas` that no replicas can meet is refused when it is set; segments above
+    retention are not, as it is usual to lower retention for a while. Raises
+    OttlaError(INVALID_CONFIG).
+    """
+    check_topic_configs(after, broker)
+    found = topic_oddities(after, replicas, broker)
+    for oddity in found:
+        is_set = MIN_ISR in after and after[MIN_ISR] != before.get(MIN_ISR)
+        if oddity.names == (MIN_ISR,) and is_set:
+            raise OttlaError(ErrorCode.INVALID_CONFIG, oddity.sentence)
+    return found
+
+
+def topic_oddities(
+    configs: Mapping[str, str], replicas: int, broker: BrokerSettings
+) -> list[Oddity]:
+    """What is odd about a topic that sets `configs` itself, by the values in effect."""
+    values = {name: topic_value(name, configs, broker).value for name in LOOKED_AT}
+    return oddities(values, replicas)
 
 
 def check_group_configs(configs: Mapping[str, str], broker: BrokerSettings) -> None:
@@ -45,6 +91,23 @@ def check_group_configs(configs: Mapping[str, str], broker: BrokerSettings) -> N
                     ErrorCode.INVALID_CONFIG,
                     f"{name} = {value} is {word} {limit_name} = {limit}",
                 )
+    for kind in ("consumer", "share", "streams"):
+        _check_heartbeats(kind, configs, broker)
+
+
+def _check_heartbeats(kind: str, configs: Mapping[str, str], broker: BrokerSettings) -> None:
+    names = f"{kind}.heartbeat.interval.ms", f"{kind}.session.timeout.ms"
+    if not any(name in configs for name in names):
+        return
+    interval, timeout = (group_value(name, configs, broker).value for name in names)
+    assert isinstance(interval, int)
+    assert isinstance(timeout, int)
+    if interval >= timeout:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{names[0]} = {interval} is not below {names[1]} = {timeout}: a member would be "
+            "taken for dead between two heartbeats",
+        )
 
 
 def check_broker_configs(

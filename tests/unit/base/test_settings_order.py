@@ -1,0 +1,108 @@
+"""Settings that contradict each other."""
+
+import pytest
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.check import check_changed_topic, check_group_configs, check_new_topic
+from ottla.base.settings.oddities import oddities
+
+VALUES = {
+    "min.insync.replicas": 1,
+    "cleanup.policy": ("delete",),
+    "retention.bytes": -1,
+    "retention.ms": 604_800_000,
+    "segment.bytes": 1 << 30,
+    "segment.ms": 604_800_000,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({}, []),
+        ({"min.insync.replicas": 3}, [("min.insync.replicas",)]),
+        ({"retention.bytes": (1 << 30) - 1}, [("segment.bytes", "retention.bytes")]),
+        ({"retention.ms": 1}, [("segment.ms", "retention.ms")]),
+        ({"retention.ms": 1, "cleanup.policy": ("compact",)}, []),
+        (
+            {"retention.ms": 1, "cleanup.policy": ("compact", "delete")},
+            [("segment.ms", "retention.ms")],
+        ),
+        ({"retention.ms": -1}, []),
+    ],
+)
+def test_what_is_odd(changes, names):
+    """Two replicas; segments count only where retention deletes them."""
+    assert [oddity.names for oddity in oddities({**VALUES, **changes}, 2)] == names
+
+
+def refused(check, *arguments):
+    with pytest.raises(OttlaError) as caught:
+        check(*arguments)
+    assert caught.value.code is ErrorCode.INVALID_CONFIG
+    return caught.value.message
+
+
+def test_defaults_of_the_broker_are_not_held_against_a_new_topic():
+    """Only what stands in the request."""
+    broker = BrokerSettings({"min.insync.replicas": "2", "log.retention.bytes": "1000"})
+    check_new_topic({}, 1, broker)
+    check_new_topic({"segment.bytes": "2000000"}, 1, broker)
+    assert "min.insync.replicas=2" in refused(
+        check_new_topic, {"min.insync.replicas": "2"}, 1, broker
+    )
+
+
+def test_a_change_is_refused_only_for_what_it_sets():
+    """A topic that lost replicas can still have its retention changed; all oddities are told."""
+    before = {"min.insync.replicas": "2"}
+    broker = BrokerSettings()
+    after = {**before, "retention.ms": "1000"}
+    found = check_changed_topic(before, after, 1, broker)
+    assert [oddity.names for oddity in found] == [
+        ("min.insync.replicas",),
+        ("segment.ms", "retention.ms"),
+    ]
+    refused(check_changed_topic, {}, before, 1, broker)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"group.min.session.timeout.ms": "10", "group.max.session.timeout.ms": "9"},
+        {"group.consumer.session.timeout.ms": "44999"},
+        {"group.consumer.session.timeout.ms": "60001"},
+        {"group.consumer.max.session.timeout.ms": "44999"},
+        {"group.consumer.heartbeat.interval.ms": "15001"},
+        {
+            "group.consumer.heartbeat.interval.ms": "5000",
+            "group.consumer.session.timeout.ms": "5000",
+            "group.consumer.min.session.timeout.ms": "1",
+        },
+        {
+            "log.cleaner.min.compaction.lag.ms": "2",
+            "log.cleaner.max.compaction.lag.ms": "1",
+        },
+    ],
+)
+def test_a_broker_does_not_start_with_settings_in_the_wrong_order(settings):
+    """The message names both."""
+    name, *_ = settings
+    assert name in refused(BrokerSettings, settings)
+
+
+def test_a_group_must_be_heard_of_before_it_is_taken_for_dead():
+    """Whichever of the two is the broker's."""
+    broker = BrokerSettings(
+        {
+            "group.consumer.min.session.timeout.ms": "1000",
+            "group.consumer.min.heartbeat.interval.ms": "1",
+        }
+    )
+    check_group_configs({"consumer.session.timeout.ms": "5001"}, broker)
+    assert "consumer.heartbeat.interval.ms = 5000" in refused(
+        check_group_configs, {"consumer.session.timeout.ms": "5000"}, broker
+    )
+    both = {"consumer.session.timeout.ms": "2000", "consumer.heartbeat.interval.ms": "1999"}
+    check_group_configs(both, broker)
