@@ -1,4 +1,4 @@
-"""The three recipes of delivery, each killed between its steps (P12, P13)."""
+"""The four recipes of delivery, each killed between its steps (P12, P13)."""
 
 import signal
 import sqlite3
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.client import sync
+from ottla.client import ConsumerOptions, sync
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -37,6 +37,17 @@ def step(name):
     if name == die_at:
         os.kill(os.getpid(), signal.SIGKILL)
 run(bootstrap, topic, path, step, int(count))
+"""
+
+_TRANSACTIONS = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from exactly_once_topics import run
+bootstrap, source, target, group, die_at, until = sys.argv[2:]
+def step(name):
+    if name == die_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+run(bootstrap, source, target, group, group, step, int(until))
 """
 
 
@@ -93,6 +104,26 @@ def test_offsets_stored_with_the_output_make_it_exactly_once(
     assert child(_STEPS, bootstrap, topic, path, "never", 30) == 0
     sums = dict(sqlite3.connect(path).execute("SELECT key, total FROM sums"))
     assert sums == {"k0": 135, "k1": 145, "k2": 155}
+
+
+@pytest.mark.parametrize("die_at", ["within the transaction", "after the transaction"])
+def test_transactions_pass_records_on_exactly_once(bootstrap, make_topic, group, die_at) -> None:
+    """Killed at any step: readers of what is committed see each record once (P13)."""
+    source, target = make_topic(), make_topic()
+    fill(bootstrap, source, 30)
+    names = (bootstrap, source, target, group)
+    assert child(_TRANSACTIONS, *names, die_at, 30) == -signal.SIGKILL
+    with_session_over(bootstrap, group)
+    assert child(_TRANSACTIONS, *names, "never", 30) == 0
+    found: list[bytes | None] = []
+    with sync.Consumer(bootstrap, ConsumerOptions(read_committed=True)) as consumer:
+        consumer.assign([(target, 0)])
+        # The copies, then a last one that shows that no more came before it.
+        with sync.Producer(bootstrap) as producer:
+            producer.send(target, b"last")
+        while b"last" not in found:
+            found += [record.value for batch in consumer.poll() for record in batch.records]
+    assert found == [*(b"%d" % number for number in range(30)), b"last"]
 
 
 def with_session_over(bootstrap: str, group: str) -> None:

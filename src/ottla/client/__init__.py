@@ -1,7 +1,8 @@
 """Producer, consumer and administration for any Kafka-protocol broker. Uses wire and record only.
 
-`Producer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has the same as plain
-calls; `ottla.client.ranges` reads a range of offsets as raw batches over a blocking socket.
+`Producer`, `TransactionalProducer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has
+the same as plain calls; `ottla.client.ranges` reads a range of offsets as raw batches over a
+blocking socket.
 """
 
 from ottla.base.ids import TopicPartition
@@ -20,13 +21,17 @@ from ottla.client.errors import (
     ConnectionFailed,
     DeliveryFailed,
     OffsetOutOfRange,
+    ProducerFenced,
     RequestTimedOut,
+    TransactionFailed,
     UnknownTopic,
 )
+from ottla.client.group_metadata import GroupMetadata
 from ottla.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP
 from ottla.client.partition_state import ConsumedRecord, OffsetAndMetadata, RawBatches, Records
 from ottla.client.producer import Producer
 from ottla.client.producer_options import ProducerOptions
+from ottla.client.transactional_producer import TransactionalProducer
 
 __all__ = [
     "EARLIEST",
@@ -44,16 +49,20 @@ __all__ = [
     "Delivery",
     "DeliveryFailed",
     "ElectionKind",
+    "GroupMetadata",
     "LogTruncated",
     "NewTopic",
     "OffsetAndMetadata",
     "OffsetOutOfRange",
     "Producer",
+    "ProducerFenced",
     "ProducerOptions",
     "RawBatches",
     "Records",
     "RequestTimedOut",
     "ResourceKind",
     "TopicPartition",
+    "TransactionFailed",
+    "TransactionalProducer",
     "UnknownTopic",
 ]

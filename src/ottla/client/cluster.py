@@ -30,7 +30,10 @@ from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
 
-GROUP_COORDINATOR = 0
+# Kinds of what a broker coordinates.
+GROUP = 0
+TRANSACTIONAL_ID = 1
+_KINDS = {GROUP: "group", TRANSACTIONAL_ID: "transactional id"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,14 +254,12 @@ class Cluster:
             return self.view.controller_id
         return next(iter(self.view.brokers), NO_LEADER)
 
-    async def coordinator(self, group_id: str) -> int:
-        """Id of the broker that coordinates `group_id`, waiting while there is none."""
+    async def coordinator(self, name: str, kind: int = GROUP) -> int:
+        """Id of the broker that coordinates a group (or other kind), waiting for one."""
         attempt = 0
         deadline_s = self._deadline_s()
         while True:
-            request = FindCoordinatorRequest(
-                key=group_id, key_type=GROUP_COORDINATOR, coordinator_keys=[group_id]
-            )
+            request = FindCoordinatorRequest(key=name, key_type=kind, coordinator_keys=[name])
             connection = await self.any_connection()
             if connection.version(ApiKey.FIND_COORDINATOR) >= 4:
                 request.key = ""
@@ -274,7 +275,7 @@ class Cluster:
                 return found.node_id
             code = ErrorCode(found.error_code)
             if not code.retriable or self._now_s() >= deadline_s:
-                raise refused(code, f"name the coordinator of group {group_id!r}")
+                raise refused(code, f"name the coordinator of {_KINDS[kind]} {name!r}")
             await self.pause(attempt)
             attempt += 1
 

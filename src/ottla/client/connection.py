@@ -54,6 +54,8 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, address: Address, client_id: str) -> None:
         self.address = address
         self.versions: dict[ApiKey, int] = {}
+        # What the cluster has switched on, by name (KIP-584).
+        self.features: dict[str, int] = {}
         self._client_id = client_id
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -81,13 +83,19 @@ class Connection(asyncio.BufferedProtocol):
         """The version agreed with this broker. Raises UnsupportedByBroker."""
         return version_for(self.versions, key, str(self.address))
 
-    def submit(self, message: Message, timeout_s: float) -> "asyncio.Future[Any]":
+    def submit(
+        self, message: Message, timeout_s: float, at_most: int | None = None
+    ) -> "asyncio.Future[Any]":
         """Send `message` now and return its answer to come.
 
-        The future fails with ConnectionFailed or RequestTimedOut; either closes the connection.
+        `at_most` is a version not to go beyond, where a later one means something else. The future
+        fails with ConnectionFailed or RequestTimedOut; either closes the connection.
         """
         key = key_of(message)
-        return self._submit(message, key, self.version(key), timeout_s)
+        version = self.version(key)
+        if at_most is not None:
+            version = min(version, at_most)
+        return self._submit(message, key, version, timeout_s)
 
     def send_unanswered(self, message: Message) -> None:
         """Send a request that has no answer (Produce with acks 0)."""
@@ -97,10 +105,14 @@ class Connection(asyncio.BufferedProtocol):
         transport.writelines(cast("list[bytes]", parts))
 
     async def request(
-        self, message: Message, response_type: type[Response], timeout_s: float
+        self,
+        message: Message,
+        response_type: type[Response],
+        timeout_s: float,
+        at_most: int | None = None,
     ) -> Response:
         """Send `message` and wait for its answer, which is of `response_type`."""
-        answer = await self.submit(message, timeout_s)
+        answer = await self.submit(message, timeout_s, at_most)
         assert isinstance(answer, response_type)
         return answer
 
@@ -244,6 +256,9 @@ class Connection(asyncio.BufferedProtocol):
             answer = await self._submit(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, timeout_s)
         check(answer.error_code, "tell its versions")
         self.versions = negotiate(answer.api_keys)
+        self.features = {
+            feature.name: feature.max_version_level for feature in answer.finalized_features
+        }
 
 
 def _fail(answer: "asyncio.Future[Any]", failure: ClientError) -> None:

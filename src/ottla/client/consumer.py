@@ -14,6 +14,7 @@ from ottla.client.coordinator import Coordinator
 from ottla.client.cursor import Cursor
 from ottla.client.errors import ClientError, Closed
 from ottla.client.fetcher import Fetched, Fetcher
+from ottla.client.group_metadata import GroupMetadata
 from ottla.client.group_session import GroupSession
 from ottla.client.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
 from ottla.client.partition_state import (
@@ -362,6 +363,19 @@ class Consumer:
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """What the group has committed; partitions without are left out."""
         return await self._need_group().coordinator.committed(partitions)
+
+    def group_metadata(self) -> GroupMetadata:
+        """Who commits here, for `TransactionalProducer.send_offsets`. Ask anew for each."""
+        group = self._need_group()
+        member = group.membership
+        if member is None:
+            return GroupMetadata(group.coordinator.group_id)
+        return GroupMetadata(
+            group.coordinator.group_id,
+            member.generation,
+            member.member_id,
+            self.options.group_instance_id,
+        )
 
     def _start_commit_timer(self) -> None:
         if self._group is None or not self.options.enable_auto_commit:

@@ -1,4 +1,4 @@
-"""A group's coordinator: found, asked, found again when it has moved. Knows nothing of members."""
+"""A coordinator: found, asked, found again when it has moved. Knows nothing of members."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client.cluster import Cluster
+from ottla.client.cluster import GROUP, TRANSACTIONAL_ID, Cluster
+from ottla.client.connection import Connection
 from ottla.client.errors import (
     BrokerRefused,
     CommitFailed,
@@ -36,7 +37,7 @@ from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
 
-_PURPOSE = "group"
+_PURPOSES = {GROUP: "group", TRANSACTIONAL_ID: "transaction"}
 MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 # The member no longer belongs to the generation it speaks for.
 LOST = frozenset(
@@ -45,11 +46,12 @@ LOST = frozenset(
 
 
 class Coordinator:
-    """Requests about one group."""
+    """Requests about one group; or, as its `kind` says, about one transactional id."""
 
-    def __init__(self, cluster: Cluster, group_id: str) -> None:
+    def __init__(self, cluster: Cluster, group_id: str, kind: int = GROUP) -> None:
         self.cluster = cluster
         self.group_id = group_id
+        self._kind = kind
         self._broker_id: int | None = None
 
     def moved(self) -> None:
@@ -57,27 +59,37 @@ class Coordinator:
         self._broker_id = None
 
     async def ask(
-        self, message: Message, response_type: type[Response], timeout_s: float | None = None
+        self,
+        message: Message,
+        response_type: type[Response],
+        timeout_s: float | None = None,
+        at_most: int | None = None,
     ) -> Response:
-        """Ask the coordinator once. A broken connection makes it be looked for anew."""
-        if self._broker_id is None:
-            self._broker_id = await self.cluster.coordinator(self.group_id)
+        """Ask the coordinator once, in a version of `at_most` where that is given.
+
+        A broken connection makes it be looked for anew.
+        """
         try:
-            connection = await self.cluster.connection(self._broker_id, _PURPOSE)
+            connection = await self.connection()
             return await connection.request(
                 message,
                 response_type,
                 timeout_s or self.cluster.options.request_timeout_ms / 1000,
+                at_most,
             )
         except (ConnectionFailed, RequestTimedOut):
             self.moved()
             raise
 
+    async def connection(self) -> Connection:
+        """The connection to it, found and opened if need be."""
+        if self._broker_id is None:
+            self._broker_id = await self.cluster.coordinator(self.group_id, self._kind)
+        return await self.cluster.connection(self._broker_id, _PURPOSES[self._kind])
+
     async def version(self, key: ApiKey) -> int:
         """The version the coordinator speaks of an API."""
-        if self._broker_id is None:
-            self._broker_id = await self.cluster.coordinator(self.group_id)
-        return (await self.cluster.connection(self._broker_id, _PURPOSE)).version(key)
+        return (await self.connection()).version(key)
 
     # -- offsets
 

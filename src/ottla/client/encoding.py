@@ -4,7 +4,7 @@ from struct import Struct
 
 from ottla.client.queues import Batch
 from ottla.record.builder import BatchBuilder, seal
-from ottla.record.header import read_header
+from ottla.record.header import ATTRIBUTES_POSITION, TRANSACTIONAL_FLAG, read_header
 from ottla.record.reader import records
 
 # What an encoded batch has left: it takes no record, whoever still holds the batch.
@@ -13,9 +13,13 @@ _EMPTIED.close()
 # Producer id, producer epoch, base sequence: side by side in the header.
 _PRODUCER = Struct(">qhi")
 _PRODUCER_POSITION = 43
+# The lower half of the attributes.
+_FLAGS_POSITION = ATTRIBUTES_POSITION + 1
 
 
-def encode(batch: Batch, compression: int, level: int | None) -> None:
+def encode(
+    batch: Batch, compression: int, level: int | None, *, transactional: bool = False
+) -> None:
     """Give a finished batch its bytes. Its builder is emptied, as they hold all it held."""
     builder = batch.builder
     builder.compression, builder.level = compression, level
@@ -23,6 +27,9 @@ def encode(batch: Batch, compression: int, level: int | None) -> None:
     builder.base_sequence = batch.base_sequence
     batch.head, batch.payload = builder.build_parts()
     batch.builder = _EMPTIED
+    if transactional:
+        batch.head[_FLAGS_POSITION] |= TRANSACTIONAL_FLAG
+        seal(batch.head, batch.payload)
 
 
 def restamp(batch: Batch) -> None:

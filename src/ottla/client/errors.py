@@ -45,6 +45,16 @@ _REMEDIES = {
     ErrorCode.POLICY_VIOLATION: "the cluster's policy refuses this",
     ErrorCode.INVALID_PRODUCER_EPOCH: "a newer producer with this id has taken over",
     ErrorCode.PRODUCER_FENCED: "a newer producer with this id has taken over",
+    ErrorCode.INVALID_TXN_STATE: "the transaction is not in a state for this; begin with a new one",
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: (
+        "lower transaction_timeout_ms, or raise the broker's transaction.max.timeout.ms"
+    ),
+    ErrorCode.CONCURRENT_TRANSACTIONS: "the transaction before is still being ended; try again",
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: (
+        "the coordinator has forgotten this id, as it was not used for long; make a new producer"
+    ),
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "ask for rights on the transactional id",
+    ErrorCode.TRANSACTION_ABORTABLE: "abort the transaction, then do it again",
     ErrorCode.KAFKA_STORAGE_ERROR: "the broker's disk failed; see its log",
     ErrorCode.TOPIC_DELETION_DISABLED: "set delete.topic.enable=true on the brokers",
 }
@@ -107,6 +117,26 @@ class OffsetOutOfRange(ClientError):
 
 class CommitFailed(ClientError):
     """The group has moved on: the partitions now belong to other members."""
+
+
+class ProducerFenced(ClientError):
+    """Another producer has this transactional id now, or the coordinator ended the transaction.
+
+    Nothing can be done with this producer any more: close it.
+    """
+
+    def __init__(self, code: ErrorCode, transactional_id: str, doing: str) -> None:
+        super().__init__(
+            code,
+            f"the producer {transactional_id!r} may not {doing}: another one with this id has "
+            "taken over, or its transaction took longer than transaction_timeout_ms and was "
+            "aborted; close it, and where no other runs begin with a new one at the committed "
+            "offsets",
+        )
+
+
+class TransactionFailed(ClientError):
+    """The open transaction cannot be committed any more: abort it, then do it again."""
 
 
 class Closed(ClientError):

@@ -17,6 +17,7 @@ from ottla.client.producer_options import ProducerOptions
 from ottla.client.queues import Headers, TopicQueues
 from ottla.client.router import Router
 from ottla.client.sender import Sender
+from ottla.client.transactions import Transactions
 from ottla.client.view import TopicView
 
 __all__ = ["Delivery", "Producer", "ProducerOptions"]
@@ -47,11 +48,11 @@ class Producer:
         self.cluster = Cluster(bootstrap, options.cluster())
         self.accumulator = Accumulator(options.batch_bytes, options.buffer_bytes, clock)
         self.router = Router(self.cluster, self.accumulator, options.partitioner)
-        self._producer_ids = ProducerIds(self.cluster) if options.is_idempotent else None
+        self._numbering = self._make_numbering()
         self._sender = Sender(
             self.cluster,
             self.accumulator,
-            self._producer_ids,
+            self._numbering,
             options.sender(),
             clock,
             self._on_delivery,
@@ -62,6 +63,10 @@ class Producer:
         # Deliveries that failed and that `flush` has not looked at yet.
         self._failed: list[Delivery] = []
         self._closed = False
+
+    def _make_numbering(self) -> ProducerIds | Transactions | None:
+        """What makes batches recognisable to brokers."""
+        return ProducerIds(self.cluster) if self.options.is_idempotent else None
 
     async def __aenter__(self) -> Self:
         return self
@@ -228,8 +233,8 @@ class Producer:
         finally:
             if self._linger is not None:
                 self._linger.cancel()
-            if self._producer_ids is not None:
-                await self._producer_ids.close()
+            if self._numbering is not None:
+                await self._numbering.close()
             await self._sender.close()
             await self.cluster.close()
 

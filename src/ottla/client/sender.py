@@ -21,6 +21,8 @@ from ottla.client.encoding import encode, restamp, split
 from ottla.client.errors import DeliveryFailed, code_of, remedy_for
 from ottla.client.producer_id import ProducerIds
 from ottla.client.queues import Batch, PartitionQueue
+from ottla.client.transaction_requests import SOON_S
+from ottla.client.transactions import Transactions
 from ottla.client.view import NO_LEADER
 from ottla.wire.messages.produce import (
     PartitionProduceData,
@@ -65,14 +67,15 @@ class Sender:
         self,
         cluster: Cluster,
         accumulator: Accumulator,
-        producer_ids: ProducerIds | None,
+        numbering: ProducerIds | Transactions | None,
         options: SenderOptions,
         clock: Clock,
         on_delivery: Callable[[Delivery], None],
     ) -> None:
         self._cluster = cluster
         self._accumulator = accumulator
-        self._producer_ids = producer_ids
+        self._transactions = numbering if isinstance(numbering, Transactions) else None
+        self._producer_ids = numbering if isinstance(numbering, ProducerIds) else None
         self._options = options
         self._clock = clock
         self._on_delivery = on_delivery
@@ -90,6 +93,9 @@ class Sender:
         queues = self._accumulator.ready_queues
         if not queues:
             return
+        if self._transactions is not None and self._transactions.is_failed:
+            self.drop_unsent(ErrorCode.TRANSACTION_ABORTABLE, "their transaction has failed")
+            return
         may_send = self._has_producer_id()
         now_ms = self._clock.monotonic_ms()
         by_leader: dict[int, list[PartitionQueue]] = {}
@@ -98,7 +104,7 @@ class Sender:
         wait_ms = 1_000
         for queue in list(queues):
             self._expire(queue, now_ms)
-            if not queue.closed or not may_send:
+            if not queue.closed or not may_send or not self._is_admitted(queue):
                 continue
             if queue.not_before_ms > now_ms:
                 wait_ms = min(wait_ms, queue.not_before_ms - now_ms)
@@ -150,7 +156,9 @@ class Sender:
     ) -> None:
         options = self._options
         batches = [self._take(queue, leader) for queue in queues]
+        transactions = self._transactions
         request = ProduceRequest(
+            transactional_id=None if transactions is None else transactions.transactional_id,
             acks=options.acks,
             timeout_ms=options.request_timeout_ms,
             topic_data=_by_topic(batches),
@@ -168,7 +176,8 @@ class Sender:
         left_ms = oldest_ms + options.delivery_timeout_ms - self._clock.monotonic_ms()
         timeout_s = max(1, min(left_ms, options.request_timeout_ms + 1_000)) / 1000
         try:
-            answer = connection.submit(request, timeout_s)
+            at_most = None if transactions is None else transactions.produce_version_max
+            answer = connection.submit(request, timeout_s, at_most)
         except OttlaError as error:
             self._on_failure(queues, batches, error.code, error.message)
             return
@@ -184,16 +193,20 @@ class Sender:
             self._accumulator.ready_queues[queue] = None
         queue.in_flight.append(batch)
         queue.leader_in_flight = leader
-        if self._producer_ids is not None and batch.base_sequence < 0:
+        is_numbered = self._producer_ids is not None or self._transactions is not None
+        if is_numbered and batch.base_sequence < 0:
             self._number(queue, batch)
         if batch.head is None:
-            encode(batch, self._options.compression, self._options.compression_level)
+            codec, level = self._options.compression, self._options.compression_level
+            encode(batch, codec, level, transactional=self._transactions is not None)
         batch.attempts += 1
         return batch
 
     def _number(self, queue: PartitionQueue, batch: Batch) -> None:
-        assert self._producer_ids is not None
-        if queue.producer_id < 0:
+        if self._transactions is not None:
+            self._transactions.enter(queue)
+        elif queue.producer_id < 0:
+            assert self._producer_ids is not None
             queue.producer_id = self._producer_ids.current
         batch.producer_id = queue.producer_id
         batch.producer_epoch = queue.epoch
@@ -281,7 +294,9 @@ class Sender:
         if expired and code is ErrorCode.REQUEST_TIMED_OUT and batch.last_failure is not None:
             # The last attempt had no time left; the one before it knew more.
             code, why = batch.last_failure
-        if expired or not (code.retriable or sequence_lost):
+        # What belongs to no transaction that may be committed need not arrive.
+        is_void = self._transactions is not None and self._transactions.is_failed
+        if expired or is_void or not (code.retriable or sequence_lost):
             self._give_up(batch, code, why)
             return
         if code.stale_metadata or code is ErrorCode.REQUEST_TIMED_OUT:
@@ -298,6 +313,9 @@ class Sender:
             # So the broker has truly lost the thread (KIP-360).
             self._start_term(queue)
         delay_s = self._options.backoff.delay_s(batch.attempts - 1, self._cluster.chance)
+        if code is ErrorCode.CONCURRENT_TRANSACTIONS:
+            # The markers of the last transaction are being written.
+            delay_s = SOON_S
         queue.not_before_ms = now_ms + int(delay_s * 1000)
 
     def _give_up(self, batch: Batch, code: ErrorCode, why: str) -> None:
@@ -305,14 +323,15 @@ class Sender:
         # keeps its number, and if it is refused for that, a new term begins.
         self._accumulator.release(batch)
         remedy = remedy_for(code)
-        batch.delivery.fail(
-            DeliveryFailed(
-                code,
-                f"{batch.record_count} record(s) for {batch.topic}-{batch.partition} were not "
-                f"delivered after {batch.attempts} attempts ({why or code.name})"
-                + (f"; {remedy}" if remedy else ""),
-            )
+        error = DeliveryFailed(
+            code,
+            f"{batch.record_count} record(s) for {batch.topic}-{batch.partition} were not "
+            f"delivered after {batch.attempts} attempts ({why or code.name})"
+            + (f"; {remedy}" if remedy else ""),
         )
+        batch.delivery.fail(error)
+        if self._transactions is not None:
+            self._transactions.fail(error)
         self._tell(batch)
 
     def _tell(self, batch: Batch) -> None:
@@ -369,6 +388,10 @@ class Sender:
             self._give_up(batch, code, f"delivery_timeout_ms has passed; last: {why or code.name}")
 
     # -- what sending waits for
+
+    def _is_admitted(self, queue: PartitionQueue) -> bool:
+        transactions = self._transactions
+        return transactions is None or transactions.admits(queue, self.drain)
 
     def _has_producer_id(self) -> bool:
         if self._producer_ids is None or self._producer_ids.current >= 0:
@@ -434,6 +457,14 @@ class Sender:
                 self._accumulator.release(batch)
                 batch.delivery.fail(DeliveryFailed(code, why))
                 self._tell(batch)
+
+    def drop_unsent(self, code: ErrorCode, why: str) -> None:
+        """Give up all that is not on its way (its transaction is being aborted)."""
+        self._accumulator.close_all()
+        for queue in list(self._accumulator.ready_queues):
+            del self._accumulator.ready_queues[queue]
+            while queue.closed:
+                self._give_up(queue.closed.popleft(), code, why)
 
     async def close(self) -> None:
         """Stop timers and tasks."""

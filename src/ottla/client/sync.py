@@ -5,6 +5,7 @@ changed. Objects may be used from any thread, a consumer from one at a time.
 """
 
 import asyncio
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ from time import time
 from typing import Any, Self, TypeVar
 
 from ottla import _compiled
+from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.accumulator import as_bytes
 from ottla.client.admin import Admin as AsyncAdmin
@@ -23,14 +25,19 @@ from ottla.client.consumer import Consumer as AsyncConsumer
 from ottla.client.consumer_options import ConsumerOptions, Listener
 from ottla.client.delivery import Delivery
 from ottla.client.errors import Closed, RequestTimedOut
+from ottla.client.group_metadata import GroupMetadata
 from ottla.client.offsets import OffsetAndTimestamp
 from ottla.client.partition_state import ConsumedRecord, OffsetAndMetadata, RawBatches, Records
 from ottla.client.producer import Producer as AsyncProducer
 from ottla.client.producer_options import ProducerOptions
 from ottla.client.queues import Headers, TopicQueues
+from ottla.client.transactional_producer import Offsets
+from ottla.client.transactional_producer import (
+    TransactionalProducer as AsyncTransactionalProducer,
+)
 from ottla.record import builder
 
-__all__ = ["Admin", "Consumer", "Producer"]
+__all__ = ["Admin", "Consumer", "Producer", "TransactionalProducer"]
 
 Result = TypeVar("Result")
 
@@ -108,14 +115,15 @@ class Producer:
         *,
         on_delivery: Callable[[Delivery], None] | None = None,
     ) -> None:
+        self._start(lambda: AsyncProducer(bootstrap, options, on_delivery=on_delivery))
+
+    def _start(self, make: Callable[[], AsyncProducer]) -> None:
         self._thread = LoopThread("ottla-producer")
         self._closed = False
         # Appending and closing batches happen on two threads.
         self._lock = threading.Lock()
         try:
-            self._producer = self._thread.call(
-                _made(lambda: AsyncProducer(bootstrap, options, on_delivery=on_delivery))
-            )
+            self._producer = self._thread.call(_made(make))
         except BaseException:
             self._thread.stop()
             raise
@@ -237,6 +245,80 @@ class Producer:
 
 async def _await(delivery: Delivery) -> Delivery:
     return await delivery
+
+
+class TransactionalProducer(Producer):
+    """`ottla.client.TransactionalProducer` as plain calls; `with producer.transaction():`."""
+
+    def __init__(
+        self,
+        bootstrap: str | Iterable[str],
+        transactional_id: str,
+        options: ProducerOptions | None = None,
+        *,
+        transaction_timeout_ms: int = 60_000,
+        on_delivery: Callable[[Delivery], None] | None = None,
+    ) -> None:
+        def make() -> AsyncTransactionalProducer:
+            self._transactional = AsyncTransactionalProducer(
+                bootstrap,
+                transactional_id,
+                options,
+                transaction_timeout_ms=transaction_timeout_ms,
+                on_delivery=on_delivery,
+            )
+            return self._transactional
+
+        self._start(make)
+
+    def init_transactions(self) -> None:
+        """Take over the transactional id, once: what another producer has open is aborted."""
+        self._thread.call(self._transactional.init_transactions())
+
+    def begin_transaction(self) -> None:
+        """Open a transaction. What is sent from now on belongs to it."""
+        self._thread.call(self._transactional.begin_transaction())
+
+    def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
+        """Commit what was consumed with the transaction: for each partition the next offset."""
+        self._thread.call(self._transactional.send_offsets(offsets, group))
+
+    def commit_transaction(self) -> None:
+        """Make all of the transaction visible. See the asyncio form for what it raises."""
+        self._thread.call(self._transactional.commit_transaction())
+
+    def abort_transaction(self) -> None:
+        """Let nothing of the transaction be visible. Raises ProducerFenced."""
+        self._thread.call(self._transactional.abort_transaction())
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commits at its end, and aborts after an error."""
+        self.begin_transaction()
+        try:
+            yield
+            self.commit_transaction()
+        except BaseException:
+            with contextlib.suppress(OttlaError):
+                self.abort_transaction()
+            raise
+
+    # Hot: see `Producer.send`.
+    def send(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery:
+        """As `Producer.send`. Raises ClientError where no transaction is open."""
+        self._transactional.transactions.check_open()
+        return super().send(
+            topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
+        )
 
 
 class Consumer:
@@ -372,6 +454,10 @@ class Consumer:
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Per partition the first record at or after a time in ms."""
         return self._thread.call(self._consumer.offsets_for_times(times_ms))
+
+    def group_metadata(self) -> GroupMetadata:
+        """Who commits here, for `TransactionalProducer.send_offsets`. Ask anew for each."""
+        return self._on_loop(self._consumer.group_metadata)
 
     def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None

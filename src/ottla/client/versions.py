@@ -10,7 +10,7 @@ from ottla.wire.notation import Message
 # From these versions on, a topic is named by its id alone, or an API means something this
 # client does not use; the version before says the same by name.
 _OWN_MAXIMUM = {
-    ApiKey.PRODUCE: 11,
+    ApiKey.PRODUCE: 12,
     ApiKey.FETCH: 12,
     ApiKey.OFFSET_COMMIT: 9,
     ApiKey.OFFSET_FETCH: 9,
