@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.testing.simulation.calm import draw_calm
 from ottla.testing.simulation.profile import draw
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.table import events, wrongs
@@ -61,19 +62,24 @@ def test_twenty_seeds_hold_and_repeat_whatever_strings_hash_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "brokers"),
+    ("seed", "world"),
     [
-        pytest.param(int(seed), None if brokers == "-" else int(brokers), id=what)
-        for seed, brokers, what in (
+        pytest.param(int(seed), world, id=what)
+        for seed, world, what in (
             line.split(" ", 2)
             for line in _REGRESS.read_text().splitlines()
             if line and not line.startswith("#")
         )
     ],
 )
-def test_seed_that_once_failed_holds(seed: int, brokers: int) -> None:
+def test_seed_that_once_failed_holds(seed: int, world: str) -> None:
     """What a seed has shown once is looked at for ever."""
-    report = simulate_seed(seed, profile=draw(seed, brokers))
+    kind, _, seconds = world.partition(":")
+    if kind == "calm":
+        report = simulate_seed(seed, profile=draw_calm(seed), seconds=float(seconds))
+    else:
+        brokers = None if world == "-" else int(world)
+        report = simulate_seed(seed, profile=draw(seed, brokers))
     assert report.is_good, f"{events(report)}\n{wrongs(report)}"
 
 

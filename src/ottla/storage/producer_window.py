@@ -21,22 +21,27 @@ from ottla.storage.segment import Segment
 _WINDOW_BYTES = 64 << 10
 _WINDOW_BYTES_MAX = 8 << 20
 _BATCHES_MAX = 2_000
+# Of all segments together; batches of one second may lie in many, where these are short.
+_BYTES_MAX = 2 * _WINDOW_BYTES_MAX
+_SEGMENTS_MAX = 32
 
 
 def widen(producers: ProducerStates, segments: Sequence[Segment]) -> None:
-    """Find the batches before those known, in the ends of the last two segments.
+    """Find the batches before those known, in the ends of the last segments.
 
     What cannot be read is left unknown: this only remembers.
     """
-    for segment in segments[:-3:-1]:
+    left_bytes = _BYTES_MAX
+    for segment in segments[: -_SEGMENTS_MAX - 1 : -1]:
         wanted = {entry.producer_id: entry for entry in producers.entries.values() if _lacks(entry)}
-        if not wanted:
+        if not wanted or left_bytes <= 0:
             return
         if not segment.loaded:
             segment.load_indexes()
         window_bytes = _WINDOW_BYTES
         while _look(segment, window_bytes, wanted) and window_bytes < _WINDOW_BYTES_MAX:
             window_bytes *= 4
+        left_bytes -= min(window_bytes, segment.size)
 
 
 def _look(segment: Segment, window_bytes: int, wanted: dict[int, ProducerEntry]) -> bool:

@@ -340,3 +340,18 @@ def test_gap_left_by_compaction_is_no_damage() -> None:
     log.append_as_follower(batch(1, base_offset=900, leader_epoch=0), 1_000)
     log = open_log(filesystem)
     assert (log.log_end_offset, ranges(log)) == (901, [(3, 3), (900, 900)])
+
+
+def test_producers_last_five_batches_are_known_again_however_many_segments_they_lie_in() -> None:
+    """A snapshot tells the last batch only; retries of the others must not stand twice (S27)."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem, segment_bytes=BATCH_BYTES)
+    for sequence in range(8):
+        append(log, producer_id=7, producer_epoch=0, sequence=sequence)
+    assert len(log.segments) == 8
+    log.close(clean=True)
+
+    log = open_log(filesystem, clean=True, recovery_point=8, segment_bytes=BATCH_BYTES)
+    for sequence in range(3, 8):
+        retried = append(log, producer_id=7, producer_epoch=0, sequence=sequence)
+        assert (retried.base_offset, retried.duplicate) == (sequence, True)

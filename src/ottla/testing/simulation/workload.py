@@ -46,6 +46,8 @@ _READING = ConsumerOptions(
 # So many of a producer's sends may be without an answer.
 _OPEN_SENDS = 5
 _AGAIN_S = 0.2
+# Who sleeps for long looks up so often.
+_SLEEP_MAX_S = 10.0
 
 
 class Workload:
@@ -61,6 +63,14 @@ class Workload:
 
     def partition(self, number: int) -> TopicPartition:
         return TopicPartition(TOPIC, number)
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait so long, but not much longer than until it is over."""
+        while seconds > _SLEEP_MAX_S and not self.is_over:
+            await asyncio.sleep(_SLEEP_MAX_S)
+            seconds -= _SLEEP_MAX_S
+        if not self.is_over:
+            await asyncio.sleep(seconds)
 
     # -- producers
 
@@ -80,7 +90,7 @@ class Workload:
         # Before it knows the topic, what it sends together is in no order.
         await producer.partitions_for(TOPIC)
         while not self.is_over:
-            await asyncio.sleep(chance.expovariate(1000 / self.profile.send_every_ms))
+            await self._sleep(chance.expovariate(1000 / self.profile.send_every_ms))
             if len(sends) >= _OPEN_SENDS:
                 await asyncio.wait(list(sends), return_when=asyncio.FIRST_COMPLETED)
             count = chance.choice([1, 1, 2, 5])
@@ -163,7 +173,7 @@ class Workload:
         partitions = [self.partition(number) for number in range(self.profile.partitions)]
         async with Consumer(self.bootstrap, self._reading()) as consumer:
             while not self.is_over:
-                await asyncio.sleep(chance.expovariate(1000 / self.profile.ends_every_ms))
+                await self._sleep(chance.expovariate(1000 / self.profile.ends_every_ms))
                 op = self.recorder.invoke(name, "end")
                 try:
                     ends = await consumer.end_offsets(partitions)
