@@ -110,6 +110,24 @@ class Cluster:
         assert failure is not None
         raise failure
 
+    async def _another_connection(self) -> Connection:
+        """One to another broker than told last, if any can be reached.
+
+        That one may be cut off from the rest, and would go on telling what it knew before.
+        """
+        told_by = self._last_told_by
+        for connection in self._connections.values():
+            if connection.is_open and connection.address != told_by:
+                return connection
+        known = [b.address for b in self.view.brokers.values() if b.address != told_by]
+        self.chance.shuffle(known)
+        for address in known:
+            try:
+                return await self._connection_to(address, "")
+            except (ConnectionFailed, RequestTimedOut):
+                continue
+        return await self.any_connection()
+
     async def _connection_to(self, address: Address, purpose: str) -> Connection:
         if self._closed:
             raise Closed("the client is closed; make a new one")
@@ -202,7 +220,11 @@ class Cluster:
 
     async def _refresh(self) -> None:
         asked = sorted(self._wanted)
-        connection = await self.any_connection()
+        # Who asks before it is time does so because what was told last did not hold.
+        if self.is_stale:
+            connection = await self.any_connection()
+        else:
+            connection = await self._another_connection()
         answer = await connection.request(
             self._metadata_request(asked),
             MetadataResponse,
