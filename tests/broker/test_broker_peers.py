@@ -96,6 +96,21 @@ def test_who_hung_up_is_not_told_to_clients_until_it_answers_again():
     run(scenario())
 
 
+def test_who_is_only_out_of_reach_is_told_to_clients():
+    """Nothing comes from it here; a client may well reach it, and there may be no other leader."""
+
+    async def scenario():
+        async with two() as (one, _):
+            told = []
+            one.peers.on_lost = lambda _: told.append(set(one.peers.answering()))
+            connection = await one.peers.open(2)
+            connection.connection_lost(TimeoutError(110, "Connection timed out"))
+            assert told == [{2}]
+            connection.close()
+
+    run(scenario())
+
+
 def test_closing_one_s_own_connections_loses_nobody():
     """`on_lost` is for what others do."""
 

@@ -97,11 +97,15 @@ async def scene(**settings):
         yield Scene(cluster, producer, admin)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("reaches_clients", [True, False])
-def test_a_controller_that_leads_and_is_cut_off_makes_way(reaches_clients):
-    """It reaches the store, so that no session ends: it gives up leadership and office both."""
+def test_a_controller_that_leads_and_is_cut_off_makes_way(reaches_clients, seed):
+    """It reaches the store, so that no session ends: it gives up leadership and office both.
 
-    @ottla.testing.simulated(seed=1)
+    Clients that still reach it are not told for ever what it knew before.
+    """
+
+    @ottla.testing.simulated(seed=seed)
     async def story():
         async with scene() as s:
             await s.create(s.office, s.one, s.other)
@@ -218,3 +222,25 @@ async def test_who_leads_and_is_silent_to_the_controller_leads_on():
         assert s.state.leader_epoch == 0
         s.cluster.heal()
         await s.until(lambda: "something" in s.brokers[s.one].image.topics)
+
+
+@ottla.testing.simulated(seed=9)
+async def test_leaders_return_only_where_all_in_sync_can_be_told():
+    """Who cannot be told does not follow the new leader, which would wait for it in vain."""
+    async with scene(
+        auto_leader_rebalance_enable="true", leader_imbalance_check_interval_seconds="30"
+    ) as s:
+        await s.create(s.one, s.other, s.office)
+        await s.cluster.stop(s.one)
+        await s.cluster.start(s.one)
+        await s.until(lambda: len(s.state.isr) == 3)
+        assert s.state.leader == s.other, "nothing has returned yet"
+        s.cluster.partition(s.office, s.other, both_ways=False)
+        # The one in office cannot follow, either.
+        assert await s.write() <= BOUND_S
+        for _ in range(20):
+            await s.cluster.advance(seconds=2)
+            assert await s.write() < 1.0
+        assert s.state.leader == s.other
+        s.cluster.heal()
+        await s.until(lambda: s.state.leader == s.one)

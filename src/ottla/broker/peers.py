@@ -141,11 +141,12 @@ class Peers:
         return broker is not None and await self.reaches(broker, within_s)
 
     def answering(self) -> AbstractSet[BrokerId]:
-        """The brokers of the image, but for those whose connection broke just now.
+        """The brokers of the image, but for those who broke the connection just now.
 
-        Such a broker is most likely dead, and who leads instead is known in a moment. Clients
-        that are told meanwhile that there is no leader ask again at once; those that are told of
-        the dead one may not ask again for a second.
+        Such a broker is most likely dead, and who leads instead is known in a moment; one of which
+        nothing comes any more may well serve clients that reach it. Clients that are told
+        meanwhile that there is no leader ask again at once; those that are told of the dead one
+        may not ask again for a second.
         """
         alive = self._image().brokers.keys()
         if not self._doubted:
@@ -287,7 +288,8 @@ class Peers:
 
     def _on_lost(self, broker_id: BrokerId, connection: PeerConnection, error: OttlaError) -> None:
         _log.info("lost a connection: %s", error.message)
-        self._doubted[broker_id] = asyncio.get_running_loop().time() + _DOUBT_S
+        if not isinstance(error.__cause__, TimeoutError):
+            self._doubted[broker_id] = asyncio.get_running_loop().time() + _DOUBT_S
         control = self._controls.get(broker_id)
         if control is not None and control.connection is connection:
             self._forget(broker_id)

@@ -65,14 +65,15 @@ class Lease:
         self.confirmed_ms = now_ms
 
     def _run(self) -> None:
-        interval_ms = max(self._lease_ms // _BEATS_PER_LEASE, _LEAST_INTERVAL_MS)
-        while not self._stopped.wait(interval_ms / 1000):
+        interval_ms = wait_ms = max(self._lease_ms // _BEATS_PER_LEASE, _LEAST_INTERVAL_MS)
+        while not self._stopped.wait(wait_ms / 1000):
             now_ms = CLOCK.monotonic_ms()
-            if self._ask_loop():
-                self._renew(now_ms)
-                self._look_at_peers(now_ms)
-            else:
+            if not self._ask_loop():
                 return
+            self._renew(now_ms)
+            due_ms = self._look_at_peers(now_ms)
+            # A peer's silence is to be seen when it is too long, and not a beat later.
+            wait_ms = min(max(due_ms - now_ms, _LEAST_INTERVAL_MS), interval_ms)
 
     def _ask_loop(self) -> bool:
         """Have the loop show that it turns. False where it is closed for good."""
@@ -100,11 +101,19 @@ class Lease:
             # Somebody may be ending the session right now: ask the file first.
             self._on_late()
 
-    def _look_at_peers(self, now_ms: int) -> None:
-        """Find peers silent for a lease, all of it seen by a thread that was itself awake."""
+    def _look_at_peers(self, now_ms: int) -> int:
+        """Find peers silent for a lease, all of it seen by a thread that was itself awake.
+
+        Returns when the next one will be, if it shows no life before.
+        """
         if now_ms - self._round_ms > self._lease_ms // 2:
             self._attentive_since_ms = now_ms
         self._round_ms = now_ms
+        next_ms = now_ms + self._lease_ms
         for peer in self._peers():
-            if peer.silent_since_ms(self._attentive_since_ms) + peer.row.lease_ms < now_ms:
+            over_ms = peer.silent_since_ms(self._attentive_since_ms) + peer.row.lease_ms
+            if over_ms < now_ms:
                 self._on_silent(peer)
+            else:
+                next_ms = min(next_ms, over_ms + 1)
+        return next_ms

@@ -129,7 +129,9 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         why = f"the connection broke ({exc})" if exc else "it closed the connection"
-        self._lose(self._error(ErrorCode.NETWORK_EXCEPTION, f"{why}; its log may say why"))
+        error = self._error(ErrorCode.NETWORK_EXCEPTION, f"{why}; its log may say why")
+        error.__cause__ = exc
+        self._lose(error)
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         return self._cutter.get_buffer()

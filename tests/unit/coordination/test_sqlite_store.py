@@ -11,6 +11,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.coordination.bell import Bell
+from ottla.coordination.lease import CLOCK
 from ottla.coordination.session_lock import SessionLock
 from ottla.coordination.sqlite import SqliteStore
 from ottla.coordination.store import (
@@ -295,6 +296,23 @@ def test_a_session_that_shows_no_life_is_ended_by_a_peer(tmp_path):
         with pytest.raises(SessionExpired):
             await still.multi([Create("/me", b"", session)])
         assert (await still.open_session(3_600_000)).generation == 2
+        for store in (still, awake):
+            await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_peer_is_looked_at_when_its_silence_gets_too_long(tmp_path):
+    """And not a beat later: others wait for the end of its session."""
+
+    async def main():
+        path = str(tmp_path / "store.db")
+        still, awake = await SqliteStore.open(path), await SqliteStore.open(path)
+        lease = (await awake.open_session(3_600_000))._lease
+        session = await still.open_session(100_000)
+        session._lease.stop()
+        await eventually(lease._peers)
+        assert lease._look_at_peers(CLOCK.monotonic_ms()) == session.confirmed_ms + 100_001
         for store in (still, awake):
             await store.close()
 

@@ -13,7 +13,7 @@ from ottla.controller import reassignment
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import elect_unclean, prefer
 from ottla.controller.rebalance import to_return
-from ottla.controller.shutdown import move_away, still_led, without
+from ottla.controller.shutdown import move_away, still_led
 from ottla.coordination.store import Delete, NoNode, StoreError
 from ottla.metadata import paths
 from ottla.metadata.image import PartitionImage
@@ -39,14 +39,18 @@ class Requests:
         self._office = office
 
     async def unreached(self, names: Iterable[TopicPartition] | None) -> set[BrokerId]:
-        """Preferred leaders that others lead for, and that do not answer; not a job of the queue.
+        """Brokers that a return of leaders concerns and that do not answer; not a job of the queue.
 
-        Who is made a leader and cannot be told so would hold its partitions up.
+        Who is made a leader and cannot be told so would hold its partitions up, and so would who
+        is to follow a new leader and cannot be told.
         """
-        context = self._office.context
-        states = (context.partition(n) for n in (context.names() if names is None else names))
-        away = {s.replicas[0]: None for s in states if s and s.leader != s.replicas[0]}
-        return set(away) - await self._office.reachability.answering(away)
+        office = self._office
+        context = office.context
+        states = [context.partition(n) for n in (context.names() if names is None else names)]
+        away = [s for s in states if s is not None and s.leader != s.replicas[0]]
+        asked = {broker: None for s in away for broker in (s.replicas[0], *s.isr)}
+        asked.pop(office.letterhead.controller_id, None)
+        return set(asked) - await office.reachability.answering(asked)
 
     async def elect(
         self,
@@ -150,18 +154,19 @@ class Requests:
         return to_return(partitions, context.staying, percentage)
 
     async def rebalance(self, percentage: int, unreached: Collection[BrokerId]) -> None:
-        """Return leadership to preferred leaders, but for the `unreached`."""
+        """Return leadership to preferred leaders, where none of the `unreached` is concerned."""
         office, context = self._office, self._office.context
-        live = without(context.staying, unreached)
-        names = self.away(percentage)
+        live = context.staying
 
         def decide(name: TopicPartition, partition: PartitionImage, _rules: Rules) -> Change | None:
+            if not set(unreached).isdisjoint((partition.replicas[0], *partition.isr)):
+                return None
             try:
                 return prefer(partition, context.live_for(name, live), cause="leaders rebalanced")
             except OttlaError:
                 return None
 
-        moved = await office.decide(names, decide)
+        moved = await office.decide(self.away(percentage), decide)
         if moved:
             _log.info("returned the leadership of %d partition(s)", len(moved))
 

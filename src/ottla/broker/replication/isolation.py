@@ -37,10 +37,13 @@ class Isolation:
         self._on_isolated = on_isolated
         self._every_ms = every_ms
         # Known before the silent would be proposed out of the ISR.
-        self._doubt_ms = silence_ms_max * 5 // 8
+        self._doubt_ms = silence_ms_max // 2
         self._trial_ms = silence_ms_max // 4
         self._looked_ms = NEVER
         self._is_trying = False
+        # Whether it may be this broker that is cut off: nobody is to be proposed out meanwhile, who
+        # would then be missing to the one that leads instead.
+        self.is_undecided = False
 
     def look(self, standing: Standing, led: Iterable[Partition]) -> None:
         """Find out whether others are to lead what is `led` here."""
@@ -52,7 +55,7 @@ class Isolation:
         since_ms = now_ms - self._doubt_ms
         silent = self._silent(standing, since_ms)
         if silent and any(p.leader and p.leader.is_isolated(silent, since_ms) for p in led):
-            self._is_trying = True
+            self._is_trying = self.is_undecided = True
             self._spawn(self._try(silent, since_ms))
 
     def _silent(self, standing: Standing, since_ms: int) -> list[BrokerId]:
@@ -69,9 +72,10 @@ class Isolation:
             ways = [self._peers.reaches_known(broker_id, within_s) for broker_id in silent]
             is_reached = any(await asyncio.gather(*ways))
             if is_reached:
+                self.is_undecided = False
                 await asyncio.sleep(within_s)
         finally:
-            self._is_trying = False
+            self._is_trying = self.is_undecided = False
         still = all(self._sessions.heard_ms(broker_id) <= since_ms for broker_id in silent)
         if still and not is_reached:
             self._on_isolated()

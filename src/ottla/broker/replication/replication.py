@@ -177,6 +177,8 @@ class Replication:
 
     def _check_lag(self) -> None:
         self._isolation.look(self.standing, self._led())
+        if self._isolation.is_undecided:
+            return
         for partition in self._led():
             # Where all is committed nobody is late: so it is with all but a few.
             if partition.high_watermark < partition.log_end_offset or _retries(partition):
@@ -212,11 +214,14 @@ def _retries(partition: Partition) -> bool:
 
 
 def _silence_ms_max(session_ms: int, wait_ms_max: int) -> int:
-    """As long as a session, of which a follower has at least half for the fetch after an answer.
+    """Three quarters of a session, half of them for a follower's fetch after an answer.
 
-    What was heard last is the fetch before that, which may have waited here so long.
+    What was heard last is the fetch before that, which may have waited here so long. Less than a
+    session: who is cut off does not lose his before his store has missed him, and clients have
+    yet to find the next leader.
     """
-    return session_ms + max(0, wait_ms_max - session_ms // 2)
+    silence_ms = session_ms * 3 // 4
+    return silence_ms + max(0, wait_ms_max - silence_ms // 2)
 
 
 def _fetch_limits(settings: BrokerSettings) -> FetchLimits:
