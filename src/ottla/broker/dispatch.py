@@ -88,6 +88,7 @@ HANDLER_MODULES = (
     "compact_log",
     "describe_rebalances",
     "describe_cleaner",
+    "offset_ledger",
     "leader_and_isr",
     "stop_replica",
     "log_ends",

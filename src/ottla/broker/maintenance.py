@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.failed_replicas import FailedReplicas
+from ottla.broker.partition import Partition
 from ottla.broker.scrubber import Scrubber
 from ottla.storage.deletion import Deletion
-from ottla.storage.errors import StorageError
+from ottla.storage.errors import StorageError, storage_error
+from ottla.storage.log import Log
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -80,13 +82,41 @@ class Maintenance:
         """Delete segments that retention no longer keeps, and forget idle producers."""
         now_ms = self._broker.clock.now_ms()
         for partition in self._broker.partitions:
+            log = partition.log
             try:
-                for deletion in partition.log.delete_old_segments(now_ms, partition.high_watermark):
-                    self.remove_later(deletion)
-                partition.log.expire_producers(now_ms)
+                await self._delete_old_segments(partition, now_ms)
+                log.expire_producers(now_ms)
             except StorageError as error:
                 self._broker.partitions.on_storage_error(partition, error)
             await asyncio.sleep(0)
+
+    async def _delete_old_segments(self, partition: Partition, now_ms: int) -> None:
+        """What goes is in the ledger before it goes. Raises StorageError."""
+        log = partition.log
+        verdict = log.old_segments(now_ms, partition.high_watermark)
+        if not verdict.count:
+            return
+        log.note_old_segments(verdict, now_ms)
+        segments, truncations = log.segments.as_list()[: verdict.count], log.truncations
+        await self.write_ledger(log)
+        held = log.segments.as_list()[: verdict.count]
+        if log.offline or log.truncations != truncations or held != segments:
+            return  # Something else happened to it meanwhile: another time.
+        for deletion in log.delete_old_segments(now_ms, partition.high_watermark, verdict):
+            self.remove_later(deletion)
+
+    async def write_ledger(self, log: Log) -> None:
+        """Have what is known of a log's lost and deleted offsets on the disk. StorageError."""
+        job = log.ledger.job(log.filesystem, log.folder)
+        if job is None:
+            return
+        try:
+            if log.filesystem.in_memory:
+                job.run()
+            else:
+                await self._broker.loop.run_in_executor(None, job.run)
+        except OSError as error:
+            raise storage_error(error, job.path, "write the ledger") from error
 
     async def write_checkpoints(self) -> None:
         """Write recovery points, high watermarks and log starts of all directories (P19)."""

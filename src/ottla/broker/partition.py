@@ -13,6 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.flush import Flusher
 from ottla.broker.sequence_gaps import SequenceGaps
+from ottla.ledger.history import Cause
 from ottla.metadata.image import PartitionImage
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import EndTransactionMarker, build_marker
@@ -335,7 +336,7 @@ class Partition:
     def advance_log_start(self, offset: int) -> None:
         """Make everything below `offset` unreadable; retention deletes the files."""
         self.check_led()
-        self.log.advance_log_start(offset)
+        self.log.advance_log_start(offset, Cause.DELETE_RECORDS, self._clock.now_ms())
         self._wake()
         # Followers hear of it at once.
         self._tell_appended()

@@ -1,4 +1,4 @@
-"""`ottla log`: what stands in the files of a log. Reads only, and needs no broker."""
+"""`ottla log`: what stands in the files of a log. `dump` reads only, and needs no broker."""
 
 import json
 import mmap
@@ -10,6 +10,7 @@ import click
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli import options
+from ottla.cli.ledger import ledger
 from ottla.cli.moment import iso
 from ottla.cli.output import show
 from ottla.record.compression import Compression
@@ -82,6 +83,9 @@ def dump(
         show(form, shown, _COLUMNS, empty="no batches")
     if damaged:
         ctx.exit(1)
+
+
+log.add_command(ledger)
 
 
 def _segments(path: Path) -> list[Path]:

@@ -196,7 +196,9 @@ def _unclean(
     waited = partition.isr + partition.elr + partition.last_known_elr
     evidence = f"{broker} is alive, and none of {_named(waited)} that were in sync or eligible"
     alone = replace(partition, isr=(broker,), elr=(), last_known_elr=())
-    return Change(led(alone, broker, live), How.UNCLEAN, cause, evidence, _UNCLEAN)
+    elected = led(alone, broker, live)
+    elected = replace(elected, unclean_epoch=elected.leader_epoch)
+    return Change(elected, How.UNCLEAN, cause, evidence, _UNCLEAN)
 
 
 def _offline(before: PartitionImage, partition: PartitionImage, cause: str) -> Change | None:

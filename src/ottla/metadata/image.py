@@ -56,6 +56,8 @@ class PartitionImage:
     nonce: int = 0
     # The leader's registration at its election; it restarted since where its present one differs.
     leader_broker_epoch: int = 0
+    # The last term whose leader was elected though it may lack what was committed; -1 for none.
+    unclean_epoch: int = -1
     # A reassignment under way (KIP-455): who comes, who goes. Both are in `replicas` till its end.
     adding: tuple[BrokerId, ...] = ()
     removing: tuple[BrokerId, ...] = ()

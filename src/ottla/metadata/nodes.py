@@ -55,6 +55,7 @@ def decode_topic(path: str, data: bytes) -> TopicNode:
 
 def encode_partition(partition: PartitionImage, controller_epoch: int) -> bytes:
     """The data of a partition's state."""
+    unclean = {} if partition.unclean_epoch < 0 else {"unclean_epoch": partition.unclean_epoch}
     return dump(
         {
             "version": 1,
@@ -66,6 +67,7 @@ def encode_partition(partition: PartitionImage, controller_epoch: int) -> bytes:
             "last_known_elr": list(partition.last_known_elr),
             "nonce": partition.nonce,
             "leader_broker_epoch": partition.leader_broker_epoch,
+            **unclean,
         }
     )
 
@@ -86,6 +88,7 @@ def decode_partition(
             last_known_elr=_brokers(held.get("last_known_elr", ())),
             nonce=int(held.get("nonce", 0)),
             leader_broker_epoch=int(held.get("leader_broker_epoch", 0)),
+            unclean_epoch=int(held.get("unclean_epoch", -1)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise broken(path, error) from error

@@ -9,6 +9,7 @@ from zlib import crc32
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.ledger.removals import BEFORE_COPY, Pass
 from ottla.record.header import (
     CONTROL_FLAG,
     HEADER_SIZE,
@@ -22,6 +23,7 @@ from ottla.storage.answers import Appended, Slice
 from ottla.storage.batch_walk import BadHeader, header_fault
 from ottla.storage.config import LogConfig
 from ottla.storage.control import read_marker
+from ottla.storage.copied_gaps import note_copied
 from ottla.storage.errors import StorageError, storage_error
 from ottla.storage.failed_flush import has_failed_flush
 from ottla.storage.filesystem import Buffer, FileSystem
@@ -64,6 +66,8 @@ class AppendLog:
         # All records below are on the disk.
         self.recovery_point = min(recovery_point, loaded.log_end_offset)
         self.recovery = loaded.recovery
+        # What became of offsets that are not here.
+        self.ledger = loaded.ledger
         self.unflushed_records = self.log_end_offset - self.recovery_point
         self.last_flush_ms = now_ms
         # Why nothing can be read or written here any more; empty while all is well.
@@ -179,12 +183,28 @@ class AppendLog:
                     f"{self.topic_partition}: a leader's batch cannot be appended: {fault}",
                 )
             base_offset, last_offset = header.base_offset, header.last_offset
+            next_offset = self.log_end_offset
             batch = view[position : position + header.size]
             self._write(batch, header, base_offset, last_offset, header.leader_epoch, now_ms)
             self.unflushed_records += last_offset - base_offset + 1
+            if header.record_count <= last_offset - next_offset:
+                self._note_holes(header, next_offset, now_ms)
             first = base_offset if first < 0 else first
             position += header.size
         return Appended(first, self.log_end_offset - 1, -1, self.log_start_offset)
+
+    def _note_holes(self, header: BatchHeader, next_offset: int, now_ms: int) -> None:
+        """The leader has compacted what was just copied."""
+        # A gap too wide for an index stands between two segments, and belongs to the first.
+        segment = self.segments[self.segments.floor(next_offset)]
+        below = self.ledger.history.compacted_below
+        if segment is not self.active:
+            base_offset = self.active.base_offset
+            if base_offset <= below:
+                made_by = Pass(BEFORE_COPY, now_ms, BEFORE_COPY)
+                segment.removals.add(next_offset, base_offset, base_offset - next_offset, made_by)
+            next_offset = base_offset
+        note_copied(self.active.removals, header, next_offset, below, now_ms)
 
     def _write(
         self,

@@ -35,7 +35,8 @@ def write_atomically(
     filesystem.unlink(temporary)
     file = filesystem.open(temporary, create=True)
     try:
-        file.append(content)
+        if content:
+            file.append(content)
         if durable:
             file.fsync()
     finally:

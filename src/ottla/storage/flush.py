@@ -3,17 +3,20 @@
 import errno
 from dataclasses import dataclass, field
 
+from ottla.ledger.files import encode_removals
 from ottla.storage.checkpoint import write_atomically
 from ottla.storage.errors import DirectoryFailed, DiskFull, fsync_error, storage_error
 from ottla.storage.failed_flush import note_failed_flush
 from ottla.storage.filesystem import File, FileSystem
 from ottla.storage.names import (
+    LEDGER_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     PARTITION_METADATA,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
 from ottla.storage.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
+from ottla.storage.offset_ledger import LedgerJob
 from ottla.storage.segment import Segment
 from ottla.storage.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 
@@ -59,6 +62,9 @@ class FlushJob:
     rolled: list[Segment] = field(default_factory=list)
     snapshots: list[int] = field(default_factory=list)
     obsolete: list[str] = field(default_factory=list)
+    # What compaction took out of segments: the state of each that is written with the job.
+    removals: list[tuple[Segment, int]] = field(default_factory=list)
+    ledger: LedgerJob | None = None
     sync_folder: bool = False
     # The folder itself is new: its name must be on the disk before its records count as flushed.
     sync_parent: bool = False
@@ -88,6 +94,8 @@ class FlushJob:
                 path = side_file.path
                 _write(self.filesystem, side_file)
             path = self.folder
+            if self.ledger is not None:
+                self.ledger.run()
             if self.side_files:
                 self.filesystem.fsync_directory(self.folder)
             for path in self.obsolete:
@@ -133,6 +141,13 @@ class FlushJob:
         note_failed_flush(self.filesystem, self.folder)
         self.failure = fsync_error(error, path)
         return self.failure
+
+    def add_removals(self, segment: Segment) -> None:
+        """Write what is known of compaction, where the file knows less."""
+        if segment.has_new_removals:
+            content = encode_removals(segment.removals)
+            self.side_files.append(SideFile(segment.path(LEDGER_SUFFIX), content, whole=True))
+            self.removals.append((segment, segment.removals.changes))
 
     def add_indexes(self, segment: Segment, *, also_transactions: bool) -> None:
         """Write what the segment's indexes have gained since they were last written."""

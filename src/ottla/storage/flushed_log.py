@@ -49,6 +49,9 @@ class FlushedLog(AppendLog):
         for segment in job.rolled:
             job.files.append(segment.file)
             job.add_indexes(segment, also_transactions=True)
+            job.add_removals(segment)
+        job.add_removals(self.active)
+        job.ledger = self.ledger.job(self.filesystem, self.folder)
         for offset, snapshot in self.rolled_snapshots:
             self._add_snapshot(job, offset, snapshot)
         if self.recovery_point < self.log_end_offset or job.sync_folder:
@@ -95,6 +98,8 @@ class FlushedLog(AppendLog):
         if not job.side_files:
             return
         self.epoch_changes_written = job.epoch_changes
+        for segment, changes in job.removals:
+            segment.removals_written = changes
         for written in job.indexes:
             written.segment.offsets_written = written.offsets
             written.segment.times_written = written.times

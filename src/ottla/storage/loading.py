@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from ottla.ledger.history import Cause
 from ottla.storage.cleaner.leftovers import complete_swaps
 from ottla.storage.config import LogConfig
+from ottla.storage.copied_gaps import note_copied_gaps
 from ottla.storage.errors import LogCorrupt, storage_error
 from ottla.storage.failed_flush import forget_failed_flush
 from ottla.storage.filesystem import FileSystem
@@ -18,6 +20,7 @@ from ottla.storage.names import (
     TEMPORARY_SUFFIX,
     parse_segment_file,
 )
+from ottla.storage.offset_ledger import OffsetLedger
 from ottla.storage.producer_snapshot import newest_good
 from ottla.storage.producer_state import ProducerStates
 from ottla.storage.producer_window import widen
@@ -37,6 +40,7 @@ class LoadedLog:
     log_start_offset: int
     log_end_offset: int
     recovery: Recovery
+    ledger: OffsetLedger
 
 
 def load(
@@ -59,6 +63,7 @@ def load(
     try:
         filesystem.mkdir(folder)
         complete_swaps(filesystem, folder)
+        is_new = not any(name.endswith(LOG_SUFFIX) for name in filesystem.listdir(folder))
         segments = _find_segments(filesystem, folder, config, log_start_offset, now_ms)
         known_below = 2**63 - 1 if clean else recovery_point
         snapshots = _snapshots(filesystem, folder, known_below)
@@ -82,6 +87,9 @@ def load(
             producers.load([], end, now_ms)
         segments[-1].create()
         widen(producers, segments)
+        ledger = OffsetLedger.read(filesystem, folder, unrecorded_below=0 if is_new else end)
+        if not clean:
+            note_copied_gaps(segments, ledger.history, recovery_point, end)
     except OSError as error:
         raise storage_error(error, folder, "load the log") from error
     start = max(log_start_offset, segments[0].base_offset)
@@ -90,7 +98,10 @@ def load(
     epochs.truncate_from_start(start)
     producers.map_end_offset = end
     kept = [offset for offset in snapshots if offset <= end]
-    return LoadedLog(segments, epochs, producers, kept, start, end, found)
+    if not ledger.is_written:
+        known_below = ledger.history.unrecorded_below
+        ledger.history.fill(0, min(start, known_below), Cause.UNRECORDED, now_ms)
+    return LoadedLog(segments, epochs, producers, kept, start, end, found, ledger)
 
 
 def _begin_replay(

@@ -7,11 +7,13 @@ from typing import Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.ledger.history import Cause
 from ottla.record.header import HEADER_SIZE, read_header
 from ottla.storage import timestamps
 from ottla.storage.answers import Appended, Slice
-from ottla.storage.batch_walk import BadHeader, header_at
+from ottla.storage.batch_walk import BadHeader
 from ottla.storage.config import LogConfig
+from ottla.storage.copied_gaps import recount_cut
 from ottla.storage.deletion import Deletion, set_aside
 from ottla.storage.errors import storage_error
 from ottla.storage.filesystem import Buffer
@@ -19,9 +21,10 @@ from ottla.storage.flush import FlushJob
 from ottla.storage.flushed_log import FlushedLog
 from ottla.storage.leader_epochs import UNKNOWN_EPOCH
 from ottla.storage.names import SNAPSHOT_SUFFIX, deleted_folder, segment_file
+from ottla.storage.offset_ledger import OffsetLedger
 from ottla.storage.producer_state import ProducerEntry
 from ottla.storage.replay import rebuild_producers
-from ottla.storage.retention import deletable
+from ottla.storage.retention import Verdict, deletable
 from ottla.storage.segment import Segment
 from ottla.storage.timestamps import TimestampOffset
 from ottla.storage.transaction_index import AbortedTransaction
@@ -43,13 +46,10 @@ class Log(FlushedLog):
     # Of compaction, between its announcement on the disk and the deed.
     replacement: Replacement | None = None
 
-    def delete_old_segments(self, now_ms: int, high_watermark: int) -> list[Deletion]:
-        """Take segments out of the log that retention lets go; run the jobs after their delay.
-
-        Raises StorageError.
-        """
+    def old_segments(self, now_ms: int, high_watermark: int) -> Verdict:
+        """Which segments retention lets go. Raises StorageError."""
         try:
-            count = deletable(
+            return deletable(
                 self.segments.as_list(),
                 self.config,
                 now_ms=now_ms,
@@ -59,8 +59,20 @@ class Log(FlushedLog):
             )
         except OSError as error:
             raise storage_error(error, self.folder, "look for old segments") from error
+
+    def delete_old_segments(
+        self, now_ms: int, high_watermark: int, verdict: Verdict | None = None
+    ) -> list[Deletion]:
+        """Take segments out of the log that retention lets go; run the jobs after their delay.
+
+        `verdict`: of `old_segments`, where it was asked before. What goes is noted in the ledger,
+        which should be on the disk before: see `note_old_segments`. Raises StorageError.
+        """
+        verdict = verdict or self.old_segments(now_ms, high_watermark)
+        count = verdict.count
         if not count:
             return []
+        self.note_old_segments(verdict, now_ms)
         if count == len(self.segments):
             self.roll(now_ms)
         removed = self.segments.remove_first(count)
@@ -69,6 +81,17 @@ class Log(FlushedLog):
         if first > self.log_start_offset:
             self.advance_log_start(first)
         return [self._set_aside(removed)]
+
+    def note_old_segments(self, verdict: Verdict, now_ms: int) -> None:
+        """Say in the ledger which segments go for which reason, those below the start apart."""
+        if not verdict.count:
+            return
+        segments, history = self.segments.as_list(), self.ledger.history
+        bounds = [segment.base_offset for segment in segments[1:]] + [self.log_end_offset]
+        start, end = self.log_start_offset, bounds[verdict.count - 1]
+        aged = bounds[verdict.by_age - 1] if verdict.by_age else start
+        history.delete(start, min(aged, end), Cause.RETENTION_TIME, now_ms)
+        history.delete(max(start, aged), end, Cause.RETENTION_BYTES, now_ms)
 
     def _set_aside(self, removed: list[Segment]) -> Deletion:
         self._abandon_replacement()
@@ -80,9 +103,10 @@ class Log(FlushedLog):
         except OSError as error:
             raise storage_error(error, self.folder, "set segments aside") from error
 
-    def advance_log_start(self, offset: int) -> None:
+    def advance_log_start(self, offset: int, cause: Cause | None = None, now_ms: int = -1) -> None:
         """Make `offset` the first readable one; lower ones than the present are ignored.
 
+        `cause` and `now_ms` are noted in the ledger; None where it knows already.
         Raises OttlaError: OFFSET_OUT_OF_RANGE above the log end offset.
         """
         if offset > self.log_end_offset:
@@ -92,8 +116,18 @@ class Log(FlushedLog):
                 f"the log ends at {self.log_end_offset}",
             )
         if offset > self.log_start_offset:
+            if cause is not None:
+                self._note_start(self.log_start_offset, offset, cause, now_ms)
             self.log_start_offset = offset
             self.leader_epochs.truncate_from_start(offset)
+
+    def _note_start(self, start: int, offset: int, cause: Cause, now_ms: int) -> None:
+        """What lies in [start, offset) goes; where only the leader knows why, it may have said."""
+        history = self.ledger.history
+        if cause in (Cause.LEADER, Cause.WHOLE):
+            history.fill(start, offset, cause, now_ms)
+        else:
+            history.delete(start, offset, cause, now_ms)
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """Note that a leader's term begins at the log's end; it may stay without records."""
@@ -103,7 +137,8 @@ class Log(FlushedLog):
     def truncate_to(self, offset: int, now_ms: int) -> list[Deletion]:
         """Drop everything at and above `offset`: a follower's end that the leader does not have.
 
-        A batch that holds `offset` inside goes as a whole. What the recovery point checkpoint
+        A batch that holds `offset` inside goes as a whole, and a gap with what follows it. What
+        the recovery point checkpoint
         says of this log must be lowered to `offset` before (`LogDirectories.truncate` does).
         Returns the removal of whole segments. Raises StorageError.
         """
@@ -118,12 +153,12 @@ class Log(FlushedLog):
         self.active = active = self.segments.last
         try:
             position = active.position_of(offset)
-            if position < active.size:
-                header = header_at(active.file, position, active.size, active.base_offset)
-                offset = min(offset, header.base_offset)
+            # A gap is no end: nothing would tell after a restart that the log reached into it.
+            offset = active.end_before(position)
             if not active.loaded:
                 active.load_indexes()
             active.truncate(position, offset)
+            recount_cut(active, offset)
         except BadHeader as bad:
             raise active.corrupt(bad) from None
         except OSError as error:
@@ -134,6 +169,7 @@ class Log(FlushedLog):
 
     def restart_at(self, offset: int, now_ms: int) -> list[Deletion]:
         """Drop all records and go on, empty, at `offset`. Raises StorageError."""
+        self._note_start(0, offset, Cause.WHOLE, now_ms)
         self._forget_flushes()
         removed = self.segments.as_list()
         deletion = self._set_aside(removed)
@@ -162,6 +198,7 @@ class Log(FlushedLog):
         header = read_header(records)
         if not header.base_offset < end <= header.last_offset:
             return []
+        # What lies below the start is known to be gone, and stays so.
         return self.restart_at(header.base_offset, now_ms)
 
     def take_over(self, other: "Log") -> None:
@@ -173,6 +210,7 @@ class Log(FlushedLog):
         self._active_epoch = self.leader_epochs.latest
         self.epoch_changes_written = -1
         self.log_start_offset = max(self.log_start_offset, other.log_start_offset)
+        self.ledger = OffsetLedger(other.ledger.history.copy(), is_written=False)
 
     def rename(self, folder: str) -> None:
         """Give the log's folder another name, durably, in the same directory. StorageError."""

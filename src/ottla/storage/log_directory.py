@@ -33,6 +33,7 @@ from ottla.storage.names import (
     parse_partition_folder,
     stray_folder,
 )
+from ottla.storage.offset_ledger import LedgerJob
 from ottla.storage.run_marker import RunMarker, read_run_marker, write_run_marker
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -56,6 +57,8 @@ class CheckpointJob:
     files: dict[str, bytes]
     order: CheckpointOrder
     number: int
+    # Of logs here: what was deleted is to be known before the log's start says that it was.
+    ledgers: list[LedgerJob] = field(default_factory=list)
 
     def run(self) -> None:
         """Write them, unless newer ones are written; in any thread. Raises StorageError."""
@@ -63,6 +66,13 @@ class CheckpointJob:
             if self.number < self.order.written:
                 return
             self.order.written = self.number
+            for ledger in self.ledgers:
+                try:
+                    ledger.run()
+                except FileNotFoundError:
+                    continue  # The log has been deleted.
+                except OSError as error:
+                    raise storage_error(error, ledger.path, "write a ledger") from error
             for path, content in self.files.items():
                 try:
                     write_atomically(self.filesystem, path, content)
@@ -272,7 +282,18 @@ class LogDirectory:
         }
         files = {f"{self.path}/{name}": encode_offsets(said) for name, said in contents.items()}
         self._order.prepared += 1
-        return CheckpointJob(self.filesystem, files, self._order, self._order.prepared)
+        ledgers = [
+            log.ledger.job(self.filesystem, log.folder)
+            for log in self.logs.values()
+            if log.ledger.has_news
+        ]
+        return CheckpointJob(
+            self.filesystem,
+            files,
+            self._order,
+            self._order.prepared,
+            [job for job in ledgers if job is not None],
+        )
 
     def prepare_cleaned_checkpoint(self) -> CheckpointJob:
         """Gather up to where logs here are clean."""

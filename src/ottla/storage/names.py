@@ -12,12 +12,15 @@ OFFSET_INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 TRANSACTION_INDEX_SUFFIX = ".txnindex"
 SNAPSHOT_SUFFIX = ".snapshot"
+# Ottla's own: what compaction took out of the segment.
+LEDGER_SUFFIX = ".ottla-ledger"
 SEGMENT_SUFFIXES = (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     SNAPSHOT_SUFFIX,
+    LEDGER_SUFFIX,
 )
 DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
@@ -29,6 +32,8 @@ STRAY_FOLDER_SUFFIX = "-stray"
 FUTURE_FOLDER_SUFFIX = "-future"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
+# Ottla's own: what the log held before its start and behind its end.
+LEDGER = "ottla-ledger"
 
 _NAME_LENGTH_MAX = 255
 

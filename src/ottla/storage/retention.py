@@ -1,7 +1,17 @@
 """Which old segments may go: decided from sizes, times and offsets alone."""
 
+from dataclasses import dataclass
+
 from ottla.storage.config import LogConfig
 from ottla.storage.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The `count` oldest segments may go; the `by_age` oldest of them by their age."""
+
+    count: int
+    by_age: int
 
 
 def deletable(
@@ -12,7 +22,7 @@ def deletable(
     high_watermark: int,
     log_start_offset: int,
     log_end_offset: int,
-) -> int:
+) -> Verdict:
     """How many segments from the oldest on may be deleted.
 
     Reasons, as in Kafka: all records older than `retention_ms`; the log larger than
@@ -29,7 +39,7 @@ def deletable(
         count -= 1
     if count == len(segments) and segments[-1].size == 0:
         count -= 1
-    return count
+    return Verdict(count, min(by_age, count))
 
 
 def _end(segments: list[Segment], number: int, log_end_offset: int) -> int:

@@ -56,6 +56,14 @@ class Segment(SegmentState):
                 return place
         return size
 
+    def end_before(self, position: int) -> int:
+        """The offset after the batch that ends at `position`; the base offset for none."""
+        end = self.base_offset
+        start = self.offsets.position_floor(position - 1) if position else 0
+        for _, header in walk(self.file, start, position, self.base_offset):
+            end = header.last_offset + 1
+        return end
+
     def end_within(self, start: int, limit: int, max_bytes: int, min_one_batch: bool) -> int:
         """Where to end a read of whole batches from `start`, at most `max_bytes` or one batch."""
         if limit - start <= max_bytes:

@@ -4,11 +4,16 @@ Appending is one write; the indexes are written by the flush job. Files are open
 needed, so that a log of many segments holds few descriptors.
 """
 
+import contextlib
+
+from ottla.ledger.files import decode_removals
+from ottla.ledger.removals import Removals
 from ottla.record.header import BatchHeader
 from ottla.storage.config import LogConfig
 from ottla.storage.errors import storage_error
 from ottla.storage.filesystem import Buffer, File, FileSystem
 from ottla.storage.names import (
+    LEDGER_SUFFIX,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     SEGMENT_SUFFIXES,
@@ -38,6 +43,7 @@ class SegmentState:
     __slots__ = (
         "_bytes_since_index",
         "_file",
+        "_removals",
         "base_offset",
         "boundaries",
         "config",
@@ -50,6 +56,7 @@ class SegmentState:
         "max_timestamp_offset",
         "offsets",
         "offsets_written",
+        "removals_written",
         "size",
         "swap_suffix",
         "times",
@@ -89,6 +96,10 @@ class SegmentState:
         self.times_written = 0
         self._bytes_since_index = 0
         self._file: File | None = None
+        # What compaction took out; read from its file when first asked for.
+        self._removals: Removals | None = None
+        # The state of it that the file has.
+        self.removals_written = 0
 
     def path(self, suffix: str = LOG_SUFFIX) -> str:
         swap_suffix = "" if suffix == SNAPSHOT_SUFFIX else self.swap_suffix
@@ -103,6 +114,21 @@ class SegmentState:
             except OSError as error:
                 raise storage_error(error, self.path(), "open the segment") from error
         return self._file
+
+    @property
+    def removals(self) -> Removals:
+        """What compaction took out of the segment; a file that cannot be read says nothing."""
+        if self._removals is None:
+            self._removals = Removals()
+            path = self.path(LEDGER_SUFFIX)
+            with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+                self._removals = decode_removals(self.filesystem.read_bytes(path))
+        return self._removals
+
+    @property
+    def has_new_removals(self) -> bool:
+        """Whether more is known than the file says."""
+        return self._removals is not None and self._removals.changes != self.removals_written
 
     def create(self) -> None:
         """Make the empty `.log` file, or take over one that stands there. Raises OSError."""

@@ -111,6 +111,10 @@ class Broker:
         if outcome.error is not None:
             raise outcome.error
 
+    def apply_retention(self) -> None:
+        """Delete what retention lets go, without waiting for its next turn."""
+        self._on_loop(self._require_running().maintenance.apply_retention())
+
     def _make(self) -> BrokerProcess:
         filesystem: FileSystem = OsFileSystem()
         store = None

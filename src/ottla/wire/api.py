@@ -88,6 +88,7 @@ class ApiKey(IntEnum):
     COMPACT_LOG = 1003
     DESCRIBE_REBALANCES = 1004
     DESCRIBE_CLEANER = 1008
+    OFFSET_LEDGER = 1012
 
 
 class Api:
@@ -212,6 +213,7 @@ _TABLE: Final = (
     Api(ApiKey.COMPACT_LOG, 0, 0, 0),
     Api(ApiKey.DESCRIBE_REBALANCES, 0, 0, 0),
     Api(ApiKey.DESCRIBE_CLEANER, 0, 0, 0),
+    Api(ApiKey.OFFSET_LEDGER, 0, 0, 0),
 )
 API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.

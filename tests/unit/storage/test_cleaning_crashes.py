@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from ottla.storage.accounting import Accounting
 from ottla.storage.errors import StorageError
 from ottla.storage.log import Log
 from ottla.storage.memory_filesystem import MemoryFileSystem
@@ -95,6 +96,7 @@ def check(
     offsets = [offset for offset, _, _ in shown]
     assert offsets == sorted(set(offsets))
     assert again.log_end_offset == log.log_end_offset
+    assert Accounting(again, 0, again.log_end_offset).run().unexplained == 0
     latest = {key: (offset, value) for offset, key, value in before}
     for key, (offset, value) in latest.items():
         if value is not None:
@@ -111,6 +113,7 @@ def check(
     assert add(again, [(b"key0", b"later")]) == end
     clean(again, now_ms=20_000 + 4 * DAY_MS)
     assert {key: value for _, key, value in found(again)}[b"key0"] == b"later"
+    assert Accounting(again, 0, again.log_end_offset).run().unexplained == 0
 
 
 @pytest.mark.parametrize("step", range(TOTAL))

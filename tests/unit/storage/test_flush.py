@@ -92,6 +92,7 @@ def test_closed_segment_is_flushed_with_its_side_files_by_the_next_job() -> None
         "00000000000000000002.log",
         "00000000000000000002.snapshot",
         "leader-epoch-checkpoint",
+        "ottla-ledger",
     ]
     assert filesystem.read_bytes(f"{FOLDER}/00000000000000000000.index").hex() == (
         "0000000100000051"

@@ -6,6 +6,19 @@ from .batches import batch, marker, parsed
 from .logs import append, open_log, ranges
 
 
+def test_a_cut_in_a_gap_ends_before_the_gap() -> None:
+    """What compaction has emptied is no place to end at: a restart would find the end before it."""
+    log = open_log()
+    for base_offset in (0, 7):
+        log.append_as_follower(batch(2, base_offset=base_offset, leader_epoch=0), 1_000)
+    log.flush()
+    log.recovery_point = 5
+    log.truncate_to(5, 1_000)
+    assert log.log_end_offset == 2
+    log.flush()
+    assert open_log(log.filesystem, recovery_point=log.recovery_point).log_end_offset == 2
+
+
 def test_truncated_log_ends_there_and_goes_on() -> None:
     """Offsets are given again."""
     log = open_log(segment_bytes=162)
@@ -24,15 +37,6 @@ def test_batch_that_reaches_over_the_place_goes_whole() -> None:
     append(log, 5)
     log.truncate_to(4, 1_000)
     assert (log.log_end_offset, ranges(log)) == (2, [(0, 1)])
-
-
-def test_truncation_in_a_gap_keeps_the_offset() -> None:
-    """Where compaction left a gap the log ends at the asked offset."""
-    log = open_log()
-    log.append_as_follower(batch(1, base_offset=0, leader_epoch=0), 1_000)
-    log.append_as_follower(batch(1, base_offset=9, leader_epoch=0), 1_000)
-    log.truncate_to(5, 1_000)
-    assert (log.log_end_offset, ranges(log)) == (5, [(0, 0)])
 
 
 def test_truncation_above_the_end_does_nothing() -> None:

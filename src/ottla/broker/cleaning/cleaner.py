@@ -282,6 +282,9 @@ class Cleaner:
 
     async def _put_in_place(self, cleaning: LogCleaning, outcome: CleaningOutcome) -> bool:
         """Replace group after group; whether all were. Raises StorageError."""
+        # Who copies from here asks for it, and must not hear of holes before.
+        cleaning.log.ledger.history.compacted_to(outcome.end)
+        await self._broker.maintenance.write_ledger(cleaning.log)
         swaps = cleaning.swaps(outcome)
         for number, swap in enumerate(swaps):
             if not swap.still_holds or not await self._replace(swap):

@@ -173,6 +173,7 @@ class Letterhead:
             last_known_elr=list(partition.last_known_elr),
             nonce=partition.nonce,
             leader_broker_epoch=partition.leader_broker_epoch,
+            unclean_epoch=partition.unclean_epoch,
         )
 
     def _metadata(

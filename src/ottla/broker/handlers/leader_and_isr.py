@@ -79,6 +79,7 @@ def _state(told: LeaderAndIsrPartitionState) -> PartitionImage:
         adding=_brokers(told.adding_replicas),
         removing=_brokers(told.removing_replicas),
         leader_broker_epoch=told.leader_broker_epoch,
+        unclean_epoch=told.unclean_epoch,
     )
 
 

@@ -17,6 +17,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.partition import Partition
 from ottla.broker.replication.follower_session import FetchLimits, FollowerSession
 from ottla.broker.replication.following import Following
+from ottla.broker.replication.ledger_news import told_lost
 from ottla.broker.replication.source_link import Peers, SourceLink, Spawn
 from ottla.network.peer import PeerConnection
 from ottla.replica.follower import NO_FETCH
@@ -170,6 +171,8 @@ class Fetcher:
                 partition_max_bytes=min(self._limits.partition_max_bytes, room),
                 nonce=follower.nonce,
             )
+            if partition.log.ledger.history.lost:
+                asked.lost = told_lost(partition)
             questions.setdefault(partition.topic_id, []).append(asked)
         self._to_ask = later
         if wake_ms >= 0:

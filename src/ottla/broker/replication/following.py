@@ -7,8 +7,10 @@ from typing import assert_never
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partition import Partition
+from ottla.broker.replication.ledger_news import gone_of
 from ottla.broker.replication.roles import FIRST_RETRY_MS, Roles
 from ottla.broker.replication.throttles import Throttle
+from ottla.ledger.history import Cause, Loss
 from ottla.metadata.decisions import Decision
 from ottla.quota.replication import UNLIMITED
 from ottla.replica.effects import (
@@ -19,6 +21,7 @@ from ottla.replica.effects import (
     RestartAt,
     TruncateTo,
 )
+from ottla.replica.follower import Follower
 from ottla.replica.standing import Standing
 from ottla.storage.deletion import Deletion
 from ottla.storage.errors import StorageError
@@ -112,6 +115,7 @@ class Following:
                 empty=not data.records,
             )
         if effects:
+            _learn(partition, data)
             try:
                 self._carry_out(partition, effects, data)
             except StorageError as error:
@@ -128,7 +132,7 @@ class Following:
                 case AdvanceHighWatermark():
                     partition.advance(effect.high_watermark)
                 case AdvanceLogStart():
-                    partition.log.advance_log_start(effect.offset)
+                    self._advance_log_start(partition, effect.offset)
                 case TruncateTo():
                     self._truncate(partition, effect.end_offset)
                 case RestartAt():
@@ -157,12 +161,19 @@ class Following:
         if partition.follower is follower:
             self._carry_out(partition, follower.on_appended(), data)
 
+    def _advance_log_start(self, partition: Partition, offset: int) -> None:
+        partition.log.advance_log_start(offset, Cause.LEADER, self._clock.now_ms())
+
     def _truncate(self, partition: Partition, end_offset: int) -> None:
         follower = partition.follower
         assert follower is not None
+        lost_end, lost_epoch = _lost_end(partition, follower)
         deletions = self._directories.truncate(
             partition.topic_partition, end_offset, self._clock.now_ms()
         )
+        end = partition.log_end_offset
+        loss = Loss(end, lost_end, lost_epoch, self._clock.now_ms())
+        partition.log.ledger.history.lose(loss)
         partition.lower_high_watermark(min(follower.high_watermark, partition.log_end_offset))
         for deletion in deletions:
             self._on_deletion(deletion)
@@ -183,3 +194,23 @@ class Following:
         if follower is not None:
             follower.retry_at_ms = self._clock.monotonic_ms() + follower.retry_ms
             follower.retry_ms = min(follower.retry_ms * 2, self._retry_ms_max)
+
+
+def _lost_end(partition: Partition, follower: Follower) -> tuple[int, int]:
+    """Before which offset what is cut off was not this replica's alone, and in which term it went.
+
+    That is all of it, where a leader was elected since that may lack what was committed: nobody
+    can tell any more. Else only what is known to be committed.
+    """
+    unclean_epoch = -1 if partition.image is None else partition.image.unclean_epoch
+    if unclean_epoch > follower.last_fetched_epoch:
+        return partition.log_end_offset, unclean_epoch
+    return min(partition.high_watermark, partition.log_end_offset), follower.leader_epoch
+
+
+def _learn(partition: Partition, data: PartitionData) -> None:
+    """What the leader's ledger says of what this replica never sees, or never saw."""
+    history = partition.log.ledger.history
+    history.compacted_to(data.compacted_below)
+    for told in data.deleted:
+        history.learn(gone_of(told))

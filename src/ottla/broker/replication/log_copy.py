@@ -107,6 +107,7 @@ class LogCopy:
     def _next(self) -> Slice | None:
         """What to copy next; None where the copy has all. Cuts it where the two part."""
         follower, source = self._follower, self.partition.log
+        self.log.ledger.history.compacted_to(source.ledger.history.compacted_below)
         while True:
             now_ms = self._clock.monotonic_ms()
             follower.nonce = NO_FETCH

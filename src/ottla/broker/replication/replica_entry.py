@@ -7,6 +7,7 @@ from ottla.broker.fetch_read import as_part, failed
 from ottla.broker.fetch_sessions import PartitionKey
 from ottla.broker.partition import Partition
 from ottla.broker.replication.leading import NOT_LEADER, Answer
+from ottla.broker.replication.ledger_news import tell_ledger
 from ottla.replica.effects import Diverging, Refuse
 from ottla.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 
@@ -106,6 +107,7 @@ def answer(entry: Entry, budget: int, *, first: bool) -> tuple[PartitionData, in
         if partition is not None:
             data.current_leader = _leader(partition)
             data.log_start_offset = partition.log_start_offset
+            tell_ledger(partition, data, 0)
         return data, 0
     data = good(entry)
     if isinstance(answer, Diverging):
@@ -126,6 +128,7 @@ def answer(entry: Entry, budget: int, *, first: bool) -> tuple[PartitionData, in
         refused.nonce = entry.nonce
         refused.current_leader = _leader(partition)
         refused.log_start_offset = log.log_start_offset
+        tell_ledger(partition, refused, 0)
         return refused, 0
     return data, located.size
 
@@ -136,8 +139,9 @@ def good(entry: Entry) -> PartitionData:
     assert partition is not None
     entry.asked = False
     entry.told_high_watermark = partition.high_watermark
+    is_start_new = entry.told_log_start != partition.log_start_offset
     entry.told_log_start = partition.log_start_offset
-    return PartitionData(
+    data = PartitionData(
         partition_index=entry.key.partition,
         high_watermark=partition.high_watermark,
         last_stable_offset=partition.high_watermark,
@@ -146,6 +150,11 @@ def good(entry: Entry) -> PartitionData:
         nonce=entry.nonce,
         records=b"",
     )
+    if is_start_new or partition.log.ledger.history.compacted_below:
+        # Once again what was told before, where the follower has not come to it yet.
+        start = entry.log_start if is_start_new else partition.log_start_offset
+        tell_ledger(partition, data, start)
+    return data
 
 
 def _leader(partition: Partition) -> LeaderIdAndEpoch:

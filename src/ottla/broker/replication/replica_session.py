@@ -11,6 +11,7 @@ from ottla.broker.fetch_reply import by_topic
 from ottla.broker.fetch_sessions import PartitionKey
 from ottla.broker.partition import Partition
 from ottla.broker.replication.leading import Answer
+from ottla.broker.replication.ledger_news import learn_lost
 from ottla.broker.replication.replica_entry import Entry, answer, good, has_news, waiting_bytes
 from ottla.broker.replication.throttles import Throttle
 from ottla.replica.effects import Diverging, Refuse
@@ -100,6 +101,8 @@ class ReplicaSession:
         if partition is not None and wanted.log_start_offset != entry.log_start:
             entry.log_start = wanted.log_start_offset
             partition.on_follower_start(self.broker_id, wanted.log_start_offset)
+        if partition is not None and wanted.lost:
+            learn_lost(partition, wanted.lost)
         entry.asked = True
         entry.answer = answer
         entry.nonce = wanted.nonce

@@ -10,6 +10,7 @@ from ottla.client.admin.configs import ConfigCalls
 from ottla.client.admin.decisions import DecisionCalls
 from ottla.client.admin.elections import ElectionCalls
 from ottla.client.admin.groups import GroupCalls
+from ottla.client.admin.ledger import LedgerCalls
 from ottla.client.admin.partitions import PartitionCalls
 from ottla.client.admin.quotas import QuotaCalls
 from ottla.client.admin.reassigning import ReassigningCalls
@@ -47,6 +48,7 @@ class Admin(
     ReassignmentCalls,
     DecisionCalls,
     CompactionCalls,
+    LedgerCalls,
     QuotaCalls,
     RebalanceCalls,
     TransactionCalls,

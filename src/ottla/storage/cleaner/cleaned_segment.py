@@ -1,10 +1,13 @@
 """A segment in the making, under names that end in `.cleaned`: batches, and its three indexes."""
 
+from ottla.ledger.files import encode_removals
+from ottla.ledger.removals import Removals
 from ottla.record.header import BatchHeader
 from ottla.storage.cleaner.batch_source import Pace
 from ottla.storage.filesystem import Buffer, FileSystem
 from ottla.storage.names import (
     CLEANED_SUFFIX,
+    LEDGER_SUFFIX,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
@@ -18,7 +21,13 @@ from ottla.storage.transaction_index import AbortedTransaction, TransactionIndex
 _BUFFER_BYTES = 1 << 20
 # What a cleaned segment consists of, in the order in which the files get their names. The last
 # one decides: from then on the others belong to it.
-CLEANED_FILES = (TRANSACTION_INDEX_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX)
+CLEANED_FILES = (
+    TRANSACTION_INDEX_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    LEDGER_SUFFIX,
+    LOG_SUFFIX,
+)
 
 
 class CleanedSegment:
@@ -70,8 +79,8 @@ class CleanedSegment:
         """The marker of this transaction stays here, as do records of it before it."""
         self._transactions.append(entry)
 
-    def close(self) -> None:
-        """Write what is left, and the indexes. Raises OSError."""
+    def close(self, removals: Removals) -> None:
+        """Write what is left, the indexes, and what went, now and before. Raises OSError."""
         self._write()
         self._times.append(self._max_timestamp, self._max_timestamp_offset)
         self._file.fsync()
@@ -80,6 +89,7 @@ class CleanedSegment:
         self._write_side(TIME_INDEX_SUFFIX, self._times.encode())
         # Also where it is empty: it takes the place of one that says more.
         self._write_side(TRANSACTION_INDEX_SUFFIX, self._transactions.encode())
+        self._write_side(LEDGER_SUFFIX, encode_removals(removals))
 
     def _write(self) -> None:
         if self._waiting:

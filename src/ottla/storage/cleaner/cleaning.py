@@ -7,6 +7,8 @@ and what stays is written into new segments, small ones together. The log itself
 from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.ledger.files import decode_removals
+from ottla.ledger.removals import Pass, Removals
 from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
 from ottla.record.reader import section
 from ottla.record.sifting import KeyMap, index_keys, sift
@@ -17,7 +19,7 @@ from ottla.storage.cleaner.keeping import Fate, Keeping, Transactions, has_horiz
 from ottla.storage.cleaner.rewriting import header_alone, smaller
 from ottla.storage.control import read_marker
 from ottla.storage.filesystem import Buffer, FileSystem
-from ottla.storage.names import LOG_SUFFIX, segment_file
+from ottla.storage.names import LEDGER_SUFFIX, LOG_SUFFIX, segment_file
 from ottla.storage.segment import RELATIVE_OFFSET_MAX
 
 # Of a compressed batch, which was accepted at its compressed size.
@@ -34,6 +36,7 @@ class Cleaning:
         self._map = KeyMap(job.keys_max)
         self._outcome = CleaningOutcome()
         self._keeping: Keeping
+        self._pass = Pass(job.pass_number, job.now_ms, job.pass_number)
 
     def run(self) -> CleaningOutcome:
         """Write the `.cleaned` files, unless it is a dry run. Raises OttlaError, OSError."""
@@ -123,12 +126,17 @@ class Cleaning:
                 job.index_interval_bytes,
                 self._pace,
             )
+        removals = Removals(reach=self._end_of(group))
         size = 0
         for base, read_size in group:
+            removals.join(self._noted(base))
             outcome.bytes_read += read_size
             for header, batch in self._batches(base, read_size):
                 outcome.records_read += header.record_count
                 kept_header, kept = self._kept(header, batch, segment)
+                gone = header.record_count - (0 if kept is None else kept_header.record_count)
+                if gone:
+                    removals.add(header.base_offset, header.last_offset + 1, gone, self._pass)
                 if kept is None:
                     continue
                 outcome.records_kept += kept_header.record_count
@@ -136,9 +144,23 @@ class Cleaning:
                 if segment is not None:
                     segment.append(kept_header, kept)
         if segment is not None:
-            segment.close()
+            segment.close(removals)
         outcome.bytes_kept += size
         outcome.groups.append(CleanedGroup([base for base, _ in group], size))
+
+    def _end_of(self, group: list[tuple[int, int]]) -> int:
+        """Where the segment behind a group begins."""
+        bases = [base for base, _ in self._job.segments]
+        number = bases.index(group[-1][0]) + 1
+        return bases[number] if number < len(bases) else self._job.end
+
+    def _noted(self, base: int) -> Removals:
+        """What earlier passes took out of a segment."""
+        path = f"{self._job.folder}/{segment_file(base, LEDGER_SUFFIX)}"
+        try:
+            return decode_removals(self._filesystem.read_bytes(path))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return Removals()
 
     def _kept(
         self, header: BatchHeader, batch: bytes, segment: CleanedSegment | None

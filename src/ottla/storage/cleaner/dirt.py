@@ -73,7 +73,7 @@ def _hindrance(
     """Why a closed segment that ends before `end` may not be cleaned; None where it may."""
     if end > limit:
         return "records that are not committed, or transactions that are not decided"
-    if end > log.recovery_point or segment in log.rolled:
+    if end > log.recovery_point or segment in log.rolled or segment.has_new_removals:
         return "records that are not flushed"
     lag_ms = log.config.min_compaction_lag_ms
     if is_dirty and lag_ms and segment.largest_timestamp() > now_ms - lag_ms:

@@ -28,6 +28,8 @@ class CleaningJob:
     bytes_per_second: float
     last_batches: dict[int, LastOfProducer] = field(default_factory=dict)
     aborted: list[AbortedTransaction] = field(default_factory=list)
+    # Which pass over this log it is, in its ledger.
+    pass_number: int = 1
     # Count what would go, and write nothing.
     dry_run: bool = False
 

@@ -4,11 +4,15 @@ A cleaned segment is announced by the name `.log.swap`; before that it counts fo
 then on the segments that it was made of do.
 """
 
+import contextlib
+
+from ottla.ledger.files import decode_removals
 from ottla.storage.batch_walk import walk
 from ottla.storage.cleaner.cleaned_segment import CLEANED_FILES
 from ottla.storage.filesystem import FileSystem
 from ottla.storage.names import (
     CLEANED_SUFFIX,
+    LEDGER_SUFFIX,
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,
     SWAP_SUFFIX,
@@ -52,6 +56,15 @@ def _complete(filesystem: FileSystem, folder: str, base_offset: int, names: list
 
 
 def _end_offset(filesystem: FileSystem, folder: str, base_offset: int) -> int:
+    """Where what was cleaned ends: nothing of it may come back, also behind all that stays."""
+    ledger = f"{folder}/{segment_file(base_offset, LEDGER_SUFFIX)}"
+    if filesystem.exists(ledger + SWAP_SUFFIX):
+        ledger += SWAP_SUFFIX
+    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+        reach = decode_removals(filesystem.read_bytes(ledger)).reach
+        if reach:
+            return reach
+    # Of a cleaner that wrote no ledger.
     path = f"{folder}/{segment_file(base_offset, LOG_SUFFIX)}{SWAP_SUFFIX}"
     file = filesystem.open(path)
     try:

@@ -31,6 +31,15 @@ class ReplicaState(Message):
     replica_epoch: int = int64("15+", default=-1)
 
 
+class LostOffsets(Message):
+    """An element of `FetchPartition.lost`: committed once, and cut off in a leader's term."""
+
+    start: int = int64()
+    end: int = int64()
+    leader_epoch: int = int32()
+    at_ms: int = int64()
+
+
 class FetchPartition(Message):
     """An element of `FetchTopic.partitions`."""
 
@@ -44,6 +53,8 @@ class FetchPartition(Message):
     high_watermark: int = int64("18+", default=9223372036854775807, tag=1, ignorable=True)
     # Ottla's own, from follower to leader: which of its fetches this is (rule R-7).
     nonce: int = int64("15+", tag=10000)
+    # Ottla's own: what the follower had and the leader has not, for the leader's ledger.
+    lost: list[LostOffsets] = array(LostOffsets, "15+", tag=10001)
 
 
 class FetchTopic(Message):
@@ -107,6 +118,17 @@ class AbortedTransaction(Message):
     first_offset: int = int64("4+")
 
 
+class DeletedOffsets(Message):
+    """An element of `PartitionData.deleted`: cause after cause, with how many went for it."""
+
+    start: int = int64()
+    end: int = int64()
+    first_ms: int = int64()
+    last_ms: int = int64()
+    causes: list[int] = array(int8)
+    counts: list[int] = array(int64)
+
+
 class PartitionData(Message):
     """An element of `FetchableTopicResponse.partitions`."""
 
@@ -125,6 +147,10 @@ class PartitionData(Message):
     records: Records = batches(nullable="0+")
     # Ottla's own: the nonce of the follower's fetch that this answers.
     nonce: int = int64("15+", tag=10000)
+    # Ottla's own, to followers: below it the leader's passes may have made holes; and why what
+    # lies below the leader's start, and not below the follower's, was deleted.
+    compacted_below: int = int64("15+", tag=10001)
+    deleted: list[DeletedOffsets] = array(DeletedOffsets, "15+", tag=10002)
 
 
 class FetchableTopicResponse(Message):

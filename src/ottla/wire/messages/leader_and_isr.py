@@ -33,6 +33,7 @@ class LeaderAndIsrPartitionState(Message):
     nonce: int = int64("7+", tag=10002)
     # The leader's registration when it was elected.
     leader_broker_epoch: int = int64("7+", tag=10003)
+    unclean_epoch: int = int32("7+", default=-1, tag=10004)
 
 
 class LeaderAndIsrTopicState(Message):

@@ -1,0 +1,54 @@
+"""What leaders and followers tell each other of their ledgers, beside the records."""
+
+from ottla.broker.partition import Partition
+from ottla.ledger.history import Cause, Gone, Loss
+from ottla.wire.messages.fetch import DeletedOffsets, LostOffsets, PartitionData
+
+
+def told_lost(partition: Partition) -> list[LostOffsets]:
+    """What this replica had committed and had to cut off: its leader, old or new, is to know."""
+    return [
+        LostOffsets(
+            start=loss.start, end=loss.end, leader_epoch=loss.leader_epoch, at_ms=loss.at_ms
+        )
+        for loss in partition.log.ledger.history.lost
+    ]
+
+
+def learn_lost(partition: Partition, told: list[LostOffsets]) -> None:
+    """Take a follower's word for what was lost."""
+    history = partition.log.ledger.history
+    for loss in told:
+        history.lose(Loss(loss.start, loss.end, loss.leader_epoch, loss.at_ms))
+
+
+def tell_ledger(partition: Partition, data: PartitionData, follower_start: int) -> None:
+    """Add to an answer why the leader's log begins where it does.
+
+    `follower_start`: where the follower's log begins; what lies before is known there.
+    """
+    history, start = partition.log.ledger.history, partition.log_start_offset
+    data.compacted_below = history.compacted_below
+    if follower_start < start:
+        data.deleted = [_told(one) for one in history.entries(max(0, follower_start), start)]
+
+
+def _told(one: Gone) -> DeletedOffsets:
+    return DeletedOffsets(
+        start=one.start,
+        end=one.end,
+        first_ms=one.first_ms,
+        last_ms=one.last_ms,
+        causes=[int(cause) for cause in one.counts],
+        counts=list(one.counts.values()),
+    )
+
+
+def gone_of(told: DeletedOffsets) -> Gone:
+    """The entry that a leader told of."""
+    known = {int(cause) for cause in Cause}
+    counts: dict[Cause, int] = {}
+    for number, count in zip(told.causes, told.counts, strict=True):
+        cause = Cause(number) if number in known else Cause.LEADER
+        counts[cause] = counts.get(cause, 0) + count
+    return Gone(told.start, told.end, counts, told.first_ms, told.last_ms)

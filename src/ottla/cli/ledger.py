@@ -1,0 +1,147 @@
+"""`ottla log ledger`: what became of each offset of a partition, told by its leader."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ottla.base.ids import TopicPartition
+from ottla.cli import options
+from ottla.cli.connect import with_admin
+from ottla.cli.moment import iso
+from ottla.cli.output import show, show_one, show_title
+from ottla.cli.places import place
+from ottla.client.admin import Admin
+from ottla.client.admin.ledger import CompactedBy, OffsetAccount
+
+_TERMS = ("data", "control", "aborted", "undecided", "compacted", "deleted", "lost", "unexplained")
+_BY_COLUMNS = ["term", "offsets", "by", "when"]
+
+
+@click.command()
+@click.argument("name", type=place, metavar="TOPIC-P")
+@click.option("--from", "start", type=click.IntRange(0), default=0, help="The first offset.")
+@click.option(
+    "--to",
+    "end",
+    type=click.IntRange(0),
+    default=None,
+    help="The offset to end before; the high watermark where it is not said.",
+)
+@options.bootstrap
+@options.output
+@click.pass_context
+def ledger(
+    ctx: click.Context,
+    name: TopicPartition,
+    start: int,
+    end: int | None,
+    bootstrap: str,
+    form: str,
+) -> None:
+    """Account for every offset of TOPIC-P: what it is, or what became of it.
+
+    \b
+    ottla log ledger flights-0
+    ottla log ledger flights-0 --from 1000 --to 2000 -o json
+
+    Each term is counted from evidence of its own: batches, markers, what each pass of the cleaner
+    noted, what retention noted. Exits with 1 where offsets are unexplained.
+    """  # noqa: D301
+
+    async def work(admin: Admin) -> OffsetAccount:
+        return await admin.offset_account(name, start, end)
+
+    account = with_admin(bootstrap, work)
+    if form == "json":
+        show_one("json", _answer(account))
+    else:
+        _tell(account)
+    if account.unexplained:
+        ctx.exit(1)
+
+
+def _tell(account: OffsetAccount) -> None:
+    show_title(
+        f"{account.name}  offsets {account.start} to {account.end}  "
+        f"leader {account.broker_id} in epoch {account.leader_epoch}  "
+        f"log {account.log_start_offset} to {account.log_end_offset}"
+    )
+    rows = [
+        {"term": term, "offsets": getattr(account, term)}
+        for term in _TERMS
+        if getattr(account, term) or term in ("data", "unexplained")
+    ]
+    rows.append({"term": "sum", "offsets": account.end - account.start})
+    show("table", rows, ["term", "offsets"])
+    causes = _causes(account)
+    if causes:
+        click.echo()
+        show("table", causes, _BY_COLUMNS)
+
+
+def _causes(account: OffsetAccount) -> list[dict[str, Any]]:
+    """Each loss of an offset, and to what it is laid."""
+    rows: list[dict[str, Any]] = [
+        {"term": "compacted", "offsets": one.count, "by": _pass(one), "when": _at(one.at_ms)}
+        for one in account.compacted_by
+    ]
+    rows += [
+        {
+            "term": "deleted",
+            "offsets": count,
+            "by": f"{cause.words}, {one.start} to {one.end}",
+            "when": _at(one.last_ms),
+        }
+        for one in account.deleted_by
+        for cause, count in one.counts.items()
+    ]
+    rows += [
+        {
+            "term": "lost",
+            "offsets": one.end - one.start,
+            "by": f"election of epoch {one.leader_epoch}, {one.start} to {one.end}",
+            "when": _at(one.at_ms),
+        }
+        for one in account.lost_by
+    ]
+    if account.replaced:
+        rows.append(
+            {
+                "term": "replaced",
+                "offsets": account.replaced,
+                "by": "lost offsets that are other records now, counted as those",
+                "when": "-",
+            }
+        )
+    return rows
+
+
+def _pass(one: CompactedBy) -> str:
+    if one.number == 0:
+        return "a leader, before this replica was copied from it"
+    if one.number < 0:
+        return "before the ledger was kept"
+    if one.since < one.number:
+        return f"passes {one.since} to {one.number}"
+    return f"pass {one.number}"
+
+
+def _at(at_ms: int) -> str:
+    return iso(at_ms) if at_ms >= 0 else "-"
+
+
+def _answer(account: OffsetAccount) -> dict[str, Any]:
+    answer = asdict(account)
+    answer["name"] = str(account.name)
+    answer["deleted_by"] = [
+        {
+            "start": one.start,
+            "end": one.end,
+            "counts": {cause.name.lower(): count for cause, count in one.counts.items()},
+            "first_ms": one.first_ms,
+            "last_ms": one.last_ms,
+        }
+        for one in account.deleted_by
+    ]
+    return answer

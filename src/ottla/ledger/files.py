@@ -1,0 +1,84 @@
+"""The side files of a ledger: a checksum, then one line of JSON."""
+
+import json
+from typing import Any
+from zlib import crc32
+
+from ottla.ledger.history import Cause, Gone, History, Loss
+from ottla.ledger.removals import Cell, Pass, Removals
+
+_VERSION = 1
+
+
+def encode_removals(removals: Removals) -> bytes:
+    """A segment's file; nothing for nothing."""
+    if not removals.cells and not removals.reach:
+        return b""
+    passes = [[one.number, one.at_ms, one.since] for one in removals.passes.values()]
+    cells = [
+        [cell.start, cell.end, [n for pair in cell.counts.items() for n in pair]]
+        for cell in removals.cells
+    ]
+    return _sealed({"passes": passes, "cells": cells, "reach": removals.reach})
+
+
+def decode_removals(encoded: bytes) -> Removals:
+    """Read what `encode_removals` wrote. Raises ValueError."""
+    if not encoded:
+        return Removals()
+    held = _opened(encoded)
+    cells = [
+        Cell(start, end, dict(zip(counts[::2], counts[1::2], strict=True)))
+        for start, end, counts in held["cells"]
+    ]
+    return Removals(cells, [Pass(*one) for one in held["passes"]], held["reach"])
+
+
+def encode_history(history: History) -> bytes:
+    """A log's file."""
+    return _sealed(
+        {
+            "gone": [
+                [one.start, one.end, one.first_ms, one.last_ms]
+                + [int(n) for pair in one.counts.items() for n in pair]
+                for one in history.gone
+            ],
+            "lost": [[one.start, one.end, one.leader_epoch, one.at_ms] for one in history.lost],
+            "unrecorded_below": history.unrecorded_below,
+            "compacted_below": history.compacted_below,
+            "next_pass": history.next_pass,
+        }
+    )
+
+
+def decode_history(encoded: bytes) -> History:
+    """Read what `encode_history` wrote. Raises ValueError."""
+    held = _opened(encoded)
+    history = History(
+        unrecorded_below=held["unrecorded_below"],
+        compacted_below=held["compacted_below"],
+        next_pass=held["next_pass"],
+    )
+    for start, end, first_ms, last_ms, *counts in held["gone"]:
+        by_cause = {
+            Cause(cause): count for cause, count in zip(counts[::2], counts[1::2], strict=True)
+        }
+        history.gone.append(Gone(start, end, by_cause, first_ms, last_ms))
+    history.lost += [Loss(*one) for one in held["lost"]]
+    return history
+
+
+def _sealed(held: dict[str, Any]) -> bytes:
+    body = json.dumps({"version": _VERSION, **held}, separators=(",", ":")).encode()
+    return f"{crc32(body):08x}\n".encode() + body + b"\n"
+
+
+def _opened(encoded: bytes) -> dict[str, Any]:
+    seal, _, body = encoded.partition(b"\n")
+    body = body.removesuffix(b"\n")
+    if seal != f"{crc32(body):08x}".encode():
+        raise ValueError("the checksum of the ledger is wrong")
+    held: dict[str, Any] = json.loads(body)
+    if held["version"] != _VERSION:
+        raise ValueError(f"version {held['version']} of the ledger is not known")
+    return held

@@ -1,0 +1,215 @@
+"""What a log no longer holds at its start, and what it once held at its end, with the reasons.
+
+It outlives the segments. Neighbours that went for the same reason are one entry.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+GONE_MAX = 64
+LOST_MAX = 32
+
+
+class Cause(IntEnum):
+    """Why offsets lie below a log's start."""
+
+    # Before a ledger was kept of this log.
+    UNRECORDED = 0
+    RETENTION_TIME = 1
+    RETENTION_BYTES = 2
+    DELETE_RECORDS = 3
+    # This replica was emptied, as its leader had nothing to compare it with.
+    WHOLE = 4
+    # The leader's log begins later, and it did not say why.
+    LEADER = 5
+    # One of several of these: the entry was cut where they are not told apart.
+    SEVERAL = 6
+
+    @property
+    def words(self) -> str:
+        return _WORDS[self]
+
+
+_WORDS = {
+    Cause.UNRECORDED: "before the ledger was kept",
+    Cause.RETENTION_TIME: "retention.ms",
+    Cause.RETENTION_BYTES: "retention.bytes",
+    Cause.DELETE_RECORDS: "delete-records",
+    Cause.WHOLE: "the replica was made anew",
+    Cause.LEADER: "the leader's log begins later",
+    Cause.SEVERAL: "several",
+}
+
+
+@dataclass(slots=True)
+class Gone:
+    """[start, end) was deleted between `first_ms` and `last_ms`, in ms since 1970."""
+
+    # Invariant: start < end; the counts add up to end - start.
+    start: int
+    end: int
+    counts: dict[Cause, int]
+    first_ms: int
+    last_ms: int
+
+    def within(self, start: int, end: int) -> dict[Cause, int]:
+        """How many of the offsets that lie in [start, end), too, went for which cause."""
+        size = min(end, self.end) - max(start, self.start)
+        if size <= 0:
+            return {}
+        if size == self.end - self.start:
+            return self.counts
+        return {self._only_cause(): size}
+
+    def part(self, start: int, end: int) -> "Gone":
+        """What of it lies in [start, end)."""
+        return Gone(
+            max(start, self.start),
+            min(end, self.end),
+            dict(self.within(start, end)),
+            self.first_ms,
+            self.last_ms,
+        )
+
+    def _only_cause(self) -> Cause:
+        return next(iter(self.counts)) if len(self.counts) == 1 else Cause.SEVERAL
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """[start, end) was in a replica and then cut off, as a leader without it was elected.
+
+    `leader_epoch` is the term of that leader: it was not in sync, or had lost what was committed.
+    The offsets were given to other records since, as far as the log reaches now.
+    """
+
+    start: int
+    end: int
+    leader_epoch: int
+    at_ms: int
+
+
+@dataclass(slots=True)
+class History:
+    """Of one replica's log. `changes` counts alterations."""
+
+    # Invariant: entries of `gone` rise and do not overlap.
+    gone: list[Gone] = field(default_factory=list)
+    lost: list[Loss] = field(default_factory=list)
+    # Written before a ledger was kept: what is missing there was removed by nobody knows whom.
+    unrecorded_below: int = 0
+    # Passes of this replica or of one it was copied from may have made holes below.
+    compacted_below: int = 0
+    next_pass: int = 1
+    changes: int = 0
+
+    def delete(self, start: int, end: int, cause: Cause, now_ms: int) -> None:
+        """Note that [start, end) went for `cause`; what was said of it before is forgotten."""
+        for one in self.gone:
+            if one.start <= start and end <= one.end and one.counts.keys() == {cause}:
+                return
+        if start < end:
+            self._put(Gone(start, end, {cause: end - start}, now_ms, now_ms))
+
+    def fill(self, start: int, end: int, cause: Cause, now_ms: int) -> None:
+        """Note `cause` for what nobody has spoken of in [start, end)."""
+        for first, last in self._uncovered(start, end):
+            self.delete(first, last, cause, now_ms)
+
+    def learn(self, told: Gone) -> None:
+        """Take the leader's word for one of its entries."""
+        for one in self.gone:
+            if (one.start, one.end) == (told.start, told.end) and one.counts == told.counts:
+                return
+        self._put(told.part(told.start, told.end))
+
+    def lose(self, loss: Loss) -> None:
+        """Note a loss, once."""
+        if loss.start >= loss.end or loss in self.lost:
+            return
+        self.lost.append(loss)
+        del self.lost[:-LOST_MAX]
+        self.changes += 1
+
+    def compacted_to(self, end: int) -> None:
+        """Holes below `end` may be the work of a pass."""
+        if end > self.compacted_below:
+            self.compacted_below = end
+            self.changes += 1
+
+    def begin_pass(self) -> int:
+        """The number of a pass that begins; one that is broken off leaves its number unused."""
+        number, self.next_pass = self.next_pass, self.next_pass + 1
+        self.changes += 1
+        return number
+
+    def entries(self, start: int, end: int) -> list[Gone]:
+        """What is known of [start, end)."""
+        return [one.part(start, end) for one in self.gone if one.start < end and start < one.end]
+
+    def copy(self) -> "History":
+        """One that stays as it is now."""
+        return History(
+            list(self.gone),
+            list(self.lost),
+            self.unrecorded_below,
+            self.compacted_below,
+            self.next_pass,
+            self.changes,
+        )
+
+    def _uncovered(self, start: int, end: int) -> list[tuple[int, int]]:
+        found, position = [], start
+        for one in self.entries(start, end):
+            if one.start > position:
+                found.append((position, one.start))
+            position = one.end
+        if position < end:
+            found.append((position, end))
+        return found
+
+    def _put(self, new: Gone) -> None:
+        kept = []
+        for one in self.gone:
+            if one.end <= new.start or one.start >= new.end:
+                kept.append(one)
+                continue
+            if one.start < new.start:
+                kept.append(one.part(one.start, new.start))
+            if one.end > new.end:
+                kept.append(one.part(new.end, one.end))
+        kept.append(new)
+        kept.sort(key=lambda one: one.start)
+        self.gone = _merged(kept)
+        self.changes += 1
+
+
+def _merged(entries: list[Gone]) -> list[Gone]:
+    """Neighbours of the same cause as one; the oldest ones too where there are too many."""
+    merged: list[Gone] = []
+    for one in entries:
+        before = merged[-1] if merged else None
+        if (
+            before is not None
+            and before.end == one.start
+            and before.counts.keys() == one.counts.keys()
+        ):
+            merged[-1] = _joined(before, one)
+        else:
+            merged.append(one)
+    while len(merged) > GONE_MAX and merged[0].end == merged[1].start:
+        merged[:2] = [_joined(merged[0], merged[1])]
+    return merged
+
+
+def _joined(before: Gone, after: Gone) -> Gone:
+    counts = dict(before.counts)
+    for cause, count in after.counts.items():
+        counts[cause] = counts.get(cause, 0) + count
+    return Gone(
+        before.start,
+        after.end,
+        counts,
+        min(before.first_ms, after.first_ms),
+        max(before.last_ms, after.last_ms),
+    )

@@ -1,0 +1,165 @@
+"""What compaction took out of a segment: how many offsets of which range went in which pass.
+
+A cell covers whole batches and the gaps before them; a batch keeps its span for as long as there is
+anything left of it, so a cell's bounds never cut one. The counts of a cell, added up, are the holes
+that a walk over its range finds: that is how either of them proves the other.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+# Removed before this replica was copied from its leader: by a pass of the leader.
+BEFORE_COPY = 0
+# Removed before a ledger was kept of this log.
+UNRECORDED = -1
+
+# Offsets of a cell, about; cells of a segment, and passes that are told apart, at most.
+CELL_OFFSETS = 4096
+CELLS_MAX = 4096
+PASSES_MAX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass of the cleaner over this replica, counted from 1; time in ms since 1970.
+
+    Where older ones were put together with it, `since` is the number of the oldest.
+    """
+
+    number: int
+    at_ms: int
+    since: int
+
+
+@dataclass(slots=True)
+class Cell:
+    """Of the offsets [start, end) pass `number` removed `counts[number]`."""
+
+    start: int
+    end: int
+    counts: dict[int, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+class Removals:
+    """The cells of one segment, in order."""
+
+    # Invariant: cells do not overlap and rise; each number in a cell's counts is in `passes`.
+
+    __slots__ = ("cells", "changes", "passes", "reach")
+
+    def __init__(
+        self, cells: Iterable[Cell] = (), passes: Iterable[Pass] = (), reach: int = 0
+    ) -> None:
+        self.cells = list(cells)
+        self.passes = {one.number: one for one in passes}
+        # Where the segment that was cleaned ends, whatever is left in it; 0 for one that was not.
+        self.reach = reach
+        # Counts alterations, so that a writer knows whether its file is the newest.
+        self.changes = 0
+
+    @property
+    def end(self) -> int:
+        """Up to where removals are noted; 0 for none."""
+        return self.cells[-1].end if self.cells else 0
+
+    def add(self, start: int, end: int, count: int, made_by: Pass) -> None:
+        """In [start, end), whole batches and gaps, `made_by` removed `count` offsets."""
+        assert 0 < count <= end - start
+        self.changes += 1
+        self._know(made_by)
+        number = self._resolved(made_by.number)
+        cells = self.cells
+        first = bisect_right(cells, start, key=lambda cell: cell.start)
+        if first and cells[first - 1].end > start:
+            first -= 1
+        last = bisect_left(cells, end, key=lambda cell: cell.start)
+        if first < last:
+            self._put_together(first, last, start, end)
+        elif first and end - cells[first - 1].start <= CELL_OFFSETS:
+            first -= 1
+            cells[first].end = end
+        else:
+            cells.insert(first, Cell(start, end, {}))
+        counts = cells[first].counts
+        counts[number] = counts.get(number, 0) + count
+        if len(cells) > CELLS_MAX:
+            self._coarsen()
+
+    def join(self, later: "Removals") -> None:
+        """Take in those of a segment behind this one."""
+        for one in later.passes.values():
+            self._know(one)
+        for cell in later.cells:
+            counts: dict[int, int] = {}
+            for number, count in cell.counts.items():
+                number = self._resolved(number)
+                counts[number] = counts.get(number, 0) + count
+            self.cells.append(Cell(cell.start, cell.end, counts))
+        while len(self.cells) > CELLS_MAX:
+            self._coarsen()
+        self.changes += 1
+
+    def cut(self, end: int) -> Cell | None:
+        """Forget what lies at and above `end`; the cell that it cuts is to be counted again."""
+        if self.end <= end:
+            return None
+        self.changes += 1
+        while self.cells and self.cells[-1].start >= end:
+            self.cells.pop()
+        if not self.cells or self.cells[-1].end <= end:
+            return None
+        self.cells[-1].end = end
+        return self.cells[-1]
+
+    def recount(self, cell: Cell, count: int) -> None:
+        """A cut cell holds `count` holes: they are laid to the latest pass that made some."""
+        self.changes += 1
+        if count:
+            cell.counts = {max(cell.counts): count}
+        else:
+            self.cells.remove(cell)
+
+    def covering(self, start: int, end: int) -> Sequence[Cell]:
+        """Cells that overlap [start, end)."""
+        first = bisect_right(self.cells, start, key=lambda cell: cell.end)
+        last = bisect_left(self.cells, end, key=lambda cell: cell.start)
+        return self.cells[first:last]
+
+    def _resolved(self, number: int) -> int:
+        """The pass that an older one was put together with, or itself."""
+        if number in self.passes:
+            return number
+        return min(known for known in self.passes if known > number)
+
+    def _know(self, made_by: Pass) -> None:
+        """Know the pass; the oldest ones are put together where there are too many."""
+        known = self.passes.get(made_by.number, made_by)
+        self.passes[made_by.number] = min(known, made_by, key=lambda one: one.since)
+        own = sorted(number for number in self.passes if number > 0)
+        if len(own) > PASSES_MAX:
+            older, newer = own[0], own[1]
+            kept = self.passes[newer]
+            self.passes[newer] = Pass(newer, kept.at_ms, self.passes.pop(older).since)
+            for cell in self.cells:
+                if older in cell.counts:
+                    cell.counts[newer] = cell.counts.get(newer, 0) + cell.counts.pop(older)
+
+    def _put_together(self, first: int, last: int, start: int, end: int) -> None:
+        """Make one of the cells from number `first` to before `last`, reaching to both bounds."""
+        joined = Cell(start, end, {})
+        for cell in self.cells[first:last]:
+            joined.start = min(joined.start, cell.start)
+            joined.end = max(joined.end, cell.end)
+            for number, count in cell.counts.items():
+                joined.counts[number] = joined.counts.get(number, 0) + count
+        self.cells[first:last] = [joined]
+
+    def _coarsen(self) -> None:
+        for number in range(len(self.cells) // 2):
+            pair = self.cells[number : number + 2]
+            self._put_together(number, number + 2, pair[0].start, pair[1].end)
