@@ -4,6 +4,7 @@ With nothing advertised, a client is told the address at which it reached this b
 works from where the client stands, behind containers and forwarded ports alike.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from ottla.base.ids import BrokerId
@@ -47,11 +48,19 @@ class Knowing(Protocol):
     def image(self) -> ClusterImage: ...
 
 
-def broker_addresses(broker: Knowing, reached: Reached) -> list[BrokerAddress]:
-    """All live brokers in ascending order of their ids, as this client should see them."""
+def broker_addresses(
+    broker: Knowing, reached: Reached, also: Iterable[BrokerImage] = ()
+) -> list[BrokerAddress]:
+    """All live brokers in ascending order of their ids, as this client should see them.
+
+    `also` are others to be named beside them.
+    """
     advertised = advertised_addresses(broker.settings)
-    brokers = broker.image.brokers
-    return [_address(brokers[key], broker, advertised, reached) for key in sorted(brokers)]
+    brokers = [*broker.image.brokers.values(), *also]
+    return [
+        _address(each, broker, advertised, reached)
+        for each in sorted(brokers, key=lambda each: each.id)
+    ]
 
 
 def broker_address(broker: Knowing, broker_id: BrokerId, reached: Reached) -> BrokerAddress | None:

@@ -25,6 +25,7 @@ from ottla.broker.configs import Configs
 from ottla.broker.control import Control
 from ottla.broker.controller import Controller
 from ottla.broker.controller_fence import ControllerFence
+from ottla.broker.departed import Departed
 from ottla.broker.dispatch import Served, api_ranges, load_handlers
 from ottla.broker.endpoints import own_image
 from ottla.broker.fetch_sessions import FetchSessions
@@ -343,6 +344,7 @@ class Broker:
             self.replica_selector = RackAwareSelector(lambda: self.image)
         self.groups = Groups(self.settings, self.clock, self.purgatory, self.partitions, self)
         self.transactions = Transactions(self)
+        self.departed = Departed()
         self.replication.roles.on_role = self._on_role
         hosted = Hosted(self.replication, self.partitions, self.groups, controlled=True)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
@@ -394,6 +396,7 @@ class Broker:
         self.replication.on_isolated = self._on_isolated
 
     def _on_image(self) -> None:
+        self.departed.on_image(self.image.brokers, self.clock.monotonic_ms())
         self.peers.on_image()
         self.transactions.on_image()
 

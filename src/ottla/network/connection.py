@@ -66,6 +66,8 @@ class Connection(asyncio.BufferedProtocol):
         self._greeted = False
         # Who is at the other end, as far as the service knows; its own business.
         self.identity: object | None = None
+        # What the client calls itself (KIP-511), as far as the service was told.
+        self.software = ""
         self.closed = False
         # Set by every receive, cleared by the sweep for idle connections.
         self.active = True

@@ -52,6 +52,7 @@ def handle(
                 raise OttlaError(
                     ErrorCode.INVALID_REQUEST, f"{name!r} is no valid name or version of software"
                 )
+        request.connection.software = body.client_software_name
     ranges = broker.api_ranges
     if not body.client_software_name.lower().startswith(_OWN_CLIENTS):
         ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]

@@ -57,7 +57,8 @@ def _find(
     assert index is not None, "the topic was made above"
     partition = broker.image.partition(topic, index)
     address: BrokerAddress | None = None
-    if partition is not None:
+    # One whose connection broke just now is most likely dead, and another known in a moment.
+    if partition is not None and partition.leader in broker.peers.answering():
         address = broker_address(broker, partition.leader, request)
     if address is None:
         return _failed(

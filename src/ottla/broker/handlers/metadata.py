@@ -1,5 +1,6 @@
 """Metadata (3), versions 0-13: brokers, topics, partitions and their leaders.
 
+Brokers that left a moment ago are still named to clients that could not bear it (`departed`).
 An unknown topic is created where the request and `auto.create.topics.enable` allow it. Kafka
 answers UNKNOWN_TOPIC_OR_PARTITION then and lets the client ask again; here creation takes a few
 milliseconds, so the answer waits for it and is complete.
@@ -106,11 +107,13 @@ def _answer(
         topics = [_known(broker, topic, answering, operations) for topic in image.topics.values()]
     else:
         topics = [_asked(broker, topic, answering, failed, operations) for topic in body.topics]
+    software = request.connection.software
+    departed = broker.departed.named_to(software, broker.clock.monotonic_ms())
     wants_cluster = body.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=b.id, host=b.host, port=b.port, rack=b.rack)
-            for b in broker_addresses(broker, request)
+            for b in broker_addresses(broker, request, departed)
         ],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,

@@ -1,0 +1,44 @@
+"""Brokers that left a while ago, for clients that must not be told so at once.
+
+librdkafka (2.10 and later) takes down its thread for a broker that Metadata does not name any
+more, and yet may go on waiting for it: `send_offsets_to_transaction` hangs where the group's
+coordinator was that broker (librdkafka #5511), and does not heed its timeout (#5456). As long as
+the broker is named, the library notices by itself that it is down, and asks who coordinates now.
+Kafka takes its time to find out that a broker is dead; here it is known within milliseconds.
+"""
+
+from collections.abc import Mapping
+
+from ottla.base.ids import BrokerId
+from ottla.metadata.image import BrokerImage
+
+# By then whoever had something to do with it has noticed. One that was killed is mostly back.
+_NAMED_FOR_MS = 60_000
+_LIBRDKAFKA = ("rdkafka", "confluent-kafka")
+
+
+class Departed:
+    """The brokers of the images before the last that are in it no more."""
+
+    def __init__(self) -> None:
+        self._alive: Mapping[BrokerId, BrokerImage] = {}
+        # With the time until when they are named, monotonic.
+        self._left: dict[BrokerId, tuple[BrokerImage, int]] = {}
+
+    def on_image(self, alive: Mapping[BrokerId, BrokerImage], now_ms: int) -> None:
+        """Another image names those who are alive."""
+        for broker_id, broker in self._alive.items():
+            if broker_id not in alive:
+                self._left[broker_id] = (broker, now_ms + _NAMED_FOR_MS)
+        self._left = {
+            broker_id: left
+            for broker_id, left in self._left.items()
+            if broker_id not in alive and left[1] > now_ms
+        }
+        self._alive = alive
+
+    def named_to(self, software: str, now_ms: int) -> list[BrokerImage]:
+        """Those to name besides the living; `software` is what the client calls itself."""
+        if not self._left or not any(name in software for name in _LIBRDKAFKA):
+            return []
+        return [broker for broker, until_ms in self._left.values() if until_ms > now_ms]
