@@ -36,10 +36,9 @@ def consumer_of(jvm: Tools, bootstrap: str, group: str, **settings: object) -> A
             jvm,
             bootstrap_servers=bootstrap,
             group_id=group,
-            enable_auto_commit="false",
             key_deserializer=f"{SERDE}Deserializer",
             value_deserializer=f"{SERDE}Deserializer",
-            **{"auto_offset_reset": "earliest", **settings},
+            **{"auto_offset_reset": "earliest", "enable_auto_commit": "false", **settings},
         )
     )
 

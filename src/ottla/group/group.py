@@ -215,7 +215,9 @@ class Group:
         self.protocol_type = stored.protocol_type or None
         self.generation = stored.generation
         self.protocol_name = stored.protocol_name
-        self.state = GroupState.STABLE if stored.members else GroupState.EMPTY
+        if self.state is not GroupState.PREPARING_REBALANCE:
+            # Who is asked to join again is not done with that by what it had before.
+            self.state = GroupState.STABLE if stored.members else GroupState.EMPTY
         self.state_timestamp_ms = (
             None if stored.state_timestamp_ms < 0 else stored.state_timestamp_ms
         )

@@ -21,5 +21,8 @@ class GroupSettings:
     consumer_heartbeat_interval_ms: int = 5_000
     consumer_max_size: int = 2_147_483_647
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    # Which groups with members may change their protocol: bidirectional, upgrade, downgrade or
+    # disabled.
+    migration_policy: str = "bidirectional"
     # A new member does not know its id yet and cannot send heartbeats while its join waits.
     new_member_join_timeout_ms: int = 5 * 60 * 1_000

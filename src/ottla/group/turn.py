@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ottla.group.consumer.topics import NO_TOPICS, Topics
 from ottla.group.member import Ticket
 from ottla.group.notes import Note
 from ottla.group.records import CoordinatorRecord
@@ -13,10 +14,14 @@ from ottla.group.timers import Timers
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a command is decided: `now_ms` is monotonic, `timestamp_ms` the time of day."""
+    """When a command is decided, and the topics there are then.
+
+    `now_ms` is monotonic, `timestamp_ms` the time of day.
+    """
 
     now_ms: int
     timestamp_ms: int
+    topics: Topics = NO_TOPICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,11 @@ class Decision:
     notes: Sequence[Note] = ()
 
 
+def answered(call: Call, message: object) -> Decision:
+    """The answer, and nothing else."""
+    return Decision(replies=[Reply(call.ticket, message)])
+
+
 class Turn:
     """One decision in the making: the time, the settings, and what was decided so far.
 
@@ -55,13 +65,14 @@ class Turn:
     records.
     """
 
-    __slots__ = ("decision", "now_ms", "settings", "timers", "timestamp_ms")
+    __slots__ = ("decision", "now_ms", "settings", "timers", "timestamp_ms", "topics")
 
     def __init__(self, settings: GroupSettings, timers: Timers, at: Moment) -> None:
         self.settings = settings
         self.timers = timers
         self.now_ms = at.now_ms
         self.timestamp_ms = at.timestamp_ms
+        self.topics = at.topics
         self.decision = Decision()
 
     def reply(self, ticket: Ticket, message: Any) -> None:

@@ -16,6 +16,7 @@ from ottla.broker.handlers import heartbeat, join_group, offset_commit, sync_gro
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.broker.request import RequestContext
+from ottla.group.consumer.topics import NO_TOPICS
 from ottla.group.flights import Flights
 from ottla.group.settings import GroupSettings
 from ottla.record.builder import BatchBuilder
@@ -173,6 +174,7 @@ class World:
             cast("Purgatory", self.purgatory),
             self._new_uuid,
             self.flights,
+            lambda: NO_TOPICS,
             commit_timeout_ms=COMMIT_TIMEOUT_MS,
             load_bytes=1_000,
         )

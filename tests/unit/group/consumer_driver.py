@@ -1,6 +1,7 @@
 """Members of the consumer protocol and their coordinator, with a log in a list."""
 
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
@@ -55,17 +56,19 @@ class World:
 class Cluster:
     """A coordinator; `answers` come back from `carry_out`."""
 
-    def __init__(self, world: World, **settings: int) -> None:
+    def __init__(self, world: World, **settings: Any) -> None:
         self.world = world
-        self.settings = GroupSettings(**settings)
+        self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
         self.coordinator = Coordinator(self.settings)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.now_ms = 0
         self.flights = Flights()
+        # What whoever waited was told, by ticket.
+        self.answers: dict[object, Any] = {}
 
     @property
     def at(self) -> Moment:
-        return Moment(self.now_ms, 1_700_000_000_000 + self.now_ms)
+        return Moment(self.now_ms, 1_700_000_000_000 + self.now_ms, self.world)
 
     @property
     def group(self) -> ConsumerGroup:
@@ -76,19 +79,23 @@ class Cluster:
         """The latest rebalance of the group."""
         return self.flights.of(GROUP)[-1]
 
-    def carry_out(self, decision: Decision) -> list[object]:
+    def carry_out(self, decision: Decision) -> None:
         self.flights.take(decision.notes, self.at)
         for record in decision.records:
             self.log.append(encode(record))
             self.coordinator.apply(record)
-        return [reply.message for reply in decision.replies]
+        for reply in decision.replies:
+            assert reply.ticket not in self.answers, "answered twice"
+            self.answers[reply.ticket] = reply.message
 
     def send(
         self, request: ConsumerGroupHeartbeatRequest, version: int = 1
     ) -> ConsumerGroupHeartbeatResponse:
-        call = Call("ticket", version, client_id="client", client_host="/host", nonce="made-up")
-        decision = self.coordinator.consumer_heartbeat(call, request, self.world, PACE, self.at)
-        (answer,) = self.carry_out(decision)
+        ticket = object()
+        call = Call(ticket, version, client_id="client", client_host="/host", nonce="made-up")
+        decision = self.coordinator.consumer_heartbeat(call, request, PACE, self.at)
+        self.carry_out(decision)
+        answer = self.answers.pop(ticket)
         assert isinstance(answer, ConsumerGroupHeartbeatResponse)
         return answer
 

@@ -18,7 +18,6 @@ UNREAD_NAMES = frozenset(
         "group.consumer.max.assignment.interval.ms",
         "group.consumer.max.heartbeat.interval.ms",
         "group.consumer.max.session.timeout.ms",
-        "group.consumer.migration.policy",
         "group.consumer.min.assignment.interval.ms",
         "group.consumer.min.heartbeat.interval.ms",
         "group.consumer.min.session.timeout.ms",

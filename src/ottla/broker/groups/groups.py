@@ -10,12 +10,14 @@ from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.coordinating import Shards
 from ottla.broker.groups.answer import Answer
+from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.groups.shard import Command, GroupShard
 from ottla.broker.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.topics import ImageHolder
+from ottla.group.consumer.topics import Topics
 from ottla.group.flights import Flights
 from ottla.group.settings import GroupSettings
 
@@ -41,6 +43,8 @@ class Groups:
         self._clock = clock
         self._purgatory = purgatory
         self._new_uuid = new_uuid
+        self._holder = holder
+        self._seen: ImageTopics | None = None
         self._settings = _group_settings(settings)
         self._commit_timeout_ms = settings.integer("offsets.commit.timeout.ms")
         self._load_bytes = settings.integer("offsets.load.buffer.size")
@@ -123,9 +127,17 @@ class Groups:
             self._purgatory,
             self._new_uuid,
             self.flights,
+            self._topics,
             commit_timeout_ms=self._commit_timeout_ms,
             load_bytes=self._load_bytes,
         )
+
+    def _topics(self) -> Topics:
+        """The topics there are now; the same object as long as the image is the same."""
+        image = self._holder.image
+        if self._seen is None or self._seen.token is not image.topics:
+            self._seen = ImageTopics(image)
+        return self._seen
 
     def _expire(self) -> None:
         if self._shards.closed:
@@ -146,5 +158,6 @@ def _group_settings(settings: BrokerSettings) -> GroupSettings:
         consumer_heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
         consumer_max_size=settings.integer("group.consumer.max.size"),
         consumer_assignors=settings.texts("group.consumer.assignors"),
+        migration_policy=settings.text("group.consumer.migration.policy").lower(),
         offsets_retention_ms=settings.integer("offsets.retention.minutes") * _MINUTE_MS,
     )

@@ -23,6 +23,7 @@ from ottla.broker.groups.answer import Answer
 from ottla.broker.groups.replay import replay
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
+from ottla.group.consumer.topics import Topics
 from ottla.group.coordinator import Coordinator
 from ottla.group.flights import Flights
 from ottla.group.records import OffsetRecord, decode, encode
@@ -51,6 +52,7 @@ class GroupShard(Shard[Coordinator]):
         purgatory: Purgatory,
         new_uuid: Callable[[], UUID],
         flights: Flights,
+        topics: Callable[[], Topics],
         *,
         commit_timeout_ms: int,
         load_bytes: int,
@@ -61,6 +63,7 @@ class GroupShard(Shard[Coordinator]):
         self._purgatory = purgatory
         self._new_uuid = new_uuid
         self._flights = flights
+        self._topics = topics
         self._commit_timeout_ms = commit_timeout_ms
         self._load_bytes = load_bytes
         self._deadline: Deadline | None = None
@@ -134,7 +137,7 @@ class GroupShard(Shard[Coordinator]):
             self._carry_out(upkeep(self.coordinator, self._now()))
 
     def _now(self) -> Moment:
-        return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
+        return Moment(self._clock.monotonic_ms(), self._clock.now_ms(), self._topics())
 
     # Hot: once per command.
     def _carry_out(self, decision: Decision, producer: OnBehalf | None = None) -> None:

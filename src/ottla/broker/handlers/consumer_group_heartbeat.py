@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.group.consumer.pace import Pace
@@ -24,12 +23,11 @@ if TYPE_CHECKING:
 
 def handle(broker: "Broker", request: RequestContext, body: ConsumerGroupHeartbeatRequest) -> None:
     """Have the group's coordinator decide."""
-    topics = ImageTopics(broker.image)
     pace = _pace(broker, body.group_id)
     broker.groups.run(
         body.group_id,
         WholeAnswer(request, body, on_error),
-        lambda coordinator, call, at: coordinator.consumer_heartbeat(call, body, topics, pace, at),
+        lambda coordinator, call, at: coordinator.consumer_heartbeat(call, body, pace, at),
     )
 
 

@@ -10,5 +10,7 @@ def validate_member_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> E
         return ErrorCode.UNKNOWN_MEMBER_ID
     current = group.current.get(member_id)
     if current is None or current.epoch != epoch:
+        if group.members[member_id].classic is not None:
+            return ErrorCode.ILLEGAL_GENERATION
         return ErrorCode.STALE_MEMBER_EPOCH
     return ErrorCode.NONE

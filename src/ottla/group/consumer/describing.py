@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.heartbeating import preferred_assignor
 from ottla.group.consumer.shares import NOTHING, Share, by_topic
+from ottla.group.consumer.targets import preferred_assignor
 from ottla.group.consumer.topics import Topics
 from ottla.wire.messages.consumer_group_describe import (
     Assignment,
@@ -14,6 +14,7 @@ from ottla.wire.messages.consumer_group_describe import (
     TopicPartitions,
 )
 
+_CLASSIC_MEMBER = 0
 _CONSUMER_MEMBER = 1
 
 
@@ -53,7 +54,7 @@ def _member(group: ConsumerGroup, member_id: str, topics: Topics) -> Member:
         subscribed_topic_regex=metadata.topic_regex,
         assignment=_assignment(NOTHING if current is None else current.assigned, topics),
         target_assignment=_assignment(group.target_of(member_id), topics),
-        member_type=_CONSUMER_MEMBER,
+        member_type=_CONSUMER_MEMBER if metadata.classic is None else _CLASSIC_MEMBER,
     )
 
 

@@ -18,6 +18,8 @@ from ottla.group.consumer.records import (
 from ottla.group.consumer.shares import NOTHING, Share, Slot
 from ottla.group.records import CommittedOffset
 
+# What a member has that was never told anything.
+NEW = Current(0, 0, MemberState.STABLE, NOTHING, NOTHING)
 # The epoch of a static member that has left for a while and will be back.
 AWAY = -2
 

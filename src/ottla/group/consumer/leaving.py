@@ -3,7 +3,7 @@
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.causes import note_left
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.heartbeating import remove
+from ottla.group.consumer.membership import remove
 from ottla.group.turn import Turn
 from ottla.wire.messages.leave_group import MemberIdentity, MemberResponse
 
@@ -31,6 +31,10 @@ def _leave_one(turn: Turn, group: ConsumerGroup, leaving: MemberIdentity) -> Err
         member_id = holder
     if member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    note_left(turn, group, member_id, "an administrator put it out")
+    if group.members[member_id].classic is None:
+        words = "an administrator put it out"
+    else:
+        words = f"it left: {leaving.reason}" if leaving.reason else "it left"
+    note_left(turn, group, member_id, words)
     remove(turn, group, member_id)
     return ErrorCode.NONE

@@ -6,8 +6,11 @@ from enum import IntEnum
 from typing import Any
 
 from ottla.group.consumer.shares import Share, by_topic, share_of
+from ottla.group.member import OfferedProtocol
 from ottla.wire.stored import decode_versioned, encode_versioned
 from ottla.wire.stored_consumer_groups import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,
@@ -39,8 +42,16 @@ class MemberState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ClassicMember:
+    """What is known besides of a member that speaks the classic protocol."""
+
+    session_timeout_ms: int
+    protocols: tuple[OfferedProtocol, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """Who a member is and what it reads."""
+    """Who a member is and what it reads; `classic` is None for the consumer protocol."""
 
     instance_id: str | None
     rack_id: str | None
@@ -50,6 +61,7 @@ class MemberMetadata:
     topic_regex: str | None
     rebalance_timeout_ms: int
     server_assignor: str | None
+    classic: ClassicMember | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +194,18 @@ def _member_value(metadata: MemberMetadata) -> ConsumerGroupMemberMetadataValue:
         subscribed_topic_regex=metadata.topic_regex,
         rebalance_timeout_ms=metadata.rebalance_timeout_ms,
         server_assignor=metadata.server_assignor,
+        classic_member_metadata=_classic_value(metadata.classic),
+    )
+
+
+def _classic_value(classic: ClassicMember | None) -> ClassicMemberMetadata | None:
+    if classic is None:
+        return None
+    return ClassicMemberMetadata(
+        session_timeout_ms=classic.session_timeout_ms,
+        supported_protocols=[
+            ClassicProtocol(name=name, metadata=metadata) for name, metadata in classic.protocols
+        ],
     )
 
 
@@ -224,8 +248,20 @@ def _read_member(key: bytes, value: bytes | None) -> MemberRecord:
         topic_regex=stored.subscribed_topic_regex or None,
         rebalance_timeout_ms=stored.rebalance_timeout_ms,
         server_assignor=stored.server_assignor,
+        classic=_read_classic(stored.classic_member_metadata),
     )
     return MemberRecord(of.group_id, of.member_id, metadata)
+
+
+def _read_classic(stored: ClassicMemberMetadata | None) -> ClassicMember | None:
+    if stored is None:
+        return None
+    return ClassicMember(
+        stored.session_timeout_ms,
+        tuple(
+            OfferedProtocol(each.name, bytes(each.metadata)) for each in stored.supported_protocols
+        ),
+    )
 
 
 def _read_target_epoch(key: bytes, value: bytes | None) -> TargetEpochRecord:

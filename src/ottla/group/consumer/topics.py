@@ -33,6 +33,24 @@ class Topics(Protocol):
         ...
 
 
+class _NoTopics:
+    """Where there are none."""
+
+    token: object = None
+
+    def find(self, _name: str) -> TopicShape | None:
+        return None
+
+    def name_of(self, _topic_id: UUID) -> str | None:
+        return None
+
+    def names(self) -> Iterable[str]:
+        return ()
+
+
+NO_TOPICS: Topics = _NoTopics()
+
+
 def shape_hash(shapes: Iterable[TopicShape]) -> int:
     """A number of 63 bits that differs where topics, their ids or their sizes differ; 0 for none.
 

@@ -1,0 +1,217 @@
+"""Members of the classic protocol in a group whose shares the coordinator makes (KIP-848).
+
+They go on with JoinGroup, SyncGroup and Heartbeat: the member's epoch is its generation, a
+heartbeat sends it to join again where there is something to give back or to get, a join says what
+it still has, and a sync tells what it may have now. Nobody leads.
+"""
+
+from dataclasses import replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.group.answers import join_refused, sync_refused
+from ottla.group.consumer.causes import note_changed, note_joined, note_step
+from ottla.group.consumer.changing import change
+from ottla.group.consumer.group import NEW, ConsumerGroup
+from ottla.group.consumer.membership import (
+    replace_static,
+    require_instance,
+    require_known,
+    require_room,
+)
+from ottla.group.consumer.reconciling import reconcile
+from ottla.group.consumer.records import (
+    ClassicMember,
+    CurrentRecord,
+    MemberMetadata,
+    MemberRecord,
+    MemberState,
+)
+from ottla.group.consumer.sessions import await_join, await_sync, end_sync, keep_classic_alive
+from ottla.group.consumer.targets import follow_topics
+from ottla.group.consumer.translating import assignment_of, owned_by, subscription_of
+from ottla.group.member import OfferedProtocol
+from ottla.group.subscription import CONSUMER_PROTOCOL_TYPE
+from ottla.group.turn import Call, Turn
+from ottla.wire.messages.heartbeat import HeartbeatRequest
+from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ottla.wire.stored import ConsumerProtocolSubscription
+
+# As in a classic group, a new dynamic member is told its id first.
+_MEMBER_ID_REQUIRED_FROM = 4
+
+
+def join(
+    turn: Turn, group: ConsumerGroup, call: Call, request: JoinGroupRequest
+) -> JoinGroupResponse:
+    """Take a member in, or take in what it says, and tell it its epoch as its generation."""
+    try:
+        protocols = _offered(group, request)
+        subscription = subscription_of(protocols)
+        instance_id = request.group_instance_id
+        member_id = request.member_id
+        if not member_id:
+            member_id = f"{instance_id or call.client_id}-{call.nonce}"
+            if instance_id is None and call.version >= _MEMBER_ID_REQUIRED_FROM:
+                return join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id)
+        _let_in(turn, group, request, member_id)
+    except OttlaError as error:
+        return join_refused(error.code, request.member_id)
+    is_changed = _update(turn, group, call, request, member_id, protocols, subscription)
+    follow_topics(turn, group, is_changed=is_changed)
+    before = group.current.get(member_id, NEW)
+    after = reconcile(
+        before,
+        group.target_epoch,
+        group.target_of(member_id),
+        lambda slot: group.is_taken(slot, member_id),
+        owned_by(subscription, turn.topics),
+    )
+    if after != before:
+        change(turn, group, CurrentRecord(group.group_id, member_id, after))
+        note_step(turn, group, member_id, before, after)
+    keep_classic_alive(turn, group, member_id)
+    await_sync(turn, group, member_id)
+    return JoinGroupResponse(
+        generation_id=after.epoch,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=protocols[0].name,
+        leader="",
+        member_id=member_id,
+        members=[],
+    )
+
+
+def sync(turn: Turn, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
+    """Tell a member what it may have in its generation."""
+    try:
+        classic = _require(group, request.member_id, request.group_instance_id)
+    except OttlaError as error:
+        return sync_refused(error.code)
+    current = group.current.get(request.member_id, NEW)
+    name = classic.protocols[0].name
+    if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or (
+        request.protocol_name not in (None, name)
+    ):
+        return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if request.generation_id != current.epoch:
+        return sync_refused(ErrorCode.ILLEGAL_GENERATION)
+    # Who has to give something back first has joined already, and stays in its epoch until then.
+    if group.epoch > current.epoch and current.state is not MemberState.UNREVOKED_PARTITIONS:
+        return sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)
+    end_sync(turn, group, request.member_id)
+    keep_classic_alive(turn, group, request.member_id)
+    return SyncGroupResponse(
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=name,
+        assignment=assignment_of(current.assigned, classic.protocols, turn.topics),
+    )
+
+
+def heartbeat(turn: Turn, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
+    """Renew the member's session; REBALANCE_IN_PROGRESS asks it to join again."""
+    try:
+        _require(group, request.member_id, request.group_instance_id)
+    except OttlaError as error:
+        return error.code
+    current = group.current.get(request.member_id, NEW)
+    if request.generation_id != current.epoch:
+        return ErrorCode.ILLEGAL_GENERATION
+    keep_classic_alive(turn, group, request.member_id)
+    # Who has something to give back is behind, too.
+    if current.epoch < group.epoch or _can_be_given(group, request.member_id):
+        await_join(turn, group, request.member_id)
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def _can_be_given(group: ConsumerGroup, member_id: str) -> bool:
+    """Whether all that the member still waits for is free now."""
+    current = group.current.get(member_id, NEW)
+    return current.state is MemberState.UNRELEASED_PARTITIONS and not any(
+        group.is_taken(slot, member_id) for slot in group.target_of(member_id)
+    )
+
+
+def _offered(group: ConsumerGroup, request: JoinGroupRequest) -> tuple[OfferedProtocol, ...]:
+    """Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where the other members share none."""
+    protocols = tuple(
+        OfferedProtocol(each.name, bytes(each.metadata)) for each in request.protocols
+    )
+    names = {each.name for each in protocols}
+    for member_id, metadata in group.members.items():
+        if metadata.classic is not None and member_id != request.member_id:
+            names &= {each.name for each in metadata.classic.protocols}
+    if request.protocol_type != CONSUMER_PROTOCOL_TYPE or not names:
+        raise OttlaError(
+            ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+            f"group {group.group_id} is one of consumers, and its members of the classic protocol "
+            "need one assignor that all of them offer",
+        )
+    return protocols
+
+
+def _let_in(turn: Turn, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> None:
+    """Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED."""
+    instance_id = request.group_instance_id
+    holder = None if instance_id is None else group.static_members.get(instance_id)
+    if instance_id is not None and request.member_id:
+        require_instance(group, member_id, instance_id)
+    elif holder is not None:
+        replace_static(turn, group, holder, member_id)
+        return
+    known = group.members.get(member_id)
+    if known is not None and known.classic is None:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} uses the consumer protocol."
+        )
+    require_room(turn, group, member_id)
+
+
+def _update(
+    turn: Turn,
+    group: ConsumerGroup,
+    call: Call,
+    request: JoinGroupRequest,
+    member_id: str,
+    protocols: tuple[OfferedProtocol, ...],
+    subscription: ConsumerProtocolSubscription,
+) -> bool:
+    """Take in what the member says of itself; whether it reads other topics than before."""
+    before = group.members.get(member_id)
+    timeout_ms = request.rebalance_timeout_ms
+    after = MemberMetadata(
+        instance_id=request.group_instance_id,
+        rack_id=subscription.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        topic_names=tuple(sorted(set(subscription.topics))),
+        topic_regex=None,
+        rebalance_timeout_ms=request.session_timeout_ms if timeout_ms < 0 else timeout_ms,
+        server_assignor=None,
+        classic=ClassicMember(request.session_timeout_ms, protocols),
+    )
+    if after == before:
+        return False
+    change(turn, group, MemberRecord(group.group_id, member_id, after))
+    group.seen_topics = None
+    if before is None:
+        note_joined(turn, group, member_id)
+        return True
+    if replace(after, topic_names=before.topic_names, topic_regex=before.topic_regex) == after:
+        return False
+    note_changed(turn, group, member_id)
+    return True
+
+
+def _require(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ClassicMember:
+    """Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+    if instance_id is not None:
+        require_instance(group, member_id, instance_id)
+    require_known(group, member_id, instance_id)
+    classic = group.members[member_id].classic
+    if classic is None:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} uses the consumer protocol."
+        )
+    return classic

@@ -1,0 +1,51 @@
+"""What becomes of members that are too late, and of those that a new coordinator finds."""
+
+from ottla.group.consumer.causes import note_late
+from ottla.group.consumer.group import NEW, ConsumerGroup
+from ottla.group.consumer.membership import remove
+from ottla.group.consumer.pace import Pace
+from ottla.group.consumer.records import MemberMetadata
+from ottla.group.consumer.sessions import keep_classic_alive, set_timers
+from ottla.group.timers import Due, TimerKey
+from ottla.group.turn import Turn
+
+_LATE = {
+    Due.REVOKE: "it did not give back what it shall not have any more within {} ms",
+    Due.JOIN: "it did not join again within {} ms",
+    Due.SYNC: "it did not ask for its share within {} ms",
+}
+
+
+def start(turn: Turn, group: ConsumerGroup) -> None:
+    """A coordinator took the group up: sessions of its members start now."""
+    settings = turn.settings
+    pace = Pace(settings.consumer_session_timeout_ms, settings.consumer_heartbeat_interval_ms)
+    for member_id, metadata in group.members.items():
+        if metadata.classic is not None:
+            keep_classic_alive(turn, group, member_id)
+            continue
+        current = group.current.get(member_id, NEW)
+        set_timers(turn, group, member_id, current, current, pace)
+
+
+def on_deadline(turn: Turn, group: ConsumerGroup, key: TimerKey) -> None:
+    """A member was silent for too long, or did not do in time what it was told: it is out."""
+    metadata = group.members.get(key.member_id)
+    if metadata is None:
+        return
+    words, setting = _lateness(group, metadata, key.due)
+    note_late(turn, group, key.member_id, words, setting)
+    remove(turn, group, key.member_id)
+
+
+def _lateness(group: ConsumerGroup, metadata: MemberMetadata, due: Due) -> tuple[str, str]:
+    if due is not Due.SESSION:
+        timeout_ms = metadata.rebalance_timeout_ms
+        return _LATE[due].format(timeout_ms), f"max.poll.interval.ms={timeout_ms}"
+    if metadata.classic is not None:
+        timeout_ms = metadata.classic.session_timeout_ms
+        setting = f"session.timeout.ms={timeout_ms}"
+    else:
+        assert group.pace is not None, "a session that ends has begun"
+        timeout_ms, setting = group.pace.session_timeout_ms, group.pace.session_limit
+    return f"nothing was heard of it for {timeout_ms} ms", setting

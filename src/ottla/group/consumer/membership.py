@@ -1,0 +1,87 @@
+"""Who is a member of a group of the consumer protocol: coming in, being known, being put out."""
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.group.consumer.causes import note_empty, note_returned
+from ottla.group.consumer.changing import change
+from ottla.group.consumer.group import NEW, ConsumerGroup
+from ottla.group.consumer.records import (
+    ConsumerGroupRecord,
+    CurrentRecord,
+    EpochRecord,
+    MemberRecord,
+    TargetRecord,
+)
+from ottla.group.consumer.sessions import cancel_timers
+from ottla.group.turn import Turn
+
+
+def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """Take a member out; the others learn of it with their next heartbeats."""
+    for record in member_tombstones(group, member_id):
+        change(turn, group, record)
+    change(turn, group, EpochRecord(group.group_id, group.epoch + 1, group.topics_hash))
+    group.seen_topics = None
+    cancel_timers(turn, group, member_id)
+    if not group.members:
+        note_empty(turn, group)
+
+
+def require_room(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """Raises OttlaError (GROUP_MAX_SIZE_REACHED) where a new member is one too many."""
+    size_max = turn.settings.consumer_max_size
+    if member_id not in group.members and len(group.members) >= size_max:
+        raise OttlaError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The consumer group has reached its maximum capacity of {size_max} members.",
+        )
+
+
+def replace_static(turn: Turn, group: ConsumerGroup, old_id: str, new_id: str) -> None:
+    """A static member is back under a new id: it has what it had, and the group need not know."""
+    metadata, share = group.members[old_id], group.target_of(old_id)
+    current = group.current.get(old_id, NEW)
+    for record in member_tombstones(group, old_id):
+        change(turn, group, record)
+    cancel_timers(turn, group, old_id)
+    change(turn, group, MemberRecord(group.group_id, new_id, metadata))
+    change(turn, group, TargetRecord(group.group_id, new_id, share))
+    change(turn, group, CurrentRecord(group.group_id, new_id, current))
+    note_returned(turn, group, new_id)
+
+
+def require_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
+    """Raises OttlaError where the static member is another one, or is not there."""
+    holder = group.static_members.get(instance_id)
+    if holder is None:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} belongs to nobody."
+        )
+    if holder != member_id:
+        raise OttlaError(
+            ErrorCode.FENCED_INSTANCE_ID, f"Instance id {instance_id} belongs to member {holder}."
+        )
+
+
+def require_known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+    """Raises OttlaError: FENCED_INSTANCE_ID, UNKNOWN_MEMBER_ID."""
+    if instance_id is not None:
+        holder = group.static_members.get(instance_id)
+        if holder is not None and holder != member_id:
+            raise OttlaError(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Instance id {instance_id} belongs to member {holder} now.",
+            )
+    if member_id not in group.members:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            f"Member {member_id} is not a member of group {group.group_id}.",
+        )
+
+
+def member_tombstones(group: ConsumerGroup, member_id: str) -> list[ConsumerGroupRecord]:
+    """What forgets a member."""
+    return [
+        CurrentRecord(group.group_id, member_id, None),
+        TargetRecord(group.group_id, member_id, None),
+        MemberRecord(group.group_id, member_id, None),
+    ]

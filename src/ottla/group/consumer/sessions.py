@@ -1,0 +1,67 @@
+"""By when members of a group must have been heard of, or have done what they were told."""
+
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.pace import Pace
+from ottla.group.consumer.records import Current, MemberState
+from ottla.group.timers import Due, TimerKey
+from ottla.group.turn import Turn
+
+_OF_A_MEMBER = (Due.SESSION, Due.REVOKE, Due.JOIN, Due.SYNC)
+
+
+def keep_alive(turn: Turn, group: ConsumerGroup, member_id: str, pace: Pace) -> None:
+    """The member was heard of: its session starts anew."""
+    key = TimerKey(Due.SESSION, group.group_id, member_id)
+    turn.timers.set(key, turn.now_ms + pace.session_timeout_ms)
+    group.pace = pace
+
+
+def set_timers(
+    turn: Turn,
+    group: ConsumerGroup,
+    member_id: str,
+    before: Current,
+    after: Current,
+    pace: Pace,
+) -> None:
+    """The member was heard of, and is `after` now; what it must give back it must in time."""
+    keep_alive(turn, group, member_id, pace)
+    key = TimerKey(Due.REVOKE, group.group_id, member_id)
+    if after.state is not MemberState.UNREVOKED_PARTITIONS:
+        turn.timers.cancel(key)
+    elif before.state is not after.state or before.epoch != after.epoch or key not in turn.timers:
+        timeout_ms = group.members[member_id].rebalance_timeout_ms
+        turn.timers.set(key, turn.now_ms + timeout_ms)
+
+
+def keep_classic_alive(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """A member of the classic protocol was heard of; its session is as long as it asked for."""
+    classic = group.members[member_id].classic
+    assert classic is not None
+    key = TimerKey(Due.SESSION, group.group_id, member_id)
+    turn.timers.set(key, turn.now_ms + classic.session_timeout_ms)
+
+
+def await_join(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """A member of the classic protocol is told to join again, and has its rebalance timeout."""
+    key = TimerKey(Due.JOIN, group.group_id, member_id)
+    if key not in turn.timers:
+        turn.timers.set(key, turn.now_ms + group.members[member_id].rebalance_timeout_ms)
+
+
+def await_sync(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """A member of the classic protocol has joined, and must ask for its share."""
+    turn.timers.cancel(TimerKey(Due.JOIN, group.group_id, member_id))
+    key = TimerKey(Due.SYNC, group.group_id, member_id)
+    turn.timers.set(key, turn.now_ms + group.members[member_id].rebalance_timeout_ms)
+
+
+def end_sync(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """It has asked for its share."""
+    turn.timers.cancel(TimerKey(Due.SYNC, group.group_id, member_id))
+
+
+def cancel_timers(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """Nothing is awaited of the member any more."""
+    for due in _OF_A_MEMBER:
+        turn.timers.cancel(TimerKey(due, group.group_id, member_id))

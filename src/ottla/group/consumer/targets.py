@@ -1,0 +1,61 @@
+"""The epoch of a group rises with its members and their topics; the target follows it."""
+
+from collections.abc import Collection
+
+from ottla.group.consumer.assignors import ASSIGNORS, Subscriber
+from ottla.group.consumer.causes import note_target, note_topics_changed
+from ottla.group.consumer.changing import change
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.records import EpochRecord, TargetEpochRecord, TargetRecord
+from ottla.group.consumer.subscriptions import Subscriptions, resolve
+from ottla.group.consumer.topics import shape_hash
+from ottla.group.turn import Turn
+
+
+def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None:
+    """Raise the epoch where members or topics have changed, and have the target follow it."""
+    topics = turn.topics
+    if group.seen_topics is topics.token and not is_changed and group.epoch == group.target_epoch:
+        return
+    subscriptions = resolve(group, topics)
+    group.subscribed = subscriptions.names
+    group.seen_topics = topics.token
+    topics_hash = shape_hash(subscriptions.shapes.values())
+    if is_changed or topics_hash != group.topics_hash:
+        if not is_changed:
+            note_topics_changed(turn, group)
+        change(turn, group, EpochRecord(group.group_id, group.epoch + 1, topics_hash))
+    if group.epoch > group.target_epoch:
+        _assign(turn, group, subscriptions)
+
+
+def _assign(turn: Turn, group: ConsumerGroup, subscriptions: Subscriptions) -> None:
+    assign = ASSIGNORS[preferred_assignor(group, turn.settings.consumer_assignors)]
+    target = assign(
+        {
+            member_id: Subscriber(
+                subscriptions.by_member[member_id],
+                metadata.instance_id,
+                group.target_of(member_id),
+            )
+            for member_id, metadata in group.members.items()
+        },
+        {topic_id: shape.partitions for topic_id, shape in subscriptions.shapes.items()},
+    )
+    for member_id, share in sorted(target.items()):
+        if group.target.get(member_id) != share:
+            change(turn, group, TargetRecord(group.group_id, member_id, share))
+    record = TargetEpochRecord(group.group_id, group.epoch, turn.timestamp_ms)
+    change(turn, group, record)
+    note_target(turn, group)
+
+
+def preferred_assignor(group: ConsumerGroup, offered: Collection[str]) -> str:
+    """The one most members ask for; the broker's first where nobody asks."""
+    votes: dict[str, int] = {}
+    for metadata in group.members.values():
+        if metadata.server_assignor in offered:
+            name = str(metadata.server_assignor)
+            votes[name] = votes.get(name, 0) + 1
+    order = list(offered)
+    return max(order, key=lambda name: (votes.get(name, 0), -order.index(name)))

@@ -1,0 +1,133 @@
+"""The commands about members, of whichever protocol they and their group speak."""
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.group import joining, leaving, liveness, syncing
+from ottla.group.answers import NO_MEMBER_ID, join_refused, sync_refused
+from ottla.group.consumer import classic_members, heartbeating, requests
+from ottla.group.consumer import leaving as consumer_leaving
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.pace import Pace
+from ottla.group.converting import (
+    begin_classic_again,
+    downgrade_if_classic,
+    empty_to_consumer_group,
+    upgrade,
+)
+from ottla.group.group import Group
+from ottla.group.registry import Registry
+from ottla.group.turn import Call, Decision, Moment, Turn
+from ottla.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.wire.messages.join_group import JoinGroupRequest
+from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from ottla.wire.messages.sync_group import SyncGroupRequest
+
+
+class MembershipCommands(Registry):
+    """Who reads with whom."""
+
+    def join(self, call: Call, request: JoinGroupRequest, at: Moment) -> Decision:
+        """JoinGroup. Only a caller without a member id brings a group into being."""
+        turn = self.turn(at)
+        code = joining.check_session_timeout(turn, request)
+        if code is not ErrorCode.NONE:
+            turn.reply(call.ticket, join_refused(code, request.member_id))
+            return turn.decision
+        consumer_group = self.consumer_groups.get(request.group_id)
+        if consumer_group is not None and not consumer_group.is_empty:
+            turn.reply(call.ticket, classic_members.join(turn, consumer_group, call, request))
+            downgrade_if_classic(self, turn, consumer_group)
+            return turn.decision
+        begin_classic_again(self, turn, request.group_id)
+        group = self.groups.get(request.group_id)
+        if group is None:
+            if request.member_id != NO_MEMBER_ID:
+                code = ErrorCode.UNKNOWN_MEMBER_ID
+                turn.reply(call.ticket, join_refused(code, request.member_id))
+                return turn.decision
+            group = Group(request.group_id)
+            self.groups[request.group_id] = group
+        joining.join(turn, group, call, request)
+        if group.is_void:
+            del self.groups[request.group_id]
+        return turn.decision
+
+    def sync(self, call: Call, request: SyncGroupRequest, at: Moment) -> Decision:
+        """SyncGroup."""
+        turn = self.turn(at)
+        group = self.any(request.group_id)
+        if group is None:
+            turn.reply(call.ticket, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+        elif isinstance(group, ConsumerGroup):
+            turn.reply(call.ticket, classic_members.sync(turn, group, request))
+        else:
+            syncing.sync(turn, group, call, request)
+        return turn.decision
+
+    def heartbeat(self, call: Call, request: HeartbeatRequest, at: Moment) -> Decision:
+        """Heartbeat."""
+        turn = self.turn(at)
+        group = self.any(request.group_id)
+        if group is None:
+            code = ErrorCode.UNKNOWN_MEMBER_ID
+        elif isinstance(group, ConsumerGroup):
+            code = classic_members.heartbeat(turn, group, request)
+        else:
+            code = liveness.heartbeat(turn, group, request)
+        turn.reply(call.ticket, HeartbeatResponse(error_code=code))
+        return turn.decision
+
+    def leave(self, call: Call, request: LeaveGroupRequest, at: Moment) -> Decision:
+        """LeaveGroup; before version 3 the one member's error is the whole answer's."""
+        turn = self.turn(at)
+        group = self.any(request.group_id)
+        members = leaving.leaving_members(request, call.version)
+        if group is None:
+            answers = leaving.refused(members, ErrorCode.UNKNOWN_MEMBER_ID)
+        elif isinstance(group, ConsumerGroup):
+            answers = consumer_leaving.leave(turn, group, members)
+            downgrade_if_classic(self, turn, group)
+        else:
+            answers = leaving.leave(turn, group, members)
+        if call.version < 3:
+            response = LeaveGroupResponse(error_code=answers[0].error_code)
+        else:
+            response = LeaveGroupResponse(members=answers)
+        turn.reply(call.ticket, response)
+        return turn.decision
+
+    def consumer_heartbeat(
+        self, call: Call, request: ConsumerGroupHeartbeatRequest, pace: Pace, at: Moment
+    ) -> Decision:
+        """ConsumerGroupHeartbeat (KIP-848)."""
+        turn = self.turn(at)
+        try:
+            requests.require_valid(request, call.version, self.settings)
+            group = self._consumer_group(turn, request)
+            answer = heartbeating.heartbeat(turn, group, call, request, pace)
+            if request.member_epoch == requests.LEAVE:
+                downgrade_if_classic(self, turn, group)
+        except OttlaError as error:
+            answer = ConsumerGroupHeartbeatResponse(
+                error_code=error.code, error_message=error.message
+            )
+        turn.reply(call.ticket, answer)
+        return turn.decision
+
+    def _consumer_group(self, turn: Turn, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+        """The group a member speaks of. Who joins brings it into being, or converts it."""
+        group_id = request.group_id
+        known = self.consumer_groups.get(group_id)
+        if known is not None:
+            return known
+        if request.member_epoch != requests.JOIN:
+            raise OttlaError(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"There is no consumer group {group_id}; rejoin."
+            )
+        classic = self.groups.get(group_id)
+        if classic is None or classic.is_empty:
+            return empty_to_consumer_group(self, turn, group_id)
+        return upgrade(self, turn, classic)

@@ -1,0 +1,112 @@
+"""What one partition of `__consumer_offsets` knows of groups, and how its records change that."""
+
+from collections.abc import Iterator
+
+from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.records import ConsumerGroupRecord, EpochRecord
+from ottla.group.group import AnyGroup, Group
+from ottla.group.pending import PendingOffsets
+from ottla.group.records import CoordinatorRecord, GroupRecord, OffsetRecord
+from ottla.group.settings import GroupSettings
+from ottla.group.timers import Timers
+from ottla.group.turn import Moment, Turn
+
+
+class Registry:
+    """Groups by id, and their deadlines. What must survive changes in `apply`.
+
+    Invariant: an id is in one of `groups` (of the classic protocol) and `consumer_groups`.
+    """
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self.settings = settings
+        self.timers = Timers()
+        self.groups: dict[str, Group] = {}
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
+        self.pending = PendingOffsets()
+
+    def any(self, group_id: str) -> AnyGroup | None:
+        """The group of that id, of whichever protocol."""
+        return self.groups.get(group_id) or self.consumer_groups.get(group_id)
+
+    def all(self) -> Iterator[AnyGroup]:
+        """Every group, of either protocol."""
+        yield from self.groups.values()
+        yield from self.consumer_groups.values()
+
+    def turn(self, at: Moment) -> Turn:
+        """A decision to be made."""
+        return Turn(self.settings, self.timers, at)
+
+    def apply(self, record: CoordinatorRecord) -> None:
+        """Make a record part of the state: at its append, or when the partition is replayed."""
+        match record:
+            case OffsetRecord(group_id, topic_partition, committed):
+                if self.pending:
+                    self.pending.overtake(group_id, topic_partition)
+                holder = self.any(group_id)
+                if committed is not None:
+                    if holder is None:
+                        holder = self.groups[group_id] = Group(group_id)
+                    holder.offsets[topic_partition] = committed
+                elif holder is not None:
+                    holder.offsets.pop(topic_partition, None)
+            case GroupRecord(group_id, stored):
+                group = self.groups.get(group_id)
+                if stored is not None:
+                    if group is None:
+                        group = self.groups[group_id] = Group(group_id)
+                    group.adopt(stored)
+                elif group is not None:
+                    del self.groups[group_id]
+                    self._keep_offsets(group)
+            case _:
+                self._apply_to_consumer_group(record)
+
+    def apply_pending(self, producer_id: int, record: CoordinatorRecord) -> None:
+        """Take in a record of a transaction, which counts once that is committed."""
+        assert isinstance(record, OffsetRecord), "only offsets are committed in transactions"
+        self.pending.add(producer_id, record)
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """A marker stands in the partition: what the producer has pending counts, or is gone."""
+        for record in self.pending.end(producer_id, is_commit=is_commit):
+            group = self.any(record.group_id)
+            if group is None:
+                group = self.groups[record.group_id] = Group(record.group_id)
+            assert record.committed is not None
+            group.offsets[record.topic_partition] = record.committed
+
+    def sweep(self) -> None:
+        """Let go of groups that nobody ever wrote anything about."""
+        for group_id in [group_id for group_id, group in self.groups.items() if group.is_void]:
+            del self.groups[group_id]
+
+    def begin_consumer_group(self, group_id: str) -> ConsumerGroup:
+        """A group of the consumer protocol, with the offsets that are there already."""
+        group = self.consumer_groups[group_id] = ConsumerGroup(group_id)
+        classic = self.groups.pop(group_id, None)
+        if classic is not None:
+            group.offsets = classic.offsets
+        return group
+
+    def drop_consumer_group(self, group: ConsumerGroup) -> None:
+        """The group is deleted, or goes on under the classic protocol."""
+        del self.consumer_groups[group.group_id]
+        self._keep_offsets(group)
+
+    def _apply_to_consumer_group(self, record: ConsumerGroupRecord) -> None:
+        group = self.consumer_groups.get(record.group_id)
+        if group is None:
+            if record.is_tombstone:
+                return
+            group = self.begin_consumer_group(record.group_id)
+        group.apply(record)
+        if isinstance(record, EpochRecord) and record.is_tombstone:
+            self.drop_consumer_group(group)
+
+    def _keep_offsets(self, group: AnyGroup) -> None:
+        """The group is deleted. Offsets that outlive it (the topic is compacted) stay readable."""
+        if group.offsets:
+            rest = self.groups[group.group_id] = Group(group.group_id)
+            rest.offsets = group.offsets
