@@ -36,7 +36,7 @@ def main() -> int:
         if reason := available(kind):
             _tell(f"left out: {kind}: {reason}")
             continue
-        plan = Plan(kind, chosen.records, chosen.kills, chosen.seed)
+        plan = Plan(kind, chosen.records, chosen.kills, chosen.seed, size=chosen.size)
         _tell(f"-- {kind}")
         clusters = kafka_cluster() if chosen.kafka else ottla_cluster(folder=folder / kind)
         with clusters as cluster:
@@ -52,17 +52,17 @@ def main() -> int:
 def table(outcomes: Sequence[Outcome]) -> str:
     """All runs, a line each."""
     rows = [
-        f"{'copier':<13}{'records':>8}{'brokers':>9}{'copiers':>9}{'gave':>6}{'trans-':>8}"
+        f"{'copier':<13}{'records':>8}{'brokers':>9}{'copiers':>9}{'gave':>6}{'stuck':>7}{'trans-':>8}"
         f"{'given':>7}{'records':>9}{'lost':>6}{'twice':>7}{'torn':>6}{'aborted':>9}{'missing':>9}"
         f"{'differs':>9}{'longest':>9}{'time':>8}",
-        f"{'':<13}{'':>8}{'killed':>9}{'killed':>9}{'up':>6}{'actions':>8}{'up':>7}{'hidden':>9}"
+        f"{'':<13}{'':>8}{'killed':>9}{'killed':>9}{'up':>6}{'':>7}{'actions':>8}{'up':>7}{'hidden':>9}"
         f"{'':>6}{'':>7}{'':>6}{'read':>9}{'':>9}{'':>9}{'pause':>9}",
     ]
     for outcome in outcomes:
         found = outcome.verdict
         rows.append(
             f"{outcome.plan.kind:<13}{found.records:>8}{outcome.brokers_killed:>9}"
-            f"{outcome.copiers_killed:>9}{outcome.copiers_gave_up:>6}{found.transactions:>8}"
+            f"{outcome.copiers_killed:>9}{outcome.copiers_gave_up:>6}{outcome.copiers_stuck:>7}{found.transactions:>8}"
             f"{found.given_up:>7}{found.hidden:>9}{found.lost:>6}{found.doubled:>7}"
             f"{found.torn:>6}{found.aborted_read:>9}{found.missing:>9}"
             f"{found.told_differently:>9}{outcome.pause_s:>7.1f} s{outcome.seconds:>6.0f} s"
@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--kills", type=int, default=10, help="of brokers, and of copiers")
     parser.add_argument("--copiers", default=",".join(_EVERY_KIND), help="kinds, in this order")
+    parser.add_argument("--size", type=int, default=100, help="records in a transaction, at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kafka", action="store_true", help="the same with Apache Kafka's brokers")
     parser.add_argument("--keep", action="store_true", help="keep all logs")

@@ -1,7 +1,5 @@
 """A copier with kafka-python: the group gives it partitions, and fences it by its generation."""
 
-import random
-
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import (
     InvalidProducerEpochError,
@@ -25,7 +23,6 @@ class KafkaPython:
     def __init__(self, task: CopyTask) -> None:
         self._task = task
         self._notes = Notes(task)
-        self._chance = random.Random(self._notes.name(0))
         self._producer = KafkaProducer(
             bootstrap_servers=task.bootstrap,
             transactional_id=task.transactional_id,
@@ -78,7 +75,7 @@ class KafkaPython:
             for partition in self._consumer.assignment()
         }
         self._producer.send_offsets_to_transaction(positions, self._consumer.group_metadata())
-        if self._chance.random() * 100 < self._task.aborts:
+        if self._notes.is_to_be_given_up():
             for each in sent:
                 each.get(_PATIENCE_S)
             self._give_up(transaction)

@@ -1,6 +1,5 @@
 """A copier with librdkafka: the group gives it partitions, and fences it by its generation."""
 
-import random
 from collections.abc import Callable
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -18,7 +17,6 @@ class Librdkafka:
     def __init__(self, task: CopyTask) -> None:
         self._task = task
         self._notes = Notes(task)
-        self._chance = random.Random(self._notes.name(0))
         self._producer = Producer(
             {
                 "bootstrap.servers": task.bootstrap,
@@ -75,7 +73,7 @@ class Librdkafka:
         ]
         member = self._consumer.consumer_group_metadata()
         _persist(lambda: self._producer.send_offsets_to_transaction(positions, member, _PATIENCE_S))
-        if self._chance.random() * 100 < self._task.aborts:
+        if self._notes.is_to_be_given_up():
             _persist(lambda: self._producer.flush(_PATIENCE_S))
             self._give_up(transaction)
         else:

@@ -19,13 +19,14 @@ from chaos.transactions.reading import (
 )
 from chaos.transactions.task import CopyTask, read_notes
 from chaos.transactions.verdict import Verdict, judge
-from chaos.transactions.workers import Workers
+from chaos.transactions.workers import JAVA, Workers
 from rig.clusters import Cluster, Member
 
 _PARTITIONS = 4
 _PATIENCE_S = 120.0
-# After so long without a record nothing will come any more.
-_STUCK_S = 600.0
+# After so long without a record the copiers are replaced, and after longer nothing will come.
+_STUCK_S = 120.0
+_LOST_S = 600.0
 _AWAY_S = 2.0
 _POLL_S = 0.1
 _INTERNAL = ("__transaction_state", "__consumer_offsets")
@@ -53,6 +54,7 @@ class Outcome:
     brokers_killed: int
     copiers_killed: int
     copiers_gave_up: int
+    copiers_stuck: int
     seconds: float
     pause_s: float
 
@@ -95,6 +97,7 @@ class Run:
             self._brokers_killed,
             self._workers.killed,
             self._workers.gave_up,
+            self._workers.stuck,
             seconds,
             self._pause_s,
         )
@@ -103,10 +106,13 @@ class Run:
         """Kill a broker and a copier in each part of the records, while that is passed on."""
         parts = self._plan.kills + 1
         bounds = [len(self._values) * part // parts for part in range(parts + 1)]
-        self._feed(self._values[: bounds[1]])
+        # Kafka's tool ends when it has passed on what it found.
+        at_once = parts if self._plan.kind == JAVA else 1
+        self._feed(self._values[: bounds[at_once]])
         for part in range(1, parts):
-            # There is always something to do.
-            self._feed(self._values[bounds[part] : bounds[part + 1]])
+            if part >= at_once:
+                # There is always something to do.
+                self._feed(self._values[bounds[part] : bounds[part + 1]])
             half = (bounds[part] - bounds[part - 1]) // 2
             self._wait(follower, bounds[part - 1] + half)
             self._tell(f"{follower.count()} of {self._plan.records} records have come")
@@ -126,17 +132,22 @@ class Run:
 
     def _wait(self, follower: Follower, count: int) -> None:
         """Until so many records have come."""
-        seen, last_s = follower.count(), time.monotonic()
+        seen, last_s, replaced = follower.count(), time.monotonic(), 0
         while seen < count:
             self._workers.look()
             time.sleep(_POLL_S)
             now_s = time.monotonic()
             if (found := follower.count()) > seen:
-                seen, last_s = found, now_s
-            self._pause_s = max(self._pause_s, now_s - last_s)
-            if now_s - last_s > _STUCK_S:
+                seen, last_s, replaced = found, now_s, 0
+            pause_s = now_s - last_s
+            self._pause_s = max(self._pause_s, pause_s)
+            if pause_s > _STUCK_S * (replaced + 1):
+                replaced += 1
+                self._tell(f"no record has come for {pause_s:.0f} s: all copiers are replaced")
+                self._workers.replace()
+            if pause_s > _LOST_S:
                 raise TimeoutError(
-                    f"no record has come for {_STUCK_S:.0f} s, after {seen} of "
+                    f"no record has come for {pause_s:.0f} s, after {seen} of "
                     f"{self._plan.records}; the copiers' words are in {self._folder}"
                 )
 

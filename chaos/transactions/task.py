@@ -11,14 +11,16 @@ from pathlib import Path
 # Copiers that note their transactions name them in a header of each record they write.
 HEADER = "transaction"
 COMMITTED, ABORTED = "committed", "aborted"
+# Which of a process's transactions is the first to be given up.
+_FIRST_ABORT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CopyTask:
     """Who the copier is, what it passes on, and where it writes down what it did.
 
-    `size` records at most make a transaction; `aborts` of a hundred transactions are given up
-    when they could be committed.
+    `size` records at most make a transaction. One in `aborts` is given up when it could be
+    committed, none where that is 0.
     """
 
     name: str
@@ -63,12 +65,18 @@ class Notes:
 
     def __init__(self, task: CopyTask) -> None:
         self._stem = f"{task.name}.{os.getpid()}"
-        self._numbers = itertools.count(1)
+        self._aborts = task.aborts
+        self._number = 0
         self._file = (task.folder / f"{self._stem}.notes").open("a", encoding="utf-8")
 
     def name(self, records: int) -> str:
         """The name of the next transaction, which is to have so many records."""
-        return f"{self._stem}.{next(self._numbers)}/{records}"
+        self._number += 1
+        return f"{self._stem}.{self._number}/{records}"
+
+    def is_to_be_given_up(self) -> bool:
+        """Whether the transaction named last is one of those."""
+        return self._aborts > 0 and self._number % self._aborts == _FIRST_ABORT % self._aborts
 
     def note(self, transaction: str, outcome: str) -> None:
         """Kept at once: the process may be killed."""

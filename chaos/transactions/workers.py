@@ -25,6 +25,8 @@ class Workers:
         # How often one ended of itself: Kafka's tool does when it has passed on what there was.
         self.finished = 0
         self.gave_up = 0
+        # How many were replaced because nothing came of them any more.
+        self.stuck = 0
 
     def look(self) -> None:
         """Start those that do not run."""
@@ -43,6 +45,13 @@ class Workers:
             self.killed += 1
         else:
             self._count(process.child.returncode)
+
+    def replace(self) -> None:
+        """End all, as whoever watches over them would: nothing comes of them any more."""
+        for process in self._processes.values():
+            process.kill()
+        self.stuck += len(self._processes)
+        self._processes.clear()
 
     def stop(self) -> None:
         """Have all end after the transaction they are at."""
