@@ -8,8 +8,12 @@ from ottla.base.settings.setting import Use
 
 _SOURCE = Path(ottla.__file__).parent
 _TABLES = _SOURCE / "base" / "settings"
-# Read by a name that is put together from that of a topic.
+# Read by a name that is put together from that of a topic, or of a group's setting.
 _BUILT_NAMES = {
+    "group.consumer.max.heartbeat.interval.ms",
+    "group.consumer.max.session.timeout.ms",
+    "group.consumer.min.heartbeat.interval.ms",
+    "group.consumer.min.session.timeout.ms",
     "offsets.topic.replication.factor",
     "offsets.topic.segment.bytes",
     "transaction.state.log.num.partitions",
