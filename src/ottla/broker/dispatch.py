@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.admission import proven_broker, refuse_client
+from ottla.broker.fetch_shortcut import FetchShortcut
 from ottla.broker.handler import NO_ANSWER, Handler, OnError
 from ottla.broker.produce_shortcut import ProduceShortcuts
 from ottla.broker.request import RequestContext
@@ -168,14 +169,17 @@ class Conversation:
         self._listener = listener
         self._connection = connection
         self._monotonic_ms = broker.clock.monotonic_ms
-        self._shortcuts = ProduceShortcuts(broker, connection, listener)
+        self._produces = ProduceShortcuts(broker, connection, listener)
+        self._fetches = FetchShortcut(broker)
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:
         """See `network.connection.Serve`."""
         throttling = self._broker.throttling
         if throttling is None:
-            parts = self._shortcuts.serve(frame)
+            parts = self._produces.serve(frame)
+            if parts is None:
+                parts = self._fetches.serve(frame)
             if parts is not None:
                 return parts
         try:
@@ -216,7 +220,9 @@ class Conversation:
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, version)
         if request.header.api_key == ApiKey.PRODUCE:
-            self._shortcuts.learn(frame, version, body)
+            self._produces.learn(frame, version, body)
+        elif request.header.api_key == ApiKey.FETCH:
+            self._fetches.learn(frame, version, body)
         if response is None:
             return request.settle()
         if response is NO_ANSWER:

@@ -111,10 +111,23 @@ class FetchSessions:
                 ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
                 f"fetch session {session_id} began with the other way of naming topics",
             )
+        self.use(session, now_ms)
+        return session
+
+    def find(self, session_id: int) -> FetchSession | None:
+        """The session of that id."""
+        return self._sessions.get(session_id)
+
+    def expecting(self, session_id: int, epoch: int) -> FetchSession | None:
+        """The session of that id, where the request with that number is the next of it."""
+        session = self._sessions.get(session_id)
+        return session if session is not None and session.epoch == epoch else None
+
+    def use(self, session: FetchSession, now_ms: int) -> None:
+        """Count the session's next request."""
         session.bump()
         session.used_ms = now_ms
-        self._sessions[session_id] = self._sessions.pop(session_id)
-        return session
+        self._sessions[session.id] = self._sessions.pop(session.id)
 
     def _free_id(self) -> int:
         while True:

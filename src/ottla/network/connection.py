@@ -78,7 +78,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports have the methods, not the base class.
         self._transport = cast("asyncio.Transport", transport)
-        self.output = Output(self._transport, self._loop, self._relieve)
+        self.output = Output(self._transport, self._loop, self._relieve, self._hub.send_buffer)
         peer = transport.get_extra_info("peername") or ("", 0)
         local = transport.get_extra_info("sockname") or ("", 0)
         self.peer_host: str = peer[0].removeprefix(_MAPPED)

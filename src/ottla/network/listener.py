@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
 from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.output import CHUNK_BYTES
 from ottla.network.service import Service
 from ottla.quota.connections import ConnectionQuotas
 
@@ -45,6 +46,7 @@ class Listener:
         self.limits = limits
         self.budget = budget
         self.receive_buffer = receive_buffer or memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.send_buffer = memoryview(bytearray(CHUNK_BYTES))
         # In the order they were opened.
         self.connections: dict[Connection, None] = {}
         self.port = 0

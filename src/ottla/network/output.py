@@ -1,7 +1,8 @@
 """What is on its way to a client: bytes, and regions of files read only when the socket takes them.
 
 A slow reader therefore costs one chunk of memory, whatever it asked for. Warm regions are read
-without blocking (RWF_NOWAIT); cold ones by a thread, while the answers behind them wait.
+without blocking (RWF_NOWAIT) into a buffer that all connections share, and leave it at once, with
+what stands before and after them; cold ones are read by a thread, while the answers behind wait.
 """
 
 import asyncio
@@ -19,6 +20,10 @@ _log = logging.getLogger(__name__)
 
 # Measured (ADR 4): larger chunks fall out of the processor's cache, smaller ones cost calls.
 CHUNK_BYTES = 256 << 10
+# Of as many pieces as this one write may consist.
+_PIECES_MAX = 64
+# What `_gather` says where the next region is not in the page cache.
+_IS_COLD = True
 
 
 class HeldRegion:
@@ -35,8 +40,9 @@ class HeldRegion:
         os.close(self.fd)
 
 
+Bytes = bytes | bytearray | memoryview
 # What a connection holds until the socket takes it.
-Piece = bytes | bytearray | memoryview | HeldRegion
+Piece = Bytes | HeldRegion
 
 
 def held(parts: list[Part]) -> list[Piece]:
@@ -65,10 +71,14 @@ class Output:
         transport: asyncio.Transport,
         loop: asyncio.AbstractEventLoop,
         on_drained: Callable[[], None],
+        chunk: memoryview,
     ) -> None:
+        """`chunk` is where regions are read to; it is free between any two calls."""
         self._transport = transport
         self._loop = loop
         self._on_drained = on_drained
+        self._chunk = chunk
+        self._descriptor = _descriptor(transport)
         self._waiting: deque[Piece] = deque()
         self._paused = False
         self._reading_cold = False
@@ -88,11 +98,15 @@ class Output:
 
     def send(self, pieces: list[Piece]) -> None:
         """Send `pieces` after all that was sent before."""
-        if not self._waiting and not any(piece.__class__ is HeldRegion for piece in pieces):
-            # No region is among them, so they are all bytes.
-            data = pieces[0] if len(pieces) == 1 else b"".join(cast("list[bytes]", pieces))
-            self._transport.write(cast("bytes", data))
-            return
+        if not self._waiting:
+            for piece in pieces:
+                if piece.__class__ is HeldRegion:
+                    break
+            else:
+                # They are all bytes.
+                data = pieces[0] if len(pieces) == 1 else b"".join(cast("list[bytes]", pieces))
+                self._transport.write(cast("bytes", data))
+                return
         self._waiting += pieces
         self._pump()
 
@@ -115,36 +129,69 @@ class Output:
         let_go(self._waiting)
         self._waiting.clear()
 
+    # Hot: once per chunk of a fetch.
     def _pump(self) -> None:
-        waiting = self._waiting
-        while waiting and not self._paused and not self._reading_cold and not self._closed:
+        while self._waiting and not self._paused and not self._reading_cold and not self._closed:
+            is_cold, pieces, size = self._gather()
+            if pieces:
+                self._write(pieces, size)
+            if is_cold and not self._paused and not self._closed:
+                self._read_cold()
+
+    def _gather(self) -> tuple[bool, list[Bytes], int]:
+        """Take what one write can send; whether a cold region is next, what it is, how much."""
+        waiting, chunk = self._waiting, self._chunk
+        pieces: list[Bytes] = []
+        filled = size = 0
+        while waiting and len(pieces) < _PIECES_MAX and filled < CHUNK_BYTES:
             part = waiting[0]
-            if isinstance(part, HeldRegion):
-                self._pump_region(part)
-            else:
+            if not isinstance(part, HeldRegion):
                 waiting.popleft()
-                self._transport.write(part)
+                pieces.append(part)
+                size += len(part)
+                continue
+            room = chunk[filled : filled + min(part.size, CHUNK_BYTES - filled)]
+            count = read_warm(part.fd, part.position, room)
+            if count == 0:
+                return _IS_COLD, pieces, size
+            pieces.append(room[:count])
+            filled += count
+            size += count
+            self._advance(part, count)
+        return not _IS_COLD, pieces, size
 
-    def _pump_region(self, region: HeldRegion) -> None:
+    def _write(self, pieces: list[Bytes], size: int) -> None:
+        """Give the socket what it takes at once, and the transport a copy of the rest."""
+        transport = self._transport
+        sent = 0
+        if (
+            self._descriptor is not None
+            and not transport.get_write_buffer_size()
+            and not transport.is_closing()
+        ):
+            try:
+                sent = os.writev(self._descriptor, pieces)
+            except OSError:
+                # It is full; or it is broken, which the transport finds out by itself.
+                sent = 0
+            if sent == size:
+                return
+        transport.write(b"".join(pieces)[sent:])
+
+    def _read_cold(self) -> None:
+        region = self._waiting[0]
+        assert isinstance(region, HeldRegion)
+        self._reading_cold = True
         size = min(region.size, CHUNK_BYTES)
-        try:
-            chunk = read_warm(region.fd, region.position, size)
-        except OSError:
-            chunk = b""  # Why a disk fails is told by the read that waits for it.
-        if len(chunk) == 0:
-            self._reading_cold = True
-            job = self._loop.run_in_executor(None, os.pread, region.fd, size, region.position)
-            job.add_done_callback(self._on_cold_read)
-            return
-        self._advance(region, chunk)
+        job = self._loop.run_in_executor(None, os.pread, region.fd, size, region.position)
+        job.add_done_callback(self._on_cold_read)
 
-    def _advance(self, region: HeldRegion, chunk: bytes | memoryview) -> None:
-        region.position += len(chunk)
-        region.size -= len(chunk)
+    def _advance(self, region: HeldRegion, count: int) -> None:
+        region.position += count
+        region.size -= count
         if region.size == 0:
             self._waiting.popleft()
             region.close()
-        self._transport.write(chunk)
 
     def _on_cold_read(self, job: "asyncio.Future[bytes]") -> None:
         self._reading_cold = False
@@ -160,23 +207,35 @@ class Output:
             return
         region = self._waiting[0]
         assert isinstance(region, HeldRegion)
-        self._advance(region, chunk)
+        self._advance(region, len(chunk))
+        self._transport.write(chunk)
         self._pump()
         if not self.blocked:
             self._on_drained()
 
 
-def read_warm(fd: int, position: int, size: int) -> bytes | memoryview:
-    """Up to `size` bytes at `position` that need no disk; empty where none are cached."""
-    if sys.platform != "linux":
-        return os.pread(fd, size, position)
-    chunk = bytearray(size)
+def read_warm(fd: int, position: int, room: memoryview) -> int:
+    """Read what needs no disk at `position` into `room`: how many bytes, 0 where none are cached.
+
+    A read that fails reads nothing: why is told by the one that waits for the disk.
+    """
     try:
-        count = os.preadv(fd, [chunk], position, os.RWF_NOWAIT)
-    except BlockingIOError:
-        return b""
+        if sys.platform != "linux":
+            return os.preadv(fd, [room], position)
+        return os.preadv(fd, [room], position, os.RWF_NOWAIT)
     except OSError as error:
-        if error.errno == errno.EOPNOTSUPP:  # A file system that cannot tell warm from cold.
-            return os.pread(fd, size, position)
-        raise
-    return memoryview(chunk)[:count]
+        if error.errno != errno.EOPNOTSUPP:
+            return 0
+    # A file system that cannot tell warm from cold.
+    try:
+        return os.preadv(fd, [room], position)
+    except OSError:
+        return 0
+
+
+def _descriptor(transport: asyncio.Transport) -> int | None:
+    """The socket behind a transport, where bytes may be written past it."""
+    socket = transport.get_extra_info("socket")
+    if socket is None or transport.get_extra_info("sslcontext") is not None:
+        return None
+    return cast("int", socket.fileno()) if hasattr(os, "writev") else None

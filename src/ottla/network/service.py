@@ -36,6 +36,7 @@ class Hub(Protocol):
     limits: ConnectionLimits
     budget: MemoryBudget
     receive_buffer: memoryview
+    send_buffer: memoryview
 
     def on_opened(self, connection: "Connection") -> str | None:
         """Register a connection; a reason where it is one too many."""

@@ -324,7 +324,7 @@ class AppendLog:
         """Position in `segment` before which everything lies below `max_offset`."""
         if segment is self.active:
             if max_offset >= self.log_end_offset:
-                segment.remember_end(self.log_end_offset)
+                segment.remember(self.log_end_offset, segment.size)
                 return segment.size
         elif max_offset >= self.segments[number + 1].base_offset:
             return segment.size

@@ -56,7 +56,7 @@ class FlushedLog(AppendLog):
             self._add_snapshot(job, offset, snapshot)
         if self.recovery_point < self.log_end_offset or job.sync_folder:
             job.files.append(self.active.file)
-            self.active.remember_end(self.log_end_offset)
+            self.active.remember(self.log_end_offset, self.active.size)
         if job.epoch_changes != self.epoch_changes_written:
             path = f"{self.folder}/{LEADER_EPOCHS}"
             job.side_files.append(SideFile(path, self.leader_epochs.encode(), whole=True))

@@ -71,7 +71,9 @@ class Segment(SegmentState):
         end = self.offsets.position_floor(start + max_bytes)
         if end > start:
             try:
-                header_at(self.file, end, self.size, self.base_offset)
+                header = header_at(self.file, end, self.size, self.base_offset)
+                # Whoever reads on comes back here.
+                self.remember(header.base_offset, end)
             except BadHeader:
                 self.rebuild_indexes()
                 end = self.offsets.position_floor(start + max_bytes)

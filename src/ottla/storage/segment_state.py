@@ -170,13 +170,13 @@ class SegmentState:
         self._bytes_since_index += size
         self.size = position + size
 
-    def remember_end(self, next_offset: int) -> None:
-        """Keep the present end in mind as the place of `next_offset`."""
+    def remember(self, offset: int, position: int) -> None:
+        """Keep in mind that the first batch which ends at or after `offset` is at `position`."""
         boundaries = self.boundaries
-        if next_offset not in boundaries:
+        if offset not in boundaries:
             if len(boundaries) >= BOUNDARIES_MAX:
                 del boundaries[next(iter(boundaries))]
-            boundaries[next_offset] = self.size
+            boundaries[offset] = position
 
     def read_index_files(self) -> None:
         """Take the index files as they are. Raises OSError, ValueError."""

@@ -8,6 +8,7 @@ import pytest
 
 from ottla.network.connection import Connection
 from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.output import CHUNK_BYTES
 from ottla.network.service import CloseConnection
 from ottla.wire.parts import FileRegion
 
@@ -86,6 +87,7 @@ class Hub:
         self.limits = limits
         self.budget = MemoryBudget(budget_bytes)
         self.receive_buffer = memoryview(bytearray(buffer_bytes))
+        self.send_buffer = memoryview(bytearray(CHUNK_BYTES))
         self.closed = []
 
     def on_opened(self, connection):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 
 import pytest
 
@@ -29,12 +30,18 @@ class FakeTransport:
     def get_write_buffer_size(self):
         return 0
 
+    def get_extra_info(self, _name):
+        return None
+
 
 class Rig:
     def __init__(self):
         self.transport = FakeTransport()
         self.drained = asyncio.Event()
-        self.output = Output(self.transport, asyncio.get_running_loop(), self.drained.set)
+        self.chunk = memoryview(bytearray(CHUNK_BYTES))
+        self.output = Output(
+            self.transport, asyncio.get_running_loop(), self.drained.set, self.chunk
+        )
         self.transport.output = self.output
 
     @property
@@ -82,7 +89,7 @@ def test_a_slow_socket_gets_one_chunk_at_a_time(segment):
             rig.output.resume()
             sizes.append(len(rig.transport.writes[-1]))
             assert len(sizes) < 10
-        assert sizes[:5] == [4, CHUNK_BYTES, CHUNK_BYTES, CHUNK_BYTES, 4]
+        assert sizes[:4] == [4 + CHUNK_BYTES, CHUNK_BYTES, CHUNK_BYTES, 4]
         expected = b"head" + os.pread(segment, 3 * CHUNK_BYTES, 10) + b"tail"
         assert rig.written == expected
         assert rig.drained.is_set()
@@ -94,7 +101,7 @@ def test_a_cold_region_waits_for_a_thread_and_keeps_its_place(segment, monkeypat
     """The loop goes on meanwhile; what was sent after it comes after it."""
 
     async def scenario():
-        monkeypatch.setattr("ottla.network.output.read_warm", lambda *_: b"")
+        monkeypatch.setattr("ottla.network.output.read_warm", lambda *_: 0)
         rig = Rig()
         rig.output.send(held([FileRegion(segment, 0, 1 << 20)]))
         assert rig.transport.writes == []
@@ -108,7 +115,9 @@ def test_a_cold_region_waits_for_a_thread_and_keeps_its_place(segment, monkeypat
 def test_a_warm_region_is_read_at_once(segment):
     """What the page cache holds needs no thread."""
     os.pread(segment, 1 << 20, 0)
-    assert bytes(read_warm(segment, 5, 1000)) == os.pread(segment, 1000, 5)
+    room = bytearray(1000)
+    assert read_warm(segment, 5, memoryview(room)) == 1000
+    assert room == os.pread(segment, 1000, 5)
 
 
 def test_a_file_that_ends_too_soon_ends_the_connection(segment):
@@ -150,3 +159,55 @@ def test_a_file_that_cannot_be_read_ends_the_connection(tmp_path):
         assert rig.written == b"answer"
 
     run(check())
+
+
+class Feeding(asyncio.Protocol):
+    """Tells an output what its transport says."""
+
+    def pause_writing(self):
+        self.output.pause()
+
+    def resume_writing(self):
+        self.output.resume()
+
+
+def test_a_real_socket_gets_everything_in_order_however_slowly_it_reads(segment):
+    """What it does not take at once goes through the transport; nothing overtakes it."""
+
+    async def scenario():
+        loop = asyncio.get_running_loop()
+        near, far = socket.socketpair()
+        far.setblocking(False)
+        transport, feeding = await loop.create_connection(Feeding, sock=near)
+        drained = asyncio.Event()
+        chunk = memoryview(bytearray(CHUNK_BYTES))
+        feeding.output = Output(transport, loop, drained.set, chunk)
+        expected = b""
+        for number in range(5):
+            head, tail = b"head %d" % number, b"tail" * number
+            feeding.output.send(held([head, FileRegion(segment, number, 1_000_000), tail]))
+            feeding.output.send([b"between"])
+            expected += head + os.pread(segment, 1_000_000, number) + tail + b"between"
+        assert feeding.output.blocked
+        received = bytearray()
+        while len(received) < len(expected):
+            received += await loop.sock_recv(far, 50_000)
+        assert received == expected
+        assert drained.is_set()
+        assert not feeding.output.blocked
+        transport.abort()
+        far.close()
+
+    run(scenario())
+
+
+def test_regions_of_many_files_leave_together(segment):
+    """One write for all that fits into a chunk: a fetch of many partitions is one answer."""
+
+    async def scenario():
+        rig = Rig()
+        parts = [FileRegion(segment, number * 100, 100) for number in range(10)]
+        rig.output.send(held(parts))
+        assert rig.transport.writes == [os.pread(segment, 1000, 0)]
+
+    run(scenario())
