@@ -39,7 +39,7 @@ def _folder(override: str, name: str, wanted: str) -> Path:
 def definitions() -> dict[str, dict[str, Any]]:
     """Every message definition in the jars of clients and coordinators, by name."""
     found: dict[str, dict[str, Any]] = {}
-    for pattern in ("clients", "group-coordinator", "transaction-coordinator"):
+    for pattern in ("clients", "group-coordinator", "transaction-coordinator", "share-coordinator"):
         for path in jar_folder().glob(f"kafka-{pattern}-[0-9]*.jar"):
             found |= _definitions_in(path)
     for path in former_jar_folder().glob("kafka-clients-3.9*.jar"):

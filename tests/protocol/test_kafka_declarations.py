@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ottla.wire import stored, stored_consumer_groups
+from ottla.wire import stored, stored_consumer_groups, stored_share_groups, stored_share_state
 from ottla.wire.api import API, FIRST_PRIVATE_KEY, Api
 from ottla.wire.notation import Message
 from tests.protocol.comparison import differences
@@ -34,6 +34,22 @@ STORED = (
     stored_consumer_groups.ConsumerGroupTargetAssignmentMemberValue,
     stored_consumer_groups.ConsumerGroupCurrentMemberAssignmentKey,
     stored_consumer_groups.ConsumerGroupCurrentMemberAssignmentValue,
+    stored_share_groups.ShareGroupMemberMetadataKey,
+    stored_share_groups.ShareGroupMemberMetadataValue,
+    stored_share_groups.ShareGroupMetadataKey,
+    stored_share_groups.ShareGroupMetadataValue,
+    stored_share_groups.ShareGroupTargetAssignmentMetadataKey,
+    stored_share_groups.ShareGroupTargetAssignmentMetadataValue,
+    stored_share_groups.ShareGroupTargetAssignmentMemberKey,
+    stored_share_groups.ShareGroupTargetAssignmentMemberValue,
+    stored_share_groups.ShareGroupCurrentMemberAssignmentKey,
+    stored_share_groups.ShareGroupCurrentMemberAssignmentValue,
+    stored_share_groups.ShareGroupStatePartitionMetadataKey,
+    stored_share_groups.ShareGroupStatePartitionMetadataValue,
+    stored_share_state.ShareSnapshotKey,
+    stored_share_state.ShareSnapshotValue,
+    stored_share_state.ShareUpdateKey,
+    stored_share_state.ShareUpdateValue,
     stored.TransactionLogKey,
     stored.TransactionLogValue,
     stored.EndTxnMarker,

@@ -56,6 +56,7 @@ from ottla.broker.registration import (
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
 from ottla.broker.session_note import SessionNote
+from ottla.broker.share import Sharing
 from ottla.broker.store_mark import StoreMark
 from ottla.broker.tasks import Tasks
 from ottla.broker.throttling import Throttling
@@ -102,6 +103,7 @@ class Broker:
     quotas: Quotas
     groups: Groups
     transactions: Transactions
+    sharing: Sharing
     producer_ids: ProducerIds
     replication: Replication
     purgatory: Purgatory
@@ -181,6 +183,7 @@ class Broker:
             await self._register()
             self.groups.start()
             self.transactions.start()
+            self.sharing.start()
         except BaseException:
             await self.stop(clean=False)
             raise
@@ -345,6 +348,7 @@ class Broker:
         self.groups = Groups(self.settings, self.clock, self.purgatory, self.partitions, self)
         self.transactions = Transactions(self)
         self.departed = Departed()
+        self.sharing = Sharing(self)
         self.replication.roles.on_role = self._on_role
         hosted = Hosted(self.replication, self.partitions, self.groups, controlled=True)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
@@ -403,6 +407,7 @@ class Broker:
     def _on_role(self, partition: Partition) -> None:
         self.groups.on_role(partition)
         self.transactions.on_role(partition)
+        self.sharing.on_role(partition)
 
     def _on_isolated(self) -> None:
         self.spawn(self.membership.withdraw())
@@ -447,6 +452,8 @@ class Broker:
             self.groups.close()
         if hasattr(self, "transactions"):
             self.transactions.close()
+        if hasattr(self, "sharing"):
+            self.sharing.close()
 
     async def _hand_over(self) -> None:
         """Have the controller move away what this broker leads, before it stops (P30)."""

@@ -19,7 +19,7 @@ from ottla.broker.produce_shortcut import ProduceShortcuts
 from ottla.broker.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
-from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
+from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.frames import Part, decode_request_header, encode_response
@@ -82,6 +82,15 @@ HANDLER_MODULES = (
     "unregister_broker",
     "consumer_group_heartbeat",
     "consumer_group_describe",
+    "share_group_heartbeat",
+    "share_group_describe",
+    "share_fetch",
+    "share_acknowledge",
+    "initialize_share_group_state",
+    "read_share_group_state",
+    "write_share_group_state",
+    "delete_share_group_state",
+    "read_share_group_state_summary",
     "list_config_resources",
     "describe_topic_partitions",
     "broker_handshake",
@@ -255,7 +264,7 @@ class Conversation:
         return api_key in _PROVEN_ONLY and proven_broker(self._connection) is None
 
     def _refuse_client(self, frame: memoryview) -> list[Part]:
-        """Answer what only brokers may send, unread; in all of these APIs the error stands alike.
+        """Answer what only brokers may send, unread; in nearly all of these the error stands alike.
 
         Raises VersionError where the API has no such version.
         """
@@ -265,6 +274,9 @@ class Conversation:
             header, self._connection, self._listener, self._monotonic_ms(), len(frame)
         )
         error = refuse_client(request, api.name)
+        if api.key in SHARE_STATE_APIS:
+            # Their answers tell errors of partitions only.
+            raise CloseConnection(error.message)
         return request.encode(api.response(error_code=error.code))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:

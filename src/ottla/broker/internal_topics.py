@@ -9,6 +9,7 @@ from ottla.metadata.topic_plan import NewTopic
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
 
 
 def automatic_topic(name: str, settings: BrokerSettings, known: Collection[BrokerId]) -> NewTopic:
@@ -21,6 +22,8 @@ def automatic_topic(name: str, settings: BrokerSettings, known: Collection[Broke
         prefix, compression = "offsets.topic", "producer"
     elif name == TRANSACTION_STATE:
         prefix, compression = "transaction.state.log", "uncompressed"
+    elif name == SHARE_GROUP_STATE:
+        prefix, compression = "share.coordinator.state.topic", "uncompressed"
     else:
         return NewTopic(name)
     factor = _replicas(name, f"{prefix}.replication.factor", settings, len(known))
@@ -29,9 +32,11 @@ def automatic_topic(name: str, settings: BrokerSettings, known: Collection[Broke
         "compression.type": compression,
         "segment.bytes": str(settings.integer(f"{prefix}.segment.bytes")),
     }
-    if name == TRANSACTION_STATE:
-        least = min(settings.integer("transaction.state.log.min.isr"), factor)
-        configs["min.insync.replicas"] = str(least)
+    if name != CONSUMER_OFFSETS:
+        configs["min.insync.replicas"] = str(min(settings.integer(f"{prefix}.min.isr"), factor))
+    if name == SHARE_GROUP_STATE:
+        # A snapshot is followed by updates of the same key: its coordinator cuts it, by offsets.
+        configs |= {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
     return NewTopic(
         name,
         settings.integer(f"{prefix}.num.partitions"),

@@ -7,7 +7,7 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId, TopicId
 from ottla.broker.advertised import BrokerAddress, Reached, broker_address
-from ottla.wire.messages import fetch, produce
+from ottla.wire.messages import fetch, produce, share_acknowledge, share_fetch
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -71,6 +71,33 @@ def tell_consumer(broker: "Broker", request: Asked, response: fetch.FetchRespons
                 leaders[leader.id] = None
     response.node_endpoints = [
         fetch.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
+        for each in _addresses(broker, request, leaders)
+    ]
+
+
+def tell_sharer(
+    broker: "Broker",
+    request: Asked,
+    response: share_fetch.ShareFetchResponse | share_acknowledge.ShareAcknowledgeResponse,
+) -> None:
+    """As `tell_producer`, for members of share groups."""
+    wire = (
+        share_fetch if isinstance(response, share_fetch.ShareFetchResponse) else (share_acknowledge)
+    )
+    leaders: dict[BrokerId, None] = {}
+    for topic in response.responses:
+        for answer in topic.partitions:
+            codes = (answer.error_code, getattr(answer, "acknowledge_error_code", 0))
+            if not any(code in _MOVED for code in codes):
+                continue
+            leader = _leader_of(broker, _name_of(broker, topic.topic_id), answer.partition_index)
+            if leader is not None:
+                answer.current_leader = wire.LeaderIdAndEpoch(
+                    leader_id=leader.id, leader_epoch=leader.epoch
+                )
+                leaders[leader.id] = None
+    response.node_endpoints = [
+        wire.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
         for each in _addresses(broker, request, leaders)
     ]
 

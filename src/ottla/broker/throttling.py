@@ -17,6 +17,7 @@ from ottla.quota.keys import QuotaKey
 from ottla.quota.token_bucket import TokenBucket
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
+from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 # Who has not said who it is: everybody, as long as there is no authentication.
 ANONYMOUS = "ANONYMOUS"
@@ -77,7 +78,7 @@ class RequestThrottle:
             self.delay_ms = delay_ms
             self._connection.mute(delay_ms)
 
-    def make_room(self, body: FetchRequest) -> bool:
+    def make_room(self, body: FetchRequest | ShareFetchRequest) -> bool:
         """Let a fetch ask for no more than it may get now; False where that is nothing."""
         throttling = self._throttling
         now_ms = throttling.monotonic_ms()
@@ -112,7 +113,7 @@ class RequestThrottle:
     # The response's type depends on the API; all of them can tell a client to wait.
     def on_answer(self, response: Any) -> None:
         """Count what is answered, and say in the answer how long to wait."""
-        if isinstance(response, FetchResponse):
+        if isinstance(response, (FetchResponse, ShareFetchResponse)):
             size_bytes = sum(
                 len(partition.records)
                 for topic in response.responses

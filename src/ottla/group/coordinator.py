@@ -35,7 +35,9 @@ class Coordinator(MembershipCommands, OffsetCommands):
         """Act on the earliest deadline that has passed, if any; call again until none is due."""
         turn = self.turn(at)
         key = self.timers.pop_due(at.now_ms)
-        if key is not None:
+        if key is not None and key.group_id in self.share:
+            self.share.on_deadline(turn, key)
+        elif key is not None:
             group = self.any(key.group_id)
             if isinstance(group, ConsumerGroup):
                 expiring.on_deadline(turn, group, key)
@@ -59,6 +61,7 @@ class Coordinator(MembershipCommands, OffsetCommands):
         for consumer_group in list(self.consumer_groups.values()):
             expiring.start(turn, consumer_group)
             downgrade_if_classic(self, turn, consumer_group)
+        self.share.start(turn)
         return turn.decision
 
     def waiting(self) -> list[Ticket]:
@@ -80,7 +83,7 @@ class Coordinator(MembershipCommands, OffsetCommands):
         """ConsumerGroupDescribe for one group; the answer is its DescribedGroup."""
         group = self.consumer_groups.get(group_id)
         if group is None:
-            is_classic = group_id in self.groups
+            is_classic = group_id in self.groups or group_id in self.share
             return answered(call, consumer_describing.not_found(group_id, is_classic=is_classic))
         assignors = self.settings.consumer_assignors
         return answered(call, consumer_describing.describe(group, topics, assignors))
@@ -89,7 +92,7 @@ class Coordinator(MembershipCommands, OffsetCommands):
         """ListGroups, with the filters of its request."""
         return [
             describing.listed(group)
-            for group in self.all()
+            for group in (*self.all(), *self.share.groups.values())
             if describing.is_listed(group, states, types)
         ]
 

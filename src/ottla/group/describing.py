@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.group import AnyGroup, Group
+from ottla.group.share.group import ShareGroup
 from ottla.group.state import GroupState
 from ottla.group.subscription import CONSUMER_PROTOCOL_TYPE
 from ottla.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
@@ -12,6 +13,7 @@ from ottla.wire.messages.list_groups import ListedGroup
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
+SHARE = "share"
 
 # From this version on an unknown group is an error; before, it was shown as dead (KIP-1043).
 _GROUP_NOT_FOUND_FROM = 6
@@ -48,16 +50,19 @@ def describe(group_id: str, group: Group | None, version: int) -> DescribedGroup
     )
 
 
-def is_listed(group: AnyGroup, states: Sequence[str], types: Sequence[str]) -> bool:
+def is_listed(group: AnyGroup | ShareGroup, states: Sequence[str], types: Sequence[str]) -> bool:
     """Whether the group passes the filters; an empty one lets all pass, case does not matter."""
     if states and group.state.value.lower() not in {state.lower() for state in states}:
         return False
     return not types or _type(group) in {each.lower() for each in types}
 
 
-def listed(group: AnyGroup) -> ListedGroup:
+def listed(group: AnyGroup | ShareGroup) -> ListedGroup:
     """The group as a line of a list."""
-    protocol_type = group.protocol_type if isinstance(group, Group) else CONSUMER_PROTOCOL_TYPE
+    if isinstance(group, ShareGroup):
+        protocol_type: str | None = SHARE
+    else:
+        protocol_type = group.protocol_type if isinstance(group, Group) else CONSUMER_PROTOCOL_TYPE
     return ListedGroup(
         group_id=group.group_id,
         protocol_type=protocol_type or "",
@@ -66,5 +71,7 @@ def listed(group: AnyGroup) -> ListedGroup:
     )
 
 
-def _type(group: AnyGroup) -> str:
+def _type(group: AnyGroup | ShareGroup) -> str:
+    if isinstance(group, ShareGroup):
+        return SHARE
     return CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC

@@ -36,6 +36,10 @@ class MembershipCommands(Registry):
         if code is not ErrorCode.NONE:
             turn.reply(call.ticket, join_refused(code, request.member_id))
             return turn.decision
+        if request.group_id in self.share:
+            code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+            turn.reply(call.ticket, join_refused(code, request.member_id))
+            return turn.decision
         consumer_group = self.consumer_groups.get(request.group_id)
         if consumer_group is not None and not consumer_group.is_empty:
             turn.reply(call.ticket, classic_members.join(turn, consumer_group, call, request))
@@ -123,6 +127,10 @@ class MembershipCommands(Registry):
         known = self.consumer_groups.get(group_id)
         if known is not None:
             return known
+        if group_id in self.share:
+            raise OttlaError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."
+            )
         if request.member_epoch != requests.JOIN:
             raise OttlaError(
                 ErrorCode.UNKNOWN_MEMBER_ID, f"There is no consumer group {group_id}; rejoin."

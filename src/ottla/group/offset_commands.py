@@ -24,6 +24,10 @@ class OffsetCommands(Registry):
     ) -> Decision:
         """OffsetCommit. A group that only stores offsets comes into being by its first one."""
         turn = self.turn(at)
+        if request.group_id in self.share:
+            refused = committing.commit_refused(request, ErrorCode.GROUP_ID_NOT_FOUND)
+            turn.reply(call.ticket, refused)
+            return turn.decision
         group = self.any(request.group_id)
         turn.reply(call.ticket, committing.commit(turn, group, request, call.version, check))
         return turn.decision
@@ -37,6 +41,10 @@ class OffsetCommands(Registry):
     ) -> Decision:
         """TxnOffsetCommit. Its records are for `apply_pending`, and wait for the outcome."""
         turn = self.turn(at)
+        if request.group_id in self.share:
+            code = ErrorCode.GROUP_ID_NOT_FOUND
+            turn.reply(call.ticket, committing.transactional_commit_refused(request, code))
+            return turn.decision
         group = self.any(request.group_id)
         answer = committing.commit_in_transaction(turn, group, request, exists)
         turn.reply(call.ticket, answer)
@@ -94,4 +102,5 @@ class OffsetCommands(Registry):
         turn = self.turn(at)
         for group in self.all():
             deleting.forget_topic_partitions(turn, group, gone)
+        self.share.forget_topics(turn, gone)
         return turn.decision

@@ -11,7 +11,16 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicPartition
 from ottla.group.consumer import records as consumer_records
-from ottla.group.consumer.records import ConsumerGroupRecord
+from ottla.group.consumer.records import (
+    ConsumerGroupRecord,
+    CurrentRecord,
+    EpochRecord,
+    MemberRecord,
+    TargetEpochRecord,
+    TargetRecord,
+)
+from ottla.group.share import records as share_records
+from ottla.group.share.records import ShareGroupRecord
 from ottla.wire.errors import WireError
 from ottla.wire.stored import (
     GroupMetadataKey,
@@ -91,7 +100,7 @@ class GroupRecord:
     group: StoredGroup | None
 
 
-CoordinatorRecord = OffsetRecord | GroupRecord | ConsumerGroupRecord
+CoordinatorRecord = OffsetRecord | GroupRecord | ConsumerGroupRecord | ShareGroupRecord
 
 
 def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
@@ -104,8 +113,12 @@ def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
         case GroupRecord(group_id, group):
             value = None if group is None else _encode_group(group)
             return encode_versioned(GroupMetadataKey(group=group_id), _GROUP_METADATA), value
-        case _:
+        case (
+            EpochRecord() | MemberRecord() | TargetEpochRecord() | TargetRecord() | CurrentRecord()
+        ):
             return consumer_records.encode(record)
+        case _:
+            return share_records.encode(record)
 
 
 def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
@@ -124,7 +137,7 @@ def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
         if kind == _GROUP_METADATA:
             group_id = decode_versioned(GroupMetadataKey, key).group
             return GroupRecord(group_id, None if value is None else _decode_group(value))
-        return consumer_records.decode(kind, key, value)
+        return consumer_records.decode(kind, key, value) or share_records.decode(kind, key, value)
     except WireError as error:
         raise OttlaError(
             ErrorCode.CORRUPT_MESSAGE, f"a record of __consumer_offsets cannot be read: {error}"

@@ -3,11 +3,19 @@
 from collections.abc import Iterator
 
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.records import ConsumerGroupRecord, EpochRecord
+from ottla.group.consumer.records import (
+    ConsumerGroupRecord,
+    CurrentRecord,
+    EpochRecord,
+    MemberRecord,
+    TargetEpochRecord,
+    TargetRecord,
+)
 from ottla.group.group import AnyGroup, Group
 from ottla.group.pending import PendingOffsets
 from ottla.group.records import CoordinatorRecord, GroupRecord, OffsetRecord
 from ottla.group.settings import GroupSettings
+from ottla.group.share.groups import ShareGroups
 from ottla.group.timers import Timers
 from ottla.group.turn import Moment, Turn
 
@@ -15,7 +23,7 @@ from ottla.group.turn import Moment, Turn
 class Registry:
     """Groups by id, and their deadlines. What must survive changes in `apply`.
 
-    Invariant: an id is in one of `groups` (of the classic protocol) and `consumer_groups`.
+    Invariant: an id is in one of `groups` (of the classic protocol), `consumer_groups`, `share`.
     """
 
     def __init__(self, settings: GroupSettings) -> None:
@@ -23,6 +31,7 @@ class Registry:
         self.timers = Timers()
         self.groups: dict[str, Group] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
+        self.share = ShareGroups(settings, self.timers, self._is_taken)
         self.pending = PendingOffsets()
 
     def any(self, group_id: str) -> AnyGroup | None:
@@ -30,7 +39,7 @@ class Registry:
         return self.groups.get(group_id) or self.consumer_groups.get(group_id)
 
     def all(self) -> Iterator[AnyGroup]:
-        """Every group, of either protocol."""
+        """Every group of the classic and of the consumer protocol."""
         yield from self.groups.values()
         yield from self.consumer_groups.values()
 
@@ -60,8 +69,16 @@ class Registry:
                 elif group is not None:
                     del self.groups[group_id]
                     self._keep_offsets(group)
-            case _:
+            case (
+                EpochRecord()
+                | MemberRecord()
+                | TargetEpochRecord()
+                | TargetRecord()
+                | CurrentRecord()
+            ):
                 self._apply_to_consumer_group(record)
+            case _:
+                self.share.apply(record)
 
     def apply_pending(self, producer_id: int, record: CoordinatorRecord) -> None:
         """Take in a record of a transaction, which counts once that is committed."""
@@ -94,6 +111,10 @@ class Registry:
         """The group is deleted, or goes on under the classic protocol."""
         del self.consumer_groups[group.group_id]
         self._keep_offsets(group)
+
+    def _is_taken(self, group_id: str) -> bool:
+        """Whether an id is that of a classic or a consumer group."""
+        return self.any(group_id) is not None
 
     def _apply_to_consumer_group(self, record: ConsumerGroupRecord) -> None:
         group = self.consumer_groups.get(record.group_id)

@@ -24,5 +24,9 @@ class GroupSettings:
     # Which groups with members may change their protocol: bidirectional, upgrade, downgrade or
     # disabled.
     migration_policy: str = "bidirectional"
+    # Of share groups (KIP-932), likewise.
+    share_session_timeout_ms: int = 45_000
+    share_heartbeat_interval_ms: int = 5_000
+    share_max_size: int = 200
     # A new member does not know its id yet and cannot send heartbeats while its join waits.
     new_member_join_timeout_ms: int = 5 * 60 * 1_000

@@ -8,6 +8,7 @@ are valid until `serve` returns: whoever needs them longer copies them.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from struct import Struct
 from typing import cast
 
@@ -69,6 +70,8 @@ class Connection(asyncio.BufferedProtocol):
         # What the client calls itself (KIP-511), as far as the service was told.
         self.software = ""
         self.closed = False
+        # Called when the connection has ended, however it did.
+        self.on_lost: list[Callable[[], None]] = []
         # Set by every receive, cleared by the sweep for idle connections.
         self.active = True
         self.idle_since_ms = 0
@@ -103,6 +106,8 @@ class Connection(asyncio.BufferedProtocol):
                 slot.on_abandoned()
         let_go(self._out)
         self._out = []
+        for callback in self.on_lost:
+            callback()
         self._hub.on_closed(self)
 
     def pause_writing(self) -> None:

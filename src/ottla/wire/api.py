@@ -77,6 +77,11 @@ class ApiKey(IntEnum):
     SHARE_GROUP_DESCRIBE = 77
     SHARE_FETCH = 78
     SHARE_ACKNOWLEDGE = 79
+    INITIALIZE_SHARE_GROUP_STATE = 83
+    READ_SHARE_GROUP_STATE = 84
+    WRITE_SHARE_GROUP_STATE = 85
+    DELETE_SHARE_GROUP_STATE = 86
+    READ_SHARE_GROUP_STATE_SUMMARY = 87
     STREAMS_GROUP_HEARTBEAT = 88
     STREAMS_GROUP_DESCRIBE = 89
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
@@ -202,6 +207,11 @@ _TABLE: Final = (
     Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, 0),
     Api(ApiKey.SHARE_FETCH, 1, 2, 0),
     Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, 0),
+    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, 0),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, 0),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, 0),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, 0),
+    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, 0),
     Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, 0),
     Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, 0),
     Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, 0),
@@ -222,8 +232,18 @@ FLEXIBLE_FROM: Final[dict[int, int]] = {int(api.key): api.flexible_from for api 
 # Kafka will not come so far: keys and tags of Ottla's own.
 FIRST_PRIVATE_KEY: Final = 1000
 FIRST_PRIVATE_TAG: Final = 10000
+# About the state of share groups, between the leaders of partitions and its coordinators.
+SHARE_STATE_APIS: Final = frozenset(
+    {
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+    }
+)
 # Between brokers only: never advertised, and refused from whoever has not proven to be one.
-BROKER_APIS: Final = frozenset(
+BROKER_APIS: Final = SHARE_STATE_APIS | frozenset(
     {
         ApiKey.LEADER_AND_ISR,
         ApiKey.STOP_REPLICA,

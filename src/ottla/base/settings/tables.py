@@ -9,6 +9,7 @@ from ottla.base.settings.broker_groups import GROUPS
 from ottla.base.settings.broker_log import LOG
 from ottla.base.settings.broker_network import NETWORK
 from ottla.base.settings.broker_security import SECURITY_SETTINGS
+from ottla.base.settings.broker_share import SHARE_SETTINGS
 from ottla.base.settings.group import GROUP_SETTINGS as _GROUP_ROWS
 from ottla.base.settings.setting import Setting, Use, shortened
 from ottla.base.settings.topic import TOPIC_SETTINGS as _TOPIC_ROWS
@@ -30,7 +31,7 @@ def _marked(setting: Setting) -> Setting:
 BROKER_SETTINGS = {
     name: _marked(setting)
     for name, setting in _by_name(
-        NETWORK, LOG, GROUPS, CLUSTER, SECURITY_SETTINGS, FOREIGN_SETTINGS
+        NETWORK, LOG, GROUPS, SHARE_SETTINGS, CLUSTER, SECURITY_SETTINGS, FOREIGN_SETTINGS
     ).items()
 }
 TOPIC_SETTINGS = _by_name(_TOPIC_ROWS)

@@ -159,5 +159,8 @@ def _group_settings(settings: BrokerSettings) -> GroupSettings:
         consumer_max_size=settings.integer("group.consumer.max.size"),
         consumer_assignors=settings.texts("group.consumer.assignors"),
         migration_policy=settings.text("group.consumer.migration.policy").lower(),
+        share_session_timeout_ms=settings.integer("group.share.session.timeout.ms"),
+        share_heartbeat_interval_ms=settings.integer("group.share.heartbeat.interval.ms"),
+        share_max_size=settings.integer("group.share.max.size"),
         offsets_retention_ms=settings.integer("offsets.retention.minutes") * _MINUTE_MS,
     )

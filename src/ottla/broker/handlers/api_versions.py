@@ -2,8 +2,8 @@
 
 A version from the future is answered by the dispatcher, in version 0 with error 35, as KIP-511
 asks. Clients switch on the features they see: `transaction.version` 2 says that each transaction
-has an epoch of its own (KIP-890). APIs of Ottla's own are told to clients that call themselves
-Ottla; others would only wonder.
+has an epoch of its own (KIP-890), `share.version` 1 that there are share groups (KIP-932). APIs of
+Ottla's own are told to clients that call themselves Ottla; others would only wonder.
 """
 
 import re
@@ -30,15 +30,16 @@ _FEATURES_SINCE = 3
 _LOWEST_IS_0_SINCE = 4
 # Features never change here.
 _FEATURES_EPOCH = 1
-_TRANSACTIONS = "transaction.version"
-_SUPPORTED = SupportedFeatureKey(
-    name=_TRANSACTIONS, min_version=0, max_version=EPOCH_PER_TRANSACTION
-)
-_FINALIZED = FinalizedFeatureKey(
-    name=_TRANSACTIONS,
-    min_version_level=EPOCH_PER_TRANSACTION,
-    max_version_level=EPOCH_PER_TRANSACTION,
-)
+_SHARE_GROUPS = 1
+_LEVELS = {"share.version": _SHARE_GROUPS, "transaction.version": EPOCH_PER_TRANSACTION}
+_SUPPORTED = [
+    SupportedFeatureKey(name=name, min_version=0, max_version=level)
+    for name, level in _LEVELS.items()
+]
+_FINALIZED = [
+    FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+    for name, level in _LEVELS.items()
+]
 _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -59,9 +60,9 @@ def handle(
     response = ApiVersionsResponse(api_keys=ranges)
     if request.version >= _FEATURES_SINCE:
         response.finalized_features_epoch = _FEATURES_EPOCH
-        response.finalized_features = [_FINALIZED]
+        response.finalized_features = _FINALIZED
     if request.version >= _LOWEST_IS_0_SINCE:
-        response.supported_features = [_SUPPORTED]
+        response.supported_features = _SUPPORTED
     return response
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Asks for everything up to the high watermark.
 _HIGH_WATERMARK = -1
-_INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+_INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 def handle(

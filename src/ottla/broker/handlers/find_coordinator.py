@@ -1,17 +1,19 @@
 """FindCoordinator (10), versions 0-6: which broker coordinates a group or a transactional id.
 
 Many at once from 4 on. Looking for a coordinator creates `__consumer_offsets`, or
-`__transaction_state`, where it lacks. Share groups get INVALID_REQUEST, as from a Kafka where they
-are off.
+`__transaction_state` or `__share_group_state`, where it lacks. A group of any kind is looked for as
+a group; key type 2 is for the state of a partition of a share group (KIP-932).
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.advertised import BrokerAddress, broker_address
 from ottla.broker.handler import Handler
-from ottla.broker.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from ottla.broker.request import RequestContext
+from ottla.broker.share.states import require_key
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.find_coordinator import (
     Coordinator,
@@ -22,33 +24,51 @@ from ottla.wire.messages.find_coordinator import (
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
-_GROUP, _TRANSACTION = 0, 1
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_TOPICS = {
+    _GROUP: CONSUMER_OFFSETS,
+    _TRANSACTION: TRANSACTION_STATE,
+    _SHARE: SHARE_GROUP_STATE,
+}
 
 _BATCHED_FROM = 4
+_SHARE_FROM = 6
 
 
 async def handle(
     broker: "Broker", request: RequestContext, body: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Find the coordinator of each key."""
-    is_transaction = _check_key_type(body.key_type)
-    topic = TRANSACTION_STATE if is_transaction else CONSUMER_OFFSETS
-    await broker.topics.auto_create(topic)
     keys = body.coordinator_keys if request.version >= _BATCHED_FROM else [body.key]
-    index_of = (broker.transactions if is_transaction else broker.groups).partition_index
+    topic = _topic(body.key_type, request.version)
+    if body.key_type == _SHARE:
+        for key in keys:
+            require_key(key)
+    await broker.topics.auto_create(topic)
+    index_of = _index_of(broker, body.key_type)
     return _response(
         [_find(broker, request, key, topic, index_of(key)) for key in keys], request.version
     )
 
 
-def _check_key_type(key_type: int) -> bool:
-    """Whether it is a transactional id, and no group."""
-    if key_type not in (_GROUP, _TRANSACTION):
+def _topic(key_type: int, version: int) -> str:
+    """The topic that holds what is looked for."""
+    topic = _TOPICS.get(key_type)
+    if topic is None or (key_type == _SHARE and version < _SHARE_FROM):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
-            f"key type {key_type} is not served; 0 stands for groups, 1 for transactional ids",
+            f"key type {key_type} is not served in version {version}; 0 stands for groups, 1 for "
+            "transactional ids, and from version 6 on 2 for share partitions",
         )
-    return key_type == _TRANSACTION
+    return topic
+
+
+def _index_of(broker: "Broker", key_type: int) -> Callable[[str], int | None]:
+    if key_type == _TRANSACTION:
+        return broker.transactions.partition_index
+    if key_type == _SHARE:
+        return broker.sharing.states.partition_index
+    return broker.groups.partition_index
 
 
 def _find(

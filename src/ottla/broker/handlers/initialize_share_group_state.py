@@ -1,0 +1,37 @@
+"""InitializeShareGroupState (83), version 0: begins a share group's state of partitions (KIP-932).
+
+Between brokers: the leaders of partitions and the groups' coordinators ask.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.share.messages import INITIALIZE
+from ottla.share.coordinator import Answered
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
+from ottla.wire.notation import Message
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: InitializeShareGroupStateRequest
+) -> Message:
+    """Have the coordinator of each partition's state decide."""
+    answers = await broker.sharing.persister.carry_out(INITIALIZE, INITIALIZE.of_request(body))
+    return INITIALIZE.answer(answers.items())
+
+
+def on_error(
+    body: InitializeShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
+) -> Message:
+    """The same error for every partition."""
+    failed = Answered(code, message=message)
+    return INITIALIZE.answer((key, failed) for key in INITIALIZE.of_request(body))
+
+
+HANDLER = Handler(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, handle)

@@ -1,0 +1,37 @@
+"""ReadShareGroupState (84), version 0: what a share group has done of partitions (KIP-932).
+
+Between brokers: the leaders of partitions and the groups' coordinators ask.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.share.messages import READ
+from ottla.share.coordinator import Answered
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.read_share_group_state import ReadShareGroupStateRequest
+from ottla.wire.notation import Message
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: ReadShareGroupStateRequest
+) -> Message:
+    """Have the coordinator of each partition's state decide."""
+    answers = await broker.sharing.persister.carry_out(READ, READ.of_request(body))
+    return READ.answer(answers.items())
+
+
+def on_error(
+    body: ReadShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
+) -> Message:
+    """The same error for every partition."""
+    failed = Answered(code, message=message)
+    return READ.answer((key, failed) for key in READ.of_request(body))
+
+
+HANDLER = Handler(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, handle)

@@ -1,0 +1,64 @@
+"""ShareAcknowledge (79), versions 1-2: what a member of a share group says of records it has.
+
+Accepted, released, rejected, or from version 2 on locked anew (KIP-932, KIP-1222). Answered when it
+is written.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.new_leaders import tell_sharer
+from ottla.broker.request import RequestContext
+from ottla.broker.share.acknowledging import Results, acknowledge_all, require_renew_told, said
+from ottla.broker.share.group_settings import share_group_config
+from ottla.broker.share.replying import acknowledge_topics
+from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.share_acknowledge import (
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(broker: "Broker", request: RequestContext, body: ShareAcknowledgeRequest) -> None:
+    """Take the words in, in the member's session."""
+    if not body.group_id or not body.member_id:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, "a share acknowledgement names its group and its member"
+        )
+    if body.share_session_epoch == INITIAL_EPOCH:
+        raise OttlaError(
+            ErrorCode.INVALID_SHARE_SESSION_EPOCH, "a share session begins with a fetch"
+        )
+    acknowledged = said(body.topics)
+    require_renew_told(acknowledged, is_renew=body.is_renew_ack)
+    key = MemberKey(body.group_id, body.member_id)
+    session = broker.sharing.resume_session(key, body.share_session_epoch, request.connection)
+
+    def answer(results: Results) -> None:
+        if body.share_session_epoch == FINAL_EPOCH:
+            broker.sharing.close_session(session)
+        response = ShareAcknowledgeResponse(
+            acquisition_lock_timeout_ms=share_group_config(broker, key.group_id).limits.lock_ms,
+            responses=acknowledge_topics(
+                (slot, code, message) for slot, (code, message) in results.items()
+            ),
+        )
+        tell_sharer(broker, request, response)
+        request.reply(response)
+
+    acknowledge_all(broker.sharing, key, acknowledged, answer)
+
+
+def on_error(
+    _body: ShareAcknowledgeRequest, code: ErrorCode, message: str | None, _version: int
+) -> ShareAcknowledgeResponse:
+    """The error above all partitions."""
+    return ShareAcknowledgeResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, handle)

@@ -1,0 +1,63 @@
+"""ShareFetch (78), versions 1-2: records for members of share groups, and what they say of earlier.
+
+With sessions per member (KIP-932). Waits for `max_wait_ms` where there is nothing; `min_bytes` is
+taken for 1. From version 2 on exactly so many records where that is wanted (KIP-1206), and renewed
+locks (KIP-1222).
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.share.acknowledging import require_renew_told, said
+from ottla.broker.share.fetching import ShareFetching
+from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, Slot
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(broker: "Broker", request: RequestContext, body: ShareFetchRequest) -> None:
+    """Take the member's session up, and carry the request out."""
+    if not body.group_id or not body.member_id:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "a share fetch names its group and its member")
+    key = MemberKey(body.group_id, body.member_id)
+    acknowledged = said(body.topics)
+    require_renew_told(acknowledged, is_renew=body.is_renew_ack)
+    if body.share_session_epoch == INITIAL_EPOCH:
+        if acknowledged:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                "a share session begins without acknowledgements: nothing was acquired in it",
+            )
+        session = broker.sharing.open_session(key, request.connection)
+    else:
+        session = broker.sharing.resume_session(key, body.share_session_epoch, request.connection)
+    if body.share_session_epoch != FINAL_EPOCH:
+        session.merge(
+            (
+                Slot(topic.topic_id, part.partition_index)
+                for topic in body.topics
+                for part in topic.partitions
+            ),
+            (
+                Slot(topic.topic_id, index)
+                for topic in body.forgotten_topics_data
+                for index in topic.partitions
+            ),
+        )
+    body.max_bytes = min(body.max_bytes, broker.settings.integer("fetch.max.bytes"))
+    ShareFetching(broker, request, body, session).start(acknowledged)
+
+
+def on_error(
+    _body: ShareFetchRequest, code: ErrorCode, message: str | None, _version: int
+) -> ShareFetchResponse:
+    """The error above all partitions."""
+    return ShareFetchResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.SHARE_FETCH, 1, 2, handle)

@@ -1,0 +1,54 @@
+"""ShareGroupDescribe (77), version 1: share groups and their members (KIP-932)."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.groups.answer import Gathering
+from ottla.broker.groups.image_topics import ImageTopics
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.group.coordinator import Coordinator
+from ottla.group.turn import Call, Decision, Moment
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.share_group_describe import (
+    DescribedGroup,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+def handle(broker: "Broker", request: RequestContext, body: ShareGroupDescribeRequest) -> None:
+    """Ask the coordinator of each group."""
+    gathering = Gathering(
+        request, len(body.group_ids), lambda groups: ShareGroupDescribeResponse(groups=groups)
+    )
+    topics = ImageTopics(broker.image)
+    for index, group_id in enumerate(body.group_ids):
+        answer = gathering.part(index, partial(_failed, group_id))
+        broker.groups.try_run(group_id, answer, partial(_describe, group_id, topics))
+
+
+def on_error(
+    body: ShareGroupDescribeRequest, code: ErrorCode, _message: str | None, _version: int
+) -> ShareGroupDescribeResponse:
+    """The same error for every group."""
+    return ShareGroupDescribeResponse(
+        groups=[_failed(group_id, code) for group_id in body.group_ids]
+    )
+
+
+def _describe(
+    group_id: str, topics: ImageTopics, coordinator: Coordinator, call: Call, _at: Moment
+) -> Decision:
+    return coordinator.share.describe(call, group_id, topics)
+
+
+def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
+    return DescribedGroup(group_id=group_id, error_code=code)
+
+
+HANDLER = Handler(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, handle)

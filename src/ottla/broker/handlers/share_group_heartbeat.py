@@ -1,0 +1,92 @@
+"""ShareGroupHeartbeat (76), version 1: joining a share group, reporting and leaving (KIP-932).
+
+Members get partitions only when their state has begun. A heartbeat that is the first to speak of a
+topic has it begun before it is answered, so that its member need not wait for the next one.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups.image_topics import ImageTopics
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.share.beginning import begin_state, delete_state, keys_of
+from ottla.broker.share.group_commands import command
+from ottla.broker.share.group_settings import share_pace
+from ottla.broker.share.messages import Begin
+from ottla.group.share.heartbeating import Heard
+from ottla.share.records import UNKNOWN, ShareKey
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", request: RequestContext, body: ShareGroupHeartbeatRequest
+) -> ShareGroupHeartbeatResponse:
+    """Have the group's coordinator decide, and state begun where it lacks."""
+    heard = await _hear(broker, request, body)
+    if heard.response.error_code or not (heard.to_begin or heard.to_delete):
+        return heard.response
+    group_id = body.group_id
+    if heard.to_delete:
+        await delete_state(broker, request, group_id, heard.to_delete)
+    await begin_state(
+        broker, request, group_id, await _begins(broker, request, heard, group_id), heard.to_begin
+    )
+    again = ShareGroupHeartbeatRequest(
+        group_id=group_id,
+        member_id=body.member_id,
+        member_epoch=heard.response.member_epoch,
+        subscribed_topic_names=body.subscribed_topic_names,
+    )
+    try:
+        return (await _hear(broker, request, again)).response
+    except OttlaError:
+        return heard.response
+
+
+def on_error(
+    _body: ShareGroupHeartbeatRequest, code: ErrorCode, message: str | None, _version: int
+) -> ShareGroupHeartbeatResponse:
+    """The error, and nothing else."""
+    return ShareGroupHeartbeatResponse(error_code=code, error_message=message)
+
+
+async def _hear(
+    broker: "Broker", request: RequestContext, body: ShareGroupHeartbeatRequest
+) -> Heard:
+    topics = ImageTopics(broker.image)
+    pace = share_pace(broker, body.group_id)
+    heard: Heard = await command(
+        broker,
+        request,
+        body.group_id,
+        lambda coordinator, call, at: coordinator.share.heartbeat(call, body, topics, pace, at),
+    )
+    return heard
+
+
+async def _begins(
+    broker: "Broker", request: RequestContext, heard: Heard, group_id: str
+) -> dict[ShareKey, Begin]:
+    """Where state begins: of partitions that a topic has got since, at their first record."""
+    allowed = await command(
+        broker,
+        request,
+        group_id,
+        lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
+    )
+    grown = {topic.id for topic in allowed.topics}
+    return {
+        key: Begin(heard.epoch, 0 if key.topic_id in grown else UNKNOWN)
+        for key in keys_of(group_id, heard.to_begin)
+    }
+
+
+HANDLER = Handler(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, handle)

@@ -1,0 +1,37 @@
+"""WriteShareGroupState (85), versions 0-1: notes what a group has done of partitions (KIP-932).
+
+Between brokers: the leaders of partitions and the groups' coordinators ask.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.share.messages import WRITE
+from ottla.share.coordinator import Answered
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.write_share_group_state import WriteShareGroupStateRequest
+from ottla.wire.notation import Message
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", _request: RequestContext, body: WriteShareGroupStateRequest
+) -> Message:
+    """Have the coordinator of each partition's state decide."""
+    answers = await broker.sharing.persister.carry_out(WRITE, WRITE.of_request(body))
+    return WRITE.answer(answers.items())
+
+
+def on_error(
+    body: WriteShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
+) -> Message:
+    """The same error for every partition."""
+    failed = Answered(code, message=message)
+    return WRITE.answer((key, failed) for key in WRITE.of_request(body))
+
+
+HANDLER = Handler(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, handle)

@@ -1,0 +1,159 @@
+"""One ShareFetch on its way: first what it says of earlier records, then records, or a wait."""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.new_leaders import tell_sharer
+from ottla.broker.partition import Partition
+from ottla.broker.request import RequestContext
+from ottla.broker.share.acknowledging import Results, acknowledge_all
+from ottla.broker.share.group_settings import share_group_config
+from ottla.broker.share.replying import SlotResult, fetch_topics
+from ottla.broker.share.served import ServedPartition
+from ottla.share.partition import Acknowledged
+from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, ShareSession, Slot
+from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.purgatory import Deadline
+
+_RECORD_LIMIT = 1
+
+
+class ShareFetching:
+    """Registered with every partition it reads until it is answered."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        request: RequestContext,
+        body: ShareFetchRequest,
+        session: ShareSession,
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._body = body
+        self._session = session
+        self._results: dict[Slot, SlotResult] = {}
+        self._partitions: list[Partition] = []
+        self._served: list[ServedPartition] = []
+        self._deadline: Deadline | None = None
+        self._look_scheduled = False
+        self._done = False
+
+    def start(self, acknowledged: dict[Slot, list[Acknowledged]]) -> None:
+        """Carry it out; it answers by itself."""
+        self._request.on_abandoned(self._finish)
+        acknowledge_all(
+            self._broker.sharing, self._session.key, acknowledged, self._on_acknowledged
+        )
+
+    def wake(self) -> None:
+        """There may be records: look once, after all appends of this turn."""
+        if not self._look_scheduled:
+            self._look_scheduled = True
+            self._broker.loop.call_soon(self._look)
+
+    def _on_acknowledged(self, results: Results) -> None:
+        for slot, (code, message) in results.items():
+            self._results[slot] = SlotResult(acknowledged=code, acknowledge_message=message)
+        if self._done:
+            return
+        body = self._body
+        if body.share_session_epoch == FINAL_EPOCH:
+            self._broker.sharing.close_session(self._session)
+            self._reply()
+        elif body.max_bytes <= 0 or body.max_records <= 0 or not self._session.partitions:
+            self._reply()
+        else:
+            self._try(at_last=body.max_wait_ms <= 0)
+
+    def _look(self) -> None:
+        self._look_scheduled = False
+        if not self._done:
+            self._try(at_last=False)
+
+    def _on_deadline(self) -> None:
+        self._try(at_last=True)
+
+    def _try(self, *, at_last: bool) -> None:
+        body = self._body
+        throttle = self._request.throttle
+        if throttle is not None and not throttle.make_room(body):
+            self._reply()
+            return
+        if self._collect() or at_last or any(each.acknowledged for each in self._results.values()):
+            self._reply()
+        elif self._deadline is None:
+            self._deadline = self._broker.purgatory.schedule(body.max_wait_ms, self._on_deadline)
+
+    def _collect(self) -> bool:
+        """Acquire what is there, and be told of more; whether there is anything to answer."""
+        body, session = self._body, self._session
+        bytes_left, records_left = body.max_bytes, body.max_records
+        served_slots: list[Slot] = []
+        urgent = False
+        for slot in list(session.partitions):
+            if bytes_left <= 0 or records_left <= 0:
+                break
+            try:
+                served = self._find(slot)
+                found = served.acquire(
+                    session.key.member_id,
+                    bytes_left,
+                    records_left,
+                    strict=body.share_acquire_mode == _RECORD_LIMIT,
+                    batch_size=body.batch_size,
+                )
+            except OttlaError as error:
+                result = self._results.setdefault(slot, SlotResult())
+                result.code, result.message = error.code, error.message
+                urgent = True
+                continue
+            if found is None:
+                continue
+            portion, acquired = found
+            result = self._results.setdefault(slot, SlotResult())
+            result.data, result.acquired = portion.covering(acquired), acquired
+            bytes_left -= len(result.data)
+            records_left -= sum(each.last - each.first + 1 for each in acquired)
+            served_slots.append(slot)
+        session.rotate(served_slots)
+        return urgent or bool(served_slots)
+
+    def _find(self, slot: Slot) -> ServedPartition:
+        served = self._broker.sharing.served(
+            self._session.key.group_id, slot.topic_id, slot.partition
+        )
+        if self not in served.waiters:
+            served.waiters[self] = None
+            self._served.append(served)
+        if self not in served.partition.waiters:
+            served.partition.add_waiter(self)
+            self._partitions.append(served.partition)
+        return served
+
+    def _reply(self) -> None:
+        self._finish()
+        results = self._results
+        if self._body.share_session_epoch == INITIAL_EPOCH:
+            # Who begins is told of every partition.
+            results = {slot: SlotResult() for slot in self._session.partitions} | results
+        config = share_group_config(self._broker, self._session.key.group_id)
+        response = ShareFetchResponse(
+            error_code=ErrorCode.NONE,
+            acquisition_lock_timeout_ms=config.limits.lock_ms,
+            responses=fetch_topics(results),
+        )
+        tell_sharer(self._broker, self._request, response)
+        self._request.reply(response)
+
+    def _finish(self) -> None:
+        self._done = True
+        if self._deadline is not None:
+            self._broker.purgatory.cancel(self._deadline)
+        for partition in self._partitions:
+            partition.waiters.pop(self, None)
+        for served in self._served:
+            served.waiters.pop(self, None)

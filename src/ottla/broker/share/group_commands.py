@@ -1,0 +1,38 @@
+"""Commands on a share group that somebody of this broker waits for, as coroutines."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups.shard import Command
+from ottla.broker.request import RequestContext
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+class _Waiting:
+    """An answer that a coroutine waits for."""
+
+    __slots__ = ("future", "request")
+
+    def __init__(self, request: RequestContext) -> None:
+        self.request = request
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def give(self, message: Any) -> None:
+        if not self.future.done():
+            self.future.set_result(message)
+
+    def fail(self, code: ErrorCode) -> None:
+        if not self.future.done():
+            self.future.set_exception(
+                OttlaError(code, "the group's coordinator gave up; ask again")
+            )
+
+
+async def command(broker: "Broker", request: RequestContext, group_id: str, run: Command) -> Any:
+    """Carry out a command on a group for a request; what it answers. Raises OttlaError."""
+    waiting = _Waiting(request)
+    broker.groups.run(group_id, waiting, run)
+    return await waiting.future

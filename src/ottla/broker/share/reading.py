@@ -1,0 +1,82 @@
+"""Reads a partition's log for share groups: bytes, and which batches of it hold what.
+
+The headers are needed at once, so the bytes are read here, from the page cache mostly; a portion
+is small.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.record.reader import CorruptBatch, batches
+from ottla.share.partition import Acquired, Found
+from ottla.storage.errors import storage_error
+from ottla.storage.transaction_index import AbortedTransaction
+
+if TYPE_CHECKING:
+    from ottla.broker.partition import Partition
+    from ottla.record.header import BatchHeader
+
+# What is read of a partition at a time, at most; one batch may be larger.
+PORTION_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Whole batches of a log, and where in `data` each of them stands."""
+
+    data: bytes
+    found: list[Found]
+    spans: list[tuple[int, int]]
+
+    def covering(self, acquired: list[Acquired]) -> bytes:
+        """The bytes from the first batch with any of these records to the last one."""
+        first, last = acquired[0].first, acquired[-1].last
+        wanted = [
+            span
+            for batch, span in zip(self.found, self.spans, strict=True)
+            if batch.last >= first and batch.first <= last
+        ]
+        return self.data[wanted[0][0] : wanted[-1][1]]
+
+
+def read_portion(
+    partition: "Partition", offset: int, max_bytes: int, *, committed: bool
+) -> Portion:
+    """What may be given out from `offset` on; nothing where the log ends before.
+
+    With `committed` up to the last stable offset, and aborted batches hold nothing. Raises
+    OttlaError.
+    """
+    log = partition.log
+    end = partition.last_stable_offset if committed else partition.high_watermark
+    if offset >= end:
+        return Portion(b"", [], [])
+    located = log.read(offset, min(max_bytes, PORTION_BYTES), max_offset=end)
+    if located.size == 0:
+        return Portion(b"", [], [])
+    try:
+        data = bytes(located.file.pread(located.size, located.position))
+    except OSError as error:
+        raise storage_error(error, located.file.path, "read") from error
+    aborted = log.aborted_transactions(offset, end) if committed else []
+    found: list[Found] = []
+    spans: list[tuple[int, int]] = []
+    try:
+        for position, header in batches(data):
+            readable = not header.is_control and not _is_aborted(header, aborted)
+            found.append(Found(header.base_offset, header.last_offset, readable))
+            spans.append((position, position + header.size))
+    except CorruptBatch as error:
+        raise OttlaError(
+            ErrorCode.CORRUPT_MESSAGE, f"{partition.topic_partition}: {error}"
+        ) from error
+    return Portion(data, found, spans)
+
+
+def _is_aborted(header: "BatchHeader", aborted: list[AbortedTransaction]) -> bool:
+    return header.is_transactional and any(
+        each.producer_id == header.producer_id
+        and each.first_offset <= header.base_offset <= each.last_offset
+        for each in aborted
+    )

@@ -1,0 +1,71 @@
+"""From what was acknowledged and acquired to the answers of ShareFetch and ShareAcknowledge."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode
+from ottla.share.partition import Acquired
+from ottla.share.session import Slot
+from ottla.wire.messages import share_acknowledge, share_fetch
+
+
+@dataclass(slots=True)
+class SlotResult:
+    """What became of one partition of a request."""
+
+    code: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    acknowledged: ErrorCode = ErrorCode.NONE
+    acknowledge_message: str | None = None
+    data: bytes = b""
+    acquired: list[Acquired] = field(default_factory=list)
+
+
+def fetch_topics(
+    results: Mapping[Slot, SlotResult],
+) -> list[share_fetch.ShareFetchableTopicResponse]:
+    """The parts of a ShareFetch response."""
+    topics: dict[UUID, list[share_fetch.PartitionData]] = {}
+    for slot, result in results.items():
+        topics.setdefault(slot.topic_id, []).append(
+            share_fetch.PartitionData(
+                partition_index=slot.partition,
+                error_code=result.code,
+                error_message=result.message,
+                acknowledge_error_code=result.acknowledged,
+                acknowledge_error_message=result.acknowledge_message,
+                current_leader=share_fetch.LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1),
+                records=result.data,
+                acquired_records=[
+                    share_fetch.AcquiredRecords(
+                        first_offset=first, last_offset=last, delivery_count=count
+                    )
+                    for first, last, count in result.acquired
+                ],
+            )
+        )
+    return [
+        share_fetch.ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
+        for topic_id, partitions in topics.items()
+    ]
+
+
+def acknowledge_topics(
+    results: Iterable[tuple[Slot, ErrorCode, str | None]],
+) -> list[share_acknowledge.ShareAcknowledgeTopicResponse]:
+    """The parts of a ShareAcknowledge response."""
+    topics: dict[UUID, list[share_acknowledge.PartitionData]] = {}
+    for slot, code, message in results:
+        topics.setdefault(slot.topic_id, []).append(
+            share_acknowledge.PartitionData(
+                partition_index=slot.partition,
+                error_code=code,
+                error_message=message,
+                current_leader=share_acknowledge.LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1),
+            )
+        )
+    return [
+        share_acknowledge.ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
+        for topic_id, partitions in topics.items()
+    ]

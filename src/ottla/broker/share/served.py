@@ -1,0 +1,301 @@
+"""One partition that this broker leads, handed out to the members of one share group.
+
+`share.partition` decides; here are its log, its timer, and the writes of what must survive. One
+write is under way at a time, and takes along what came meanwhile. A member is told that its
+acknowledgement holds when it is written. Where it cannot be written, all is given up and read
+anew: what was acquired is given out again, and nobody was told otherwise.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.partition import Partition, Waiter
+from ottla.broker.share.group_settings import ShareGroupConfig, share_group_config
+from ottla.broker.share.messages import READ, WRITE
+from ottla.broker.share.reading import Portion, read_portion
+from ottla.share.coordinator import Write
+from ottla.share.partition import Acknowledged, Acquired, SharePartition
+from ottla.share.records import UNKNOWN, ShareKey
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.purgatory import Deadline
+    from ottla.broker.share.persister import Persister
+
+_log = logging.getLogger(__name__)
+
+# Told with an error, or NONE, and its message.
+OnDone = Callable[[ErrorCode, str | None], None]
+
+# How long its coordinator may be away; then the partition is given up, to be read anew.
+_PATIENCE_MS = 15_000
+_LOST = "the share partition was given up, its records are given out again"
+
+
+class ServedPartition:
+    """One share partition at work.
+
+    `ask` of those who want records is refused while it is loaded, and they are woken after that.
+    """
+
+    def __init__(
+        self,
+        broker: "Broker",
+        persister: "Persister",
+        key: ShareKey,
+        partition: Partition,
+        on_gone: Callable[["ServedPartition"], None],
+    ) -> None:
+        self.key = key
+        self.partition = partition
+        # The term it is loaded for: in another one it is loaded anew.
+        self.leader_epoch = partition.leader_epoch
+        self.waiters: dict[Waiter, None] = {}
+        # Why it could not be loaded; who fetches next has it tried again.
+        self.error: OttlaError | None = None
+        self.core: SharePartition | None = None
+        self._broker = broker
+        self._persister = persister
+        self._on_gone = on_gone
+        self._state_epoch = 0
+        self._writing = False
+        self._closed = False
+        self._retiring = False
+        # Who waits for what is not being written yet.
+        self._waiting: list[OnDone] = []
+        self._timer: Deadline | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the broker still leads the partition in the term this was loaded for."""
+        partition = self.partition
+        return (
+            not self._closed
+            and partition.leader is not None
+            and partition.leader_epoch == self.leader_epoch
+        )
+
+    def start(self) -> None:
+        """Read what is known, and begin."""
+        self._broker.spawn(self._load())
+
+    def retain(self) -> None:
+        """Somebody of the group is here again."""
+        self._retiring = False
+
+    def retire(self) -> None:
+        """Nobody of the group is here any more: end when everything is written."""
+        self._retiring = True
+        self._end_if_done()
+
+    def close(self, code: ErrorCode, message: str = _LOST) -> None:
+        """Give it up: whoever waits is told `code`."""
+        if self._closed:
+            return
+        self._closed = True
+        self.core = None
+        if self._timer is not None:
+            self._broker.purgatory.cancel(self._timer)
+            self._timer = None
+        self._on_gone(self)
+        waiting, self._waiting = self._waiting, []
+        for on_done in waiting:
+            on_done(code, message)
+        self._wake()
+
+    # Hot: once per partition of a share fetch.
+    def acquire(
+        self,
+        member_id: str,
+        max_bytes: int,
+        max_records: int,
+        *,
+        strict: bool,
+        batch_size: int,
+    ) -> tuple[Portion, list[Acquired]] | None:
+        """Records for a member, None where there are none for now. Raises OttlaError."""
+        core = self.core
+        if core is None:
+            error, self.error = self.error, None
+            if error is not None:
+                self.close(error.code, error.message)
+                raise error
+            return None
+        config = self._config()
+        core.limits = config.limits
+        core.on_log_start(self.partition.log_start_offset)
+        while (offset := core.next_offset()) is not None:
+            portion = read_portion(self.partition, offset, max_bytes, committed=config.committed)
+            if not portion.found:
+                return None
+            now_ms = self._broker.clock.monotonic_ms()
+            given = core.acquire(
+                member_id,
+                offset,
+                portion.found,
+                max_records,
+                now_ms,
+                strict=strict,
+                batch_size=batch_size,
+            )
+            if given:
+                self._arm()
+                return portion, given
+            if core.next_offset() == offset:
+                return None
+            # There were only markers and what was aborted: look behind them.
+        return None
+
+    def acknowledge(self, member_id: str, batches: Iterable[Acknowledged], on_done: OnDone) -> None:
+        """Take in what a member says; `on_done` is told when that is written, or in vain."""
+        core = self.core
+        if core is None:
+            on_done(ErrorCode.INVALID_RECORD_STATE, _LOST)
+            return
+        core.limits = self._config().limits
+        now_ms = self._broker.clock.monotonic_ms()
+        try:
+            core.acknowledge(member_id, batches, now_ms)
+        except OttlaError as error:
+            on_done(error.code, error.message)
+            return
+        self._waiting.append(on_done)
+        self._write()
+        self._arm()
+        self._wake()
+
+    def release_all(self, member_id: str) -> None:
+        """A member is gone: the others get what it had."""
+        if self.core is not None and self.core.release_all(member_id):
+            self._write()
+            self._wake()
+
+    def _config(self) -> ShareGroupConfig:
+        return share_group_config(self._broker, self.key.group_id)
+
+    async def _load(self) -> None:
+        """Read what is known; a group that never read the partition begins where it wants to."""
+        try:
+            answered = await self._persister.ask_one(
+                READ, self.key, self.leader_epoch, patience_ms=_PATIENCE_MS
+            )
+            state = answered.state
+            if answered.code is not ErrorCode.NONE or state is None:
+                raise OttlaError(answered.code, answered.message or "no share state")
+            self._state_epoch = state.state_epoch
+            start = state.start_offset
+            if start == UNKNOWN:
+                start = self._begin_offset()
+                # Noted before any record is given out: who takes over must begin there, too.
+                write = Write(state.state_epoch, self.leader_epoch, start, 0, ())
+                noted = await self._persister.ask_one(
+                    WRITE, self.key, write, patience_ms=_PATIENCE_MS
+                )
+                if noted.code is not ErrorCode.NONE:
+                    raise OttlaError(noted.code, noted.message or "cannot note the start")
+            if not self._closed:
+                self.core = SharePartition(self._config().limits, start, state.batches)
+                self.core.on_log_start(self.partition.log_start_offset)
+        except OttlaError as error:
+            _log.warning("cannot serve %s to a share group: %s", self._name, error.message)
+            self.error = OttlaError(_as_told(error.code), error.message)
+        self._wake()
+        self._end_if_done()
+
+    def _begin_offset(self) -> int:
+        """Where the settings say that a group begins."""
+        reset = self._config().reset
+        partition = self.partition
+        if reset.to_start:
+            return partition.log_start_offset
+        if reset.back_ms is not None:
+            since_ms = self._broker.clock.now_ms() - reset.back_ms
+            found = partition.log.offset_for_timestamp(since_ms)
+            if found is not None:
+                return min(found.offset, partition.high_watermark)
+        return partition.high_watermark
+
+    @property
+    def _name(self) -> str:
+        return f"{self.partition.topic_partition} of group {self.key.group_id}"
+
+    def _write(self) -> None:
+        """Have everything written that must survive."""
+        core = self.core
+        if core is None or self._writing:
+            return
+        if core.has_changes:
+            self._writing = True
+            self._broker.spawn(self._write_all())
+        else:
+            # A lock was renewed, or it was said of what is done with already.
+            waiting, self._waiting = self._waiting, []
+            for on_done in waiting:
+                on_done(ErrorCode.NONE, None)
+
+    async def _write_all(self) -> None:
+        while self.core is not None and self.core.has_changes:
+            start, batches, complete = self.core.changes()
+            waiting, self._waiting = self._waiting, []
+            answered = await self._persister.ask_one(
+                WRITE,
+                self.key,
+                Write(self._state_epoch, self.leader_epoch, start, complete, batches),
+                patience_ms=_PATIENCE_MS,
+            )
+            code = answered.code
+            if code is not ErrorCode.NONE:
+                _log.warning("cannot write %s: %s", self._name, answered.message or code.name)
+            for on_done in waiting:
+                on_done(_as_told(code), answered.message)
+            if code is not ErrorCode.NONE:
+                self._writing = False
+                self.close(_as_told(code))
+                return
+        self._writing = False
+        # Those that came last and changed nothing.
+        self._write()
+        self._end_if_done()
+
+    def _end_if_done(self) -> None:
+        if self._retiring and not self._writing and not self._closed:
+            if self.core is not None and self.core.has_changes:
+                self._write()
+            else:
+                self.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def _arm(self) -> None:
+        """Have the timer fire no later than the first lock ends."""
+        next_ms = None if self.core is None else self.core.next_deadline_ms()
+        if next_ms is None:
+            return
+        if self._timer is not None:
+            if self._timer.at_ms <= next_ms:
+                return
+            self._broker.purgatory.cancel(self._timer)
+        delay_ms = next_ms - self._broker.clock.monotonic_ms()
+        self._timer = self._broker.purgatory.schedule(delay_ms, self._on_deadline)
+
+    def _on_deadline(self) -> None:
+        self._timer = None
+        if self.core is not None and self.core.expire(self._broker.clock.monotonic_ms()):
+            self._write()
+            self._wake()
+        self._arm()
+
+    def _wake(self) -> None:
+        for waiter in list(self.waiters):
+            waiter.wake()
+
+
+def _as_told(code: ErrorCode) -> ErrorCode:
+    """An error of a coordinator, as members are told of it."""
+    if code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_CONFIG):
+        return code
+    if code in (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST):
+        return ErrorCode.INVALID_RECORD_STATE
+    if code is ErrorCode.FENCED_LEADER_EPOCH:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -1,0 +1,47 @@
+"""Who looks after which partitions: the assignor "simple" of share groups (KIP-932).
+
+Unlike in a consumer group a partition may have many members. Every partition has at least one,
+every member has at least one of what it reads, and loads differ by as little as subscriptions
+allow. Pure, and equal input gives equal output.
+"""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from ottla.group.consumer.assignors import Subscribers, uniform
+from ottla.group.consumer.shares import Share, Slot
+
+NAME = "simple"
+
+
+def simple(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
+    """The partitions of each member. First each partition gets one, then who has none joins in."""
+    return _joined(members, uniform(members, partition_counts), partition_counts)
+
+
+def _joined(
+    members: Subscribers, shares: Mapping[str, Share], partition_counts: Mapping[UUID, int]
+) -> dict[str, Share]:
+    loads: dict[Slot, int] = {}
+    for share in shares.values():
+        for slot in share:
+            loads[slot] = loads.get(slot, 0) + 1
+    full = dict(shares)
+    for member_id in sorted(members):
+        if full[member_id]:
+            continue
+        readable = _readable(members[member_id].topics, partition_counts)
+        if readable:
+            before = members[member_id].share
+            slot = min(readable, key=lambda each: (loads.get(each, 0), each not in before, each))
+            loads[slot] = loads.get(slot, 0) + 1
+            full[member_id] = frozenset((slot,))
+    return full
+
+
+def _readable(topics: frozenset[UUID], partition_counts: Mapping[UUID, int]) -> Sequence[Slot]:
+    return [
+        Slot(topic_id, index)
+        for topic_id in topics
+        for index in range(partition_counts.get(topic_id, 0))
+    ]

@@ -1,0 +1,81 @@
+"""Of which partitions a share group has state: begun before they are given to members.
+
+A command says what state should be begun or deleted elsewhere (by the share coordinators); when
+that is done, another notes it here. Each step can be repeated, so that a coordinator may be lost
+between any two.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from uuid import UUID
+
+from ottla.group.consumer.topics import TopicShape
+from ottla.group.share.group import ShareGroup
+from ottla.group.share.records import (
+    ShareEpochRecord,
+    ShareGroupRecord,
+    ShareStateRecord,
+    TopicState,
+)
+from ottla.group.turn import Turn
+
+
+def missing(group: ShareGroup, shapes: Iterable[TopicShape]) -> list[TopicState]:
+    """The partitions of these topics whose state is to be begun."""
+    found = []
+    for shape in sorted(shapes):
+        known = group.begun.get(shape.id)
+        lacking = frozenset(range(shape.partitions)) - (known.partitions if known else frozenset())
+        if lacking and shape.id not in group.deleting:
+            found.append(TopicState(shape.id, shape.name, lacking))
+    return found
+
+
+def note_begun(turn: Turn, group: ShareGroup, topics: Iterable[TopicState]) -> None:
+    """The state of these partitions is there: they may be given to members."""
+    begun = dict(group.begun)
+    for topic in topics:
+        known = begun.get(topic.id)
+        partitions = topic.partitions | (known.partitions if known else frozenset())
+        begun[topic.id] = replace(topic, partitions=partitions)
+    if begun == group.begun:
+        return
+    _write(turn, group, begun, group.deleting)
+    change(turn, group, ShareEpochRecord(group.group_id, group.epoch + 1, group.topics_hash))
+    group.seen_topics = None
+
+
+def start_deleting(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> list[TopicState]:
+    """Take topics from what the group has; return all whose state is to be deleted now."""
+    begun, deleting = dict(group.begun), dict(group.deleting)
+    for topic_id in topic_ids:
+        topic = begun.pop(topic_id, None)
+        if topic is not None:
+            deleting[topic_id] = topic
+    if deleting != group.deleting:
+        _write(turn, group, begun, deleting)
+    return list(deleting.values())
+
+
+def note_deleted(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> None:
+    """The state of these topics is gone."""
+    gone = set(topic_ids)
+    deleting = {each: topic for each, topic in group.deleting.items() if each not in gone}
+    if deleting != group.deleting:
+        _write(turn, group, group.begun, deleting)
+
+
+def change(turn: Turn, group: ShareGroup, record: ShareGroupRecord) -> None:
+    """Write, and go on as if it were written: a decision of many steps sees its own."""
+    group.apply(record)
+    turn.write(record)
+
+
+def _write(
+    turn: Turn,
+    group: ShareGroup,
+    begun: dict[UUID, TopicState],
+    deleting: dict[UUID, TopicState],
+) -> None:
+    record = ShareStateRecord(group.group_id, tuple(begun.values()), tuple(deleting.values()))
+    change(turn, group, record)

@@ -1,0 +1,63 @@
+"""ShareGroupDescribe: what a person sees of a share group."""
+
+from ottla.base.errors import ErrorCode
+from ottla.group.consumer.shares import by_topic
+from ottla.group.consumer.topics import Topics
+from ottla.group.share.assignor import NAME
+from ottla.group.share.group import ShareGroup
+from ottla.wire.messages.share_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+
+def describe(group: ShareGroup, topics: Topics) -> DescribedGroup:
+    """The group as it stands."""
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=NAME,
+        members=[_member(group, member_id, topics) for member_id in sorted(group.members)],
+    )
+
+
+def not_found(group_id: str, *, is_other: bool) -> DescribedGroup:
+    """The answer for a group that does not exist or is of another kind."""
+    words = "is not a share group" if is_other else "not found"
+    return DescribedGroup(
+        group_id=group_id,
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message=f"Group {group_id} {words}.",
+    )
+
+
+def _member(group: ShareGroup, member_id: str, topics: Topics) -> Member:
+    metadata = group.members[member_id]
+    current = group.current.get(member_id)
+    named = (
+        []
+        if current is None
+        else [
+            (topic_id, topics.name_of(topic_id), partitions)
+            for topic_id, partitions in by_topic(current.assigned).items()
+        ]
+    )
+    return Member(
+        member_id=member_id,
+        rack_id=metadata.rack_id,
+        member_epoch=0 if current is None else current.epoch,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=list(metadata.topic_names),
+        assignment=Assignment(
+            topic_partitions=[
+                TopicPartitions(topic_id=topic_id, topic_name=name, partitions=list(partitions))
+                for topic_id, name, partitions in named
+                if name is not None
+            ]
+        ),
+    )

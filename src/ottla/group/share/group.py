@@ -1,0 +1,100 @@
+"""A share group: its members, what they look after, and of which partitions there is state."""
+
+from enum import StrEnum
+from uuid import UUID
+
+from ottla.group.consumer.shares import NOTHING, Share
+from ottla.group.share.records import (
+    ShareCurrent,
+    ShareCurrentRecord,
+    ShareEpochRecord,
+    ShareGroupRecord,
+    ShareMemberMetadata,
+    ShareMemberRecord,
+    ShareStateRecord,
+    ShareTargetEpochRecord,
+    ShareTargetRecord,
+    TopicState,
+)
+
+
+class ShareGroupState(StrEnum):
+    """Where a group stands, by the names Kafka shows: with members or without."""
+
+    EMPTY = "Empty"
+    STABLE = "Stable"
+
+
+class ShareGroup:
+    """One group. Everything in it is durable: `apply` alone changes it.
+
+    Invariant: current and target speak of members only.
+    Invariant: no topic is in `begun` and in `deleting`.
+    """
+
+    __slots__ = (
+        "begun",
+        "current",
+        "deleting",
+        "epoch",
+        "group_id",
+        "members",
+        "seen_topics",
+        "target",
+        "target_epoch",
+        "topics_hash",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        self.topics_hash = 0
+        self.members: dict[str, ShareMemberMetadata] = {}
+        self.target_epoch = 0
+        self.target: dict[str, Share] = {}
+        self.current: dict[str, ShareCurrent] = {}
+        # Topics with state; only their partitions are given to members.
+        self.begun: dict[UUID, TopicState] = {}
+        # Topics whose state is to be deleted, and is not begun anew before that is done.
+        self.deleting: dict[UUID, TopicState] = {}
+        # The topics that `topics_hash` was last compared with, None where it must be again.
+        self.seen_topics: object = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def state(self) -> ShareGroupState:
+        return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
+
+    def target_of(self, member_id: str) -> Share:
+        """What a member shall have."""
+        return self.target.get(member_id, NOTHING)
+
+    def apply(self, record: ShareGroupRecord) -> None:
+        """Make a record part of the state. Applying it twice changes nothing more."""
+        match record:
+            case ShareMemberRecord(_, member_id, metadata):
+                if metadata is None:
+                    self.members.pop(member_id, None)
+                else:
+                    self.members[member_id] = metadata
+            case ShareEpochRecord(_, epoch, topics_hash):
+                self.epoch = epoch or 0
+                self.topics_hash = topics_hash
+            case ShareTargetEpochRecord(_, epoch):
+                self.target_epoch = epoch or 0
+            case ShareTargetRecord(_, member_id, share):
+                if share is None:
+                    self.target.pop(member_id, None)
+                else:
+                    self.target[member_id] = share
+            case ShareCurrentRecord(_, member_id, current):
+                if current is None:
+                    self.current.pop(member_id, None)
+                else:
+                    self.current[member_id] = current
+            case ShareStateRecord(_, begun, deleting):
+                self.begun = {topic.id: topic for topic in begun or ()}
+                self.deleting = {topic.id: topic for topic in deleting}

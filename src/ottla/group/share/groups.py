@@ -1,0 +1,221 @@
+"""The share groups of one coordinator, and the commands on them.
+
+As in `ottla.group.coordinator`: commands decide, `apply` changes. The answers of some tell what
+is to be done elsewhere, with the state of records; that it is done comes back as a command.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.group.consumer.pace import Pace
+from ottla.group.consumer.topics import Topics
+from ottla.group.settings import GroupSettings
+from ottla.group.share import begun, describing, heartbeating
+from ottla.group.share.begun import change
+from ottla.group.share.group import ShareGroup
+from ottla.group.share.heartbeating import Heard
+from ottla.group.share.records import (
+    ShareEpochRecord,
+    ShareGroupRecord,
+    ShareStateRecord,
+    ShareTargetEpochRecord,
+    TopicState,
+)
+from ottla.group.timers import TimerKey, Timers
+from ottla.group.turn import Call, Decision, Moment, Reply, Turn
+from ottla.wire.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Whether something may be done with the state of topics, and with which."""
+
+    code: ErrorCode = ErrorCode.NONE
+    topics: tuple[TopicState, ...] = ()
+    # The group's epoch, and that of state that is to be begun.
+    epoch: int = 0
+
+
+class ShareGroups:
+    """Share groups by id. `is_other` says whether an id is a group of another kind."""
+
+    def __init__(
+        self, settings: GroupSettings, timers: Timers, is_other: Callable[[str], bool]
+    ) -> None:
+        self._settings = settings
+        self._timers = timers
+        self._is_other = is_other
+        self.groups: dict[str, ShareGroup] = {}
+
+    def __contains__(self, group_id: str) -> bool:
+        return group_id in self.groups
+
+    def heartbeat(
+        self,
+        call: Call,
+        request: ShareGroupHeartbeatRequest,
+        topics: Topics,
+        pace: Pace,
+        at: Moment,
+    ) -> Decision:
+        """ShareGroupHeartbeat; the answer is a Heard."""
+        turn = self._turn(at)
+        try:
+            heartbeating.require_valid(request)
+            group = self._joined(request)
+            heard = heartbeating.heartbeat(turn, group, call, request, topics, pace)
+        except OttlaError as error:
+            heard = Heard(
+                ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+            )
+        turn.reply(call.ticket, heard)
+        return turn.decision
+
+    def describe(self, call: Call, group_id: str, topics: Topics) -> Decision:
+        """ShareGroupDescribe for one group; the answer is its DescribedGroup."""
+        group = self.groups.get(group_id)
+        if group is None:
+            message = describing.not_found(group_id, is_other=self._is_other(group_id))
+        else:
+            message = describing.describe(group, topics)
+        return Decision(replies=[Reply(call.ticket, message)])
+
+    def begun(self, call: Call, group_id: str) -> Decision:
+        """Of which partitions there is state; the answer is an Allowed."""
+        group = self.groups.get(group_id)
+        if group is None:
+            allowed = Allowed(ErrorCode.GROUP_ID_NOT_FOUND)
+        else:
+            allowed = Allowed(topics=tuple(group.begun.values()), epoch=group.epoch)
+        return Decision(replies=[Reply(call.ticket, allowed)])
+
+    def note_begun(
+        self, call: Call, group_id: str, topics: Iterable[TopicState], at: Moment
+    ) -> Decision:
+        """The state of partitions was begun; the answer is an ErrorCode."""
+        turn = self._turn(at)
+        group = self.groups.get(group_id)
+        if group is not None:
+            begun.note_begun(turn, group, topics)
+        turn.reply(call.ticket, ErrorCode.NONE)
+        return turn.decision
+
+    def start_altering(self, call: Call, group_id: str, at: Moment) -> Decision:
+        """AlterShareGroupOffsets begins: an empty group, which may be new, gets a new epoch.
+
+        The answer is an Allowed with the epoch of the state to be begun anew.
+        """
+        turn = self._turn(at)
+        group = self.groups.get(group_id)
+        if self._is_other(group_id):
+            turn.reply(call.ticket, Allowed(ErrorCode.GROUP_ID_NOT_FOUND))
+        elif group is not None and not group.is_empty:
+            turn.reply(call.ticket, Allowed(ErrorCode.NON_EMPTY_GROUP))
+        else:
+            if group is None:
+                group = self.groups[group_id] = ShareGroup(group_id)
+            epoch = group.epoch + 1
+            change(turn, group, ShareEpochRecord(group_id, epoch, group.topics_hash))
+            turn.reply(call.ticket, Allowed(topics=tuple(group.deleting.values()), epoch=epoch))
+        return turn.decision
+
+    def start_deleting(
+        self, call: Call, group_id: str, topic_ids: Iterable[UUID] | None, at: Moment
+    ) -> Decision:
+        """Begin to delete the state of topics, or of all, of an empty group.
+
+        The answer is an Allowed with the topics whose state is to be deleted.
+        """
+        turn = self._turn(at)
+        group = self.groups.get(group_id)
+        if group is None:
+            turn.reply(call.ticket, Allowed(ErrorCode.GROUP_ID_NOT_FOUND))
+        elif not group.is_empty:
+            turn.reply(call.ticket, Allowed(ErrorCode.NON_EMPTY_GROUP))
+        else:
+            chosen = list(group.begun) if topic_ids is None else topic_ids
+            turn.reply(
+                call.ticket, Allowed(topics=tuple(begun.start_deleting(turn, group, chosen)))
+            )
+        return turn.decision
+
+    def note_deleted(
+        self, call: Call, group_id: str, topic_ids: Iterable[UUID], at: Moment
+    ) -> Decision:
+        """The state of topics is gone; the answer is an ErrorCode."""
+        turn = self._turn(at)
+        group = self.groups.get(group_id)
+        if group is not None:
+            begun.note_deleted(turn, group, topic_ids)
+        turn.reply(call.ticket, ErrorCode.NONE)
+        return turn.decision
+
+    def delete(self, call: Call, group_id: str, at: Moment) -> Decision:
+        """DeleteGroups, once all state is deleted; the answer is an ErrorCode."""
+        turn = self._turn(at)
+        group = self.groups.get(group_id)
+        if group is None:
+            code = ErrorCode.GROUP_ID_NOT_FOUND
+        elif group.members or group.begun or group.deleting:
+            code = ErrorCode.NON_EMPTY_GROUP
+        else:
+            code = ErrorCode.NONE
+            turn.write(ShareStateRecord(group_id, None))
+            turn.write(ShareTargetEpochRecord(group_id, None))
+            turn.write(ShareEpochRecord(group_id, None))
+        turn.reply(call.ticket, code)
+        return turn.decision
+
+    def forget_topics(self, turn: Turn, gone: Callable[[str, int], bool]) -> None:
+        """Topics were deleted: their state is to go, too."""
+        for group in self.groups.values():
+            topics = [each.id for each in group.begun.values() if gone(each.name, 0)]
+            if topics:
+                begun.start_deleting(turn, group, topics)
+
+    def on_deadline(self, turn: Turn, key: TimerKey) -> None:
+        """A member was silent for too long: it is out."""
+        group = self.groups.get(key.group_id)
+        if group is not None and key.member_id in group.members:
+            heartbeating.remove(turn, group, key.member_id)
+
+    def start(self, turn: Turn) -> None:
+        """Everything is replayed: sessions of the members found start now."""
+        for group in self.groups.values():
+            heartbeating.start(turn, group)
+
+    def apply(self, record: ShareGroupRecord) -> None:
+        """Make a record part of the state: at its append, or when the partition is replayed."""
+        group = self.groups.get(record.group_id)
+        if group is None:
+            if record.is_tombstone:
+                return
+            group = self.groups[record.group_id] = ShareGroup(record.group_id)
+        group.apply(record)
+        if isinstance(record, ShareEpochRecord) and record.is_tombstone:
+            del self.groups[record.group_id]
+
+    def _joined(self, request: ShareGroupHeartbeatRequest) -> ShareGroup:
+        """The group a member speaks of. Who joins brings it into being."""
+        group_id = request.group_id
+        known = self.groups.get(group_id)
+        if known is not None:
+            return known
+        if self._is_other(group_id):
+            raise OttlaError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group."
+            )
+        if request.member_epoch != heartbeating.JOIN:
+            raise OttlaError(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"There is no share group {group_id}; rejoin."
+            )
+        group = self.groups[group_id] = ShareGroup(group_id)
+        return group
+
+    def _turn(self, at: Moment) -> Turn:
+        return Turn(self._settings, self._timers, at)

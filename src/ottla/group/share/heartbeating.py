@@ -1,0 +1,260 @@
+"""ShareGroupHeartbeat: joining, learning what to look after, leaving (KIP-932).
+
+The group's epoch rises with its members and their topics; the target assignment follows it, and a
+member has its part of the target at once: nobody need give anything back first, since records and
+not partitions are locked.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.group.consumer.assignors import Subscriber
+from ottla.group.consumer.pace import Pace
+from ottla.group.consumer.shares import NOTHING, Slot, by_topic
+from ottla.group.consumer.topics import Topics, TopicShape, shape_hash
+from ottla.group.share.assignor import simple
+from ottla.group.share.begun import change, missing
+from ottla.group.share.group import ShareGroup
+from ottla.group.share.records import (
+    ShareCurrent,
+    ShareCurrentRecord,
+    ShareEpochRecord,
+    ShareMemberMetadata,
+    ShareMemberRecord,
+    ShareTargetEpochRecord,
+    ShareTargetRecord,
+    TopicState,
+)
+from ottla.group.timers import Due, TimerKey
+from ottla.group.turn import Call, Turn
+from ottla.wire.messages.share_group_heartbeat import (
+    Assignment,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+JOIN = 0
+LEAVE = -1
+_NEW = ShareCurrent(JOIN, JOIN, NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came of a heartbeat: the answer, and the state that is to be begun or deleted.
+
+    `epoch` is the group's, and that of the state to be begun.
+    """
+
+    response: ShareGroupHeartbeatResponse
+    epoch: int = 0
+    to_begin: tuple[TopicState, ...] = ()
+    to_delete: tuple[TopicState, ...] = ()
+
+
+def require_valid(request: ShareGroupHeartbeatRequest) -> None:
+    """Raises OttlaError (INVALID_REQUEST) where a heartbeat makes no sense by itself."""
+    _forbid(not request.group_id.strip(), "GroupId can't be empty.")
+    _forbid(not request.member_id.strip(), "MemberId can't be empty.")
+    _forbid(request.rack_id == "", "RackId can't be empty.")
+    _forbid(request.member_epoch < LEAVE, f"MemberEpoch {request.member_epoch} is invalid.")
+    _forbid(
+        request.member_epoch == JOIN and not request.subscribed_topic_names,
+        "SubscribedTopicNames must be set in first request.",
+    )
+
+
+def heartbeat(
+    turn: Turn,
+    group: ShareGroup,
+    call: Call,
+    request: ShareGroupHeartbeatRequest,
+    topics: Topics,
+    pace: Pace,
+) -> Heard:
+    """Take in what a member says, and tell it what to look after now.
+
+    Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED.
+    """
+    member_id = request.member_id
+    if request.member_epoch == LEAVE:
+        _require_known(group, member_id)
+        remove(turn, group, member_id)
+        return Heard(ShareGroupHeartbeatResponse(member_id=member_id, member_epoch=LEAVE))
+    if request.member_epoch == JOIN:
+        _require_room(turn, group, member_id)
+    else:
+        _require_member(group, request)
+    is_changed = _update(turn, group, member_id, call, request)
+    shapes = _follow_topics(turn, group, topics, is_changed=is_changed)
+    before = group.current.get(member_id, _NEW)
+    assigned = group.target_of(member_id)
+    if before.epoch != group.target_epoch or before.assigned != assigned:
+        after = ShareCurrent(group.target_epoch, before.epoch, assigned)
+        change(turn, group, ShareCurrentRecord(group.group_id, member_id, after))
+    keep_alive(turn, group, member_id, pace)
+    is_told = (
+        request.member_epoch == JOIN
+        or request.member_epoch != group.target_epoch
+        or request.subscribed_topic_names is not None
+        or assigned != before.assigned
+    )
+    response = ShareGroupHeartbeatResponse(
+        member_id=member_id,
+        member_epoch=group.target_epoch,
+        heartbeat_interval_ms=pace.heartbeat_interval_ms,
+        assignment=_assignment(assigned) if is_told else None,
+    )
+    to_begin = tuple(missing(group, shapes))
+    return Heard(response, group.epoch, to_begin, tuple(group.deleting.values()))
+
+
+def start(turn: Turn, group: ShareGroup) -> None:
+    """A coordinator took the group up: sessions of its members start now."""
+    settings = turn.settings
+    pace = Pace(settings.share_session_timeout_ms, settings.share_heartbeat_interval_ms)
+    for member_id in group.members:
+        keep_alive(turn, group, member_id, pace)
+
+
+def keep_alive(turn: Turn, group: ShareGroup, member_id: str, pace: Pace) -> None:
+    """The member was heard of: its session starts anew."""
+    key = TimerKey(Due.SESSION, group.group_id, member_id)
+    turn.timers.set(key, turn.now_ms + pace.session_timeout_ms)
+
+
+def remove(turn: Turn, group: ShareGroup, member_id: str) -> None:
+    """Take a member out; the others learn of it with their next heartbeats."""
+    change(turn, group, ShareCurrentRecord(group.group_id, member_id, None))
+    change(turn, group, ShareTargetRecord(group.group_id, member_id, None))
+    change(turn, group, ShareMemberRecord(group.group_id, member_id, None))
+    change(turn, group, ShareEpochRecord(group.group_id, group.epoch + 1, group.topics_hash))
+    group.seen_topics = None
+    turn.timers.cancel(TimerKey(Due.SESSION, group.group_id, member_id))
+
+
+def _require_room(turn: Turn, group: ShareGroup, member_id: str) -> None:
+    size = turn.settings.share_max_size
+    if member_id not in group.members and len(group.members) >= size:
+        raise OttlaError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The share group has reached its maximum capacity of {size} members.",
+        )
+
+
+def _require_known(group: ShareGroup, member_id: str) -> None:
+    if member_id not in group.members:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            f"Member {member_id} is not a member of group {group.group_id}.",
+        )
+
+
+def _require_member(group: ShareGroup, request: ShareGroupHeartbeatRequest) -> None:
+    """Who reports must be a member, in its present epoch or in that before: answers get lost."""
+    _require_known(group, request.member_id)
+    current = group.current.get(request.member_id, _NEW)
+    if request.member_epoch not in (current.epoch, current.previous_epoch):
+        raise OttlaError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The share group member is in epoch {request.member_epoch}, the coordinator has it "
+            f"in {current.epoch}: it must abandon all its partitions and rejoin.",
+        )
+
+
+def _update(
+    turn: Turn,
+    group: ShareGroup,
+    member_id: str,
+    call: Call,
+    request: ShareGroupHeartbeatRequest,
+) -> bool:
+    """Take in what the member says of itself; whether it reads other topics than before."""
+    before = group.members.get(member_id)
+    base = before or ShareMemberMetadata(None, "", "", ())
+    names = request.subscribed_topic_names
+    after = replace(
+        base,
+        rack_id=base.rack_id if request.rack_id is None else request.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        topic_names=base.topic_names if names is None else tuple(sorted(set(names))),
+    )
+    if after == before:
+        return False
+    change(turn, group, ShareMemberRecord(group.group_id, member_id, after))
+    group.seen_topics = None
+    return before is None or after.topic_names != before.topic_names
+
+
+def _follow_topics(
+    turn: Turn, group: ShareGroup, topics: Topics, *, is_changed: bool
+) -> Collection[TopicShape]:
+    """Raise the epoch where members or topics have changed, and have the target follow it."""
+    shapes = _shapes(group, topics)
+    topics_hash = shape_hash(shapes.values())
+    if is_changed or topics_hash != group.topics_hash:
+        change(turn, group, ShareEpochRecord(group.group_id, group.epoch + 1, topics_hash))
+    if group.epoch > group.target_epoch:
+        _assign(turn, group, shapes)
+    return shapes.values()
+
+
+def _shapes(group: ShareGroup, topics: Topics) -> dict[str, TopicShape]:
+    """The topics that any member reads and that exist."""
+    names = {name for metadata in group.members.values() for name in metadata.topic_names}
+    found = ((name, topics.find(name)) for name in names)
+    return {name: shape for name, shape in found if shape is not None}
+
+
+def _assign(turn: Turn, group: ShareGroup, shapes: dict[str, TopicShape]) -> None:
+    # Partitions are begun from 0 up, so that a count tells which.
+    counts = {
+        shape.id: _begun_count(group, shape)
+        for shape in shapes.values()
+        if _begun_count(group, shape)
+    }
+    target = simple(
+        {
+            member_id: Subscriber(
+                frozenset(
+                    shapes[name].id
+                    for name in metadata.topic_names
+                    if name in shapes and shapes[name].id in counts
+                ),
+                None,
+                group.target_of(member_id),
+            )
+            for member_id, metadata in group.members.items()
+        },
+        counts,
+    )
+    for member_id, share in sorted(target.items()):
+        if group.target.get(member_id) != share:
+            change(turn, group, ShareTargetRecord(group.group_id, member_id, share))
+    record = ShareTargetEpochRecord(group.group_id, group.epoch, turn.timestamp_ms)
+    change(turn, group, record)
+
+
+def _begun_count(group: ShareGroup, shape: TopicShape) -> int:
+    """How many partitions from 0 up have state."""
+    known = group.begun.get(shape.id)
+    count = 0
+    while known is not None and count < shape.partitions and count in known.partitions:
+        count += 1
+    return count
+
+
+def _assignment(share: Collection[Slot]) -> Assignment:
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic_id, partitions=list(partitions))
+            for topic_id, partitions in by_topic(share).items()
+        ]
+    )
+
+
+def _forbid(condition: bool, words: str) -> None:
+    if condition:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, words)

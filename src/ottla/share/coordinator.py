@@ -1,0 +1,226 @@
+"""The coordinator of the share state in one partition of `__share_group_state`.
+
+As in `ottla.group.coordinator`: commands decide, `apply` alone changes what they decide upon, so
+replaying the partition in order rebuilds it. The leaders of partitions ask; one of an old term, or
+one that speaks of state that has begun anew since, is refused.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.share.records import (
+    UNKNOWN,
+    ShareKey,
+    ShareRecord,
+    ShareState,
+    SnapshotRecord,
+    UpdateRecord,
+)
+from ottla.share.settings import ShareStateSettings
+from ottla.share.states import StateBatch, overlay
+
+# Whoever asked; only the shell knows what it is.
+Ticket = object
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer for whoever waits with `ticket`."""
+
+    ticket: Ticket
+    message: Any
+
+
+@dataclass(slots=True)
+class Decision:
+    """Records to append and apply; answers to give once they are committed."""
+
+    records: list[ShareRecord] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What became of a command on one key: an error, or its state."""
+
+    code: ErrorCode = ErrorCode.NONE
+    state: ShareState | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a leader wants noted. UNKNOWN for a start offset that has not changed."""
+
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    complete_count: int
+    batches: tuple[StateBatch, ...]
+
+
+class ShareCoordinator:
+    """Share state by key, and the commands on it."""
+
+    def __init__(self, settings: ShareStateSettings) -> None:
+        self._settings = settings
+        self.states: dict[ShareKey, ShareState] = {}
+        # Where in the log the snapshot of each key stands: what is before all is needed no more.
+        self._snapshots: dict[ShareKey, int] = {}
+        # Updates since the snapshot.
+        self._updates: dict[ShareKey, int] = {}
+
+    def initialize(
+        self, ticket: Ticket, key: ShareKey, state_epoch: int, start_offset: int, now_ms: int
+    ) -> Decision:
+        """Begin the state of a partition, or begin it anew in a higher epoch.
+
+        In the epoch it has already nothing is done: a repetition must not undo what came between.
+        """
+        known = self.states.get(key)
+        if known is not None and state_epoch < known.state_epoch:
+            return _refused(ticket, _fenced_state(key, known, state_epoch))
+        if known is not None and state_epoch == known.state_epoch:
+            return _answer(ticket, Answered(state=known))
+        state = ShareState(
+            state_epoch,
+            start_offset,
+            snapshot_epoch=0 if known is None else known.snapshot_epoch + 1,
+            complete_count=UNKNOWN if start_offset == UNKNOWN else 0,
+            created_ms=now_ms,
+            written_ms=now_ms,
+        )
+        return Decision([SnapshotRecord(key, state)], [Reply(ticket, Answered(state=state))])
+
+    def read(self, ticket: Ticket, key: ShareKey, leader_epoch: int) -> Decision:
+        """What is known of a partition; its leader's term is noted, which fences those before."""
+        try:
+            known = self._current(key, leader_epoch)
+        except OttlaError as error:
+            return _refused(ticket, error)
+        if leader_epoch <= known.leader_epoch:
+            return _answer(ticket, Answered(state=known))
+        noted = UpdateRecord(
+            key, known.snapshot_epoch, leader_epoch, UNKNOWN, known.complete_count, ()
+        )
+        return Decision([noted], [Reply(ticket, Answered(state=noted.applied_to(known)))])
+
+    def write(self, ticket: Ticket, key: ShareKey, written: Write, now_ms: int) -> Decision:
+        """Note what has changed in a partition."""
+        try:
+            known = self._current(key, written.leader_epoch)
+            if written.state_epoch < known.state_epoch:
+                raise _fenced_state(key, known, written.state_epoch)
+            if written.state_epoch > known.state_epoch:
+                raise OttlaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"{_name(key)} is in state epoch {known.state_epoch}, "
+                    f"{written.state_epoch} is not known",
+                )
+        except OttlaError as error:
+            return _refused(ticket, error)
+        update = UpdateRecord(
+            key,
+            known.snapshot_epoch,
+            written.leader_epoch,
+            max(written.start_offset, known.start_offset),
+            written.complete_count,
+            written.batches,
+        )
+        record: ShareRecord = update
+        if self._updates.get(key, 0) >= self._settings.updates_per_snapshot:
+            record = _snapshot(key, update.applied_to(known), now_ms)
+        return Decision([record], [Reply(ticket, Answered())])
+
+    def delete(self, ticket: Ticket, key: ShareKey) -> Decision:
+        """Forget the state of a partition; what is not there is gone."""
+        records: list[ShareRecord] = [SnapshotRecord(key, None)] if key in self.states else []
+        return Decision(records, [Reply(ticket, Answered())])
+
+    def summary(self, ticket: Ticket, key: ShareKey) -> Decision:
+        """Where the group is in a partition; nobody's term is noted by that."""
+        known = self.states.get(key)
+        if known is None:
+            known = ShareState(0, UNKNOWN)
+        return _answer(ticket, Answered(state=known))
+
+    def refresh(self, now_ms: int) -> Decision:
+        """Write snapshots that are too old anew, so that the log's beginning can be deleted."""
+        oldest_ms = now_ms - self._settings.snapshot_interval_ms
+        return Decision(
+            [
+                _snapshot(key, state, now_ms)
+                for key, state in self.states.items()
+                if state.written_ms <= oldest_ms
+            ]
+        )
+
+    def needed_from(self, end: int) -> int:
+        """What is below in the log is needed no more; `end` where nothing is."""
+        return min(self._snapshots.values(), default=end)
+
+    def apply(self, record: ShareRecord, offset: int) -> None:
+        """Make the record at `offset` part of the state: at its append, or when it is replayed."""
+        key = record.key
+        if isinstance(record, UpdateRecord):
+            known = self.states.get(key)
+            # One that belongs to another snapshot is what a deletion left behind.
+            if known is not None and known.snapshot_epoch == record.snapshot_epoch:
+                self.states[key] = record.applied_to(known)
+                self._updates[key] = self._updates.get(key, 0) + 1
+            return
+        self._updates.pop(key, None)
+        if record.state is None:
+            self.states.pop(key, None)
+            self._snapshots.pop(key, None)
+        else:
+            self.states[key] = record.state
+            self._snapshots[key] = offset
+
+    def _current(self, key: ShareKey, leader_epoch: int) -> ShareState:
+        """The state, for a leader that is not of an old term. Raises OttlaError."""
+        known = self.states.get(key)
+        if known is None:
+            raise OttlaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"there is no share state of {_name(key)}: nobody of the group reads the topic yet",
+            )
+        if UNKNOWN < leader_epoch < known.leader_epoch:
+            raise OttlaError(
+                ErrorCode.FENCED_LEADER_EPOCH,
+                f"{_name(key)} was read in leader epoch {known.leader_epoch}, {leader_epoch} is "
+                "over",
+            )
+        return known
+
+
+def _snapshot(key: ShareKey, state: ShareState, now_ms: int) -> SnapshotRecord:
+    return SnapshotRecord(
+        key,
+        replace(
+            state,
+            snapshot_epoch=state.snapshot_epoch + 1,
+            batches=overlay((), state.batches, state.start_offset),
+            written_ms=now_ms,
+        ),
+    )
+
+
+def _fenced_state(key: ShareKey, known: ShareState, state_epoch: int) -> OttlaError:
+    return OttlaError(
+        ErrorCode.FENCED_STATE_EPOCH,
+        f"the share state of {_name(key)} is in epoch {known.state_epoch}, {state_epoch} is over",
+    )
+
+
+def _name(key: ShareKey) -> str:
+    return f"group {key.group_id}, topic {key.topic_id}, partition {key.partition}"
+
+
+def _answer(ticket: Ticket, answered: Answered) -> Decision:
+    return Decision(replies=[Reply(ticket, answered)])
+
+
+def _refused(ticket: Ticket, error: OttlaError) -> Decision:
+    return _answer(ticket, Answered(error.code, message=error.message))

@@ -1,0 +1,368 @@
+"""A partition as its leader hands it out to the members of one share group (KIP-932).
+
+Records from `start_offset` on are given to members, each to one at a time and for a while; they
+are done with when a member accepts or rejects them, or when they were given out too often. Time is
+an argument. What must survive is told by `changes`, and was read back before it began; who acquired
+what is not written: records that are acquired when a broker dies are given out again.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.share.states import Acknowledge, Delivery, StateBatch
+from ottla.share.window import Run, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the group's settings say.
+
+    How long a record is locked, how often it is given out at most, how many may be under way, and
+    whether a lock may be renewed.
+    """
+
+    lock_ms: int = 30_000
+    delivery_count: int = 5
+    records: int = 2_000
+    renews: bool = True
+
+
+class Found(NamedTuple):
+    """A batch in the log. One that is not `readable` holds nothing for members."""
+
+    first: int
+    last: int
+    readable: bool = True
+
+
+class Acquired(NamedTuple):
+    """Records that a member has now: the same number of times given out, and in one batch."""
+
+    first: int
+    last: int
+    delivery_count: int
+
+
+class Acknowledged(NamedTuple):
+    """What a member says of the offsets `first` to `last`: one thing of all, or one of each."""
+
+    first: int
+    last: int
+    types: Sequence[int]
+
+
+class Changes(NamedTuple):
+    """What has to be written: where the group begins, what changed, how much is done with."""
+
+    start_offset: int
+    batches: tuple[StateBatch, ...]
+    complete_count: int
+
+
+class Dead(NamedTuple):
+    """Records that no member will be given again, though none accepted them."""
+
+    first: int
+    last: int
+    delivery_count: int
+    rejected: bool
+
+
+class SharePartition:
+    """The deliveries of one partition to one group.
+
+    Invariant: a record is acquired by one member at most; what is final stays so; no record was
+    given out more than `limits.delivery_count` times by what is known here.
+    """
+
+    def __init__(
+        self, limits: Limits, start_offset: int, batches: Iterable[StateBatch] = ()
+    ) -> None:
+        """`batches`: what was written before; offsets between them were never told of."""
+        self.limits = limits
+        self._window = Window(start_offset)
+        self._dirty: list[tuple[int, int]] = []
+        # The start that was written last.
+        self._written_start = start_offset
+        self.dead: list[Dead] = []
+        for batch in sorted(batches):
+            self._window.extend(batch.last)
+            for run in self._window.cut(batch.first, batch.last):
+                run.state, run.deliveries = batch.state, batch.deliveries
+                if batch.state is Delivery.AVAILABLE and batch.deliveries >= limits.delivery_count:
+                    # The limit was lowered.
+                    self._bury(run, rejected=False)
+        self._tidy()
+
+    @property
+    def start_offset(self) -> int:
+        """Everything below is done with."""
+        return self._window.start
+
+    @property
+    def end_offset(self) -> int:
+        """The first offset that was never given out."""
+        return self._window.end
+
+    @property
+    def complete_count(self) -> int:
+        """How many offsets from the start on are done with."""
+        return sum(run.size for run in self._window if run.state.is_final)
+
+    @property
+    def in_flight(self) -> int:
+        """How many records are not done with."""
+        return sum(run.size for run in self._window if not run.state.is_final)
+
+    def runs(self) -> list[StateBatch]:
+        """All that is known, for tests and people."""
+        return [StateBatch(run.first, run.last, run.state, run.deliveries) for run in self._window]
+
+    def next_offset(self) -> int | None:
+        """From where to read for a member; None where there is nothing to give."""
+        for run in self._window:
+            if run.state is Delivery.AVAILABLE:
+                return run.first
+        return self._window.end if self.in_flight < self.limits.records else None
+
+    def next_deadline_ms(self) -> int | None:
+        """When the first lock ends, None where there is none."""
+        deadlines = [run.deadline_ms for run in self._window if run.state is Delivery.ACQUIRED]
+        return min(deadlines, default=None)
+
+    def acquire(
+        self,
+        member_id: str,
+        offset: int,
+        found: Iterable[Found],
+        max_records: int,
+        now_ms: int,
+        *,
+        strict: bool = False,
+        batch_size: int = 0,
+    ) -> list[Acquired]:
+        """Give a member what is available in batches that were read from `offset` on.
+
+        Whole batches, until there are `max_records`; with `strict` no more than those. Runs are
+        told apart where a batch ends after `batch_size` records, if that is set.
+        """
+        given: list[Acquired] = []
+        left = max_records
+        position = offset
+        for batch in found:
+            if left <= 0:
+                break
+            # Between batches there are no records: they were compacted away.
+            self._archive_new(position, batch.first - 1)
+            position = batch.last + 1
+            if not batch.readable:
+                self._archive_new(max(batch.first, offset), batch.last)
+                continue
+            taken = self._acquire_batch(member_id, batch, left, now_ms, strict=strict)
+            left -= sum(each.last - each.first + 1 for each in taken)
+            _add(given, taken, batch_size)
+            if self._window.end <= batch.last:
+                break
+        self._tidy()
+        return given
+
+    def acknowledge(self, member_id: str, batches: Iterable[Acknowledged], now_ms: int) -> None:
+        """Take in what a member says of records it has: all of it or, with an error, nothing.
+
+        Raises OttlaError: INVALID_REQUEST, INVALID_RECORD_STATE. What is done with is not an error.
+        """
+        spans = [span for batch in batches for span in _spans(batch)]
+        for first, last, kind in spans:
+            self._require_acquired(member_id, first, last, kind)
+        for first, last, kind in spans:
+            for run in self._window.cut(first, last):
+                # Unless it was named twice.
+                if run.state is Delivery.ACQUIRED:
+                    self._acknowledge_run(run, kind, now_ms)
+        self._tidy()
+
+    def release_all(self, member_id: str) -> bool:
+        """A member is gone: give back what it has. Whether it had anything."""
+        held = [run for run in self._window if run.member_id == member_id]
+        for run in held:
+            self._give_back(run)
+        self._tidy()
+        return bool(held)
+
+    def expire(self, now_ms: int) -> bool:
+        """Give back what was locked for too long. Whether there was anything."""
+        overdue = [
+            run
+            for run in self._window
+            if run.state is Delivery.ACQUIRED and run.deadline_ms <= now_ms
+        ]
+        for run in overdue:
+            self._give_back(run)
+        self._tidy()
+        return bool(overdue)
+
+    def on_log_start(self, log_start_offset: int) -> None:
+        """The log begins later: what is before that is gone."""
+        if log_start_offset > self._window.start:
+            self._window.drop_before(log_start_offset)
+            self._tidy()
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is anything that must survive and was not given by `changes`."""
+        return bool(self._dirty) or self._written_start != self._window.start
+
+    def changes(self) -> Changes:
+        """What has changed since it was last asked for."""
+        batches: list[StateBatch] = []
+        for first, last in _merged(self._dirty):
+            for run in self._window.peek(first, last):
+                state, count = run.state, run.deliveries
+                if state is Delivery.ACQUIRED:
+                    # That it was acquired again is not written.
+                    state, count = Delivery.AVAILABLE, count - 1
+                batches.append(StateBatch(max(run.first, first), min(run.last, last), state, count))
+        self._dirty = []
+        self._written_start = self._window.start
+        return Changes(self._window.start, tuple(batches), self.complete_count)
+
+    def _acquire_batch(
+        self, member_id: str, batch: Found, most: int, now_ms: int, *, strict: bool
+    ) -> list[Acquired]:
+        last = batch.last
+        if last >= self._window.end:
+            room = self.limits.records - self.in_flight
+            if strict:
+                ready = sum(
+                    run.size
+                    for run in self._window.peek(batch.first, last)
+                    if run.state is Delivery.AVAILABLE
+                )
+                room = min(room, most - ready)
+                last = min(last, self._window.end - 1 + max(room, 0))
+            if room > 0:
+                self._window.extend(last)
+        taken: list[Acquired] = []
+        for run in self._window.peek(batch.first, last):
+            if most <= 0 and strict:
+                break
+            if run.state is not Delivery.AVAILABLE:
+                continue
+            first, end = max(run.first, batch.first), min(run.last, last)
+            if strict:
+                end = min(end, first + most - 1)
+            for part in self._window.cut(first, end):
+                part.state, part.member_id = Delivery.ACQUIRED, member_id
+                part.deliveries += 1
+                part.deadline_ms = now_ms + self.limits.lock_ms
+                most -= part.size
+                taken.append(Acquired(part.first, part.last, part.deliveries))
+        return taken
+
+    def _archive_new(self, first: int, last: int) -> None:
+        """There are no records for members from `first` to `last`."""
+        if first > last:
+            return
+        if first <= self._window.end:
+            self._window.extend(last)
+        for run in self._window.cut(first, last):
+            if run.state is Delivery.AVAILABLE:
+                run.state = Delivery.ARCHIVED
+                self._dirty.append((run.first, run.last))
+
+    def _require_acquired(self, member_id: str, first: int, last: int, kind: int) -> None:
+        if kind not in Acknowledge.__members__.values():
+            raise OttlaError(ErrorCode.INVALID_REQUEST, f"there is no acknowledge type {kind}")
+        if kind == Acknowledge.RENEW and not self.limits.renews:
+            raise OttlaError(
+                ErrorCode.INVALID_RECORD_STATE,
+                "locks are not renewed in this group: share.renew.acknowledge.enable is false",
+            )
+        if last >= self._window.end:
+            raise OttlaError(
+                ErrorCode.INVALID_RECORD_STATE, f"offset {last} was given to nobody yet"
+            )
+        for run in self._window.peek(first, last):
+            if run.state is not Delivery.ACQUIRED or run.member_id != member_id:
+                raise OttlaError(
+                    ErrorCode.INVALID_RECORD_STATE,
+                    f"offset {max(first, run.first)} is not acquired by member {member_id}: its "
+                    "lock may have ended",
+                )
+
+    def _acknowledge_run(self, run: Run, kind: int, now_ms: int) -> None:
+        if kind == Acknowledge.RENEW:
+            run.deadline_ms = now_ms + self.limits.lock_ms
+        elif kind == Acknowledge.RELEASE:
+            self._give_back(run)
+        elif kind == Acknowledge.REJECT:
+            self._bury(run, rejected=True)
+        else:
+            accepted = kind == Acknowledge.ACCEPT
+            self._settle(run, Delivery.ACKNOWLEDGED if accepted else Delivery.ARCHIVED)
+
+    def _give_back(self, run: Run) -> None:
+        if run.deliveries >= self.limits.delivery_count:
+            self._bury(run, rejected=False)
+        else:
+            self._settle(run, Delivery.AVAILABLE)
+
+    def _bury(self, run: Run, *, rejected: bool) -> None:
+        self.dead.append(Dead(run.first, run.last, run.deliveries, rejected))
+        self._settle(run, Delivery.ARCHIVED)
+
+    def _settle(self, run: Run, state: Delivery) -> None:
+        run.state, run.member_id, run.deadline_ms = state, None, 0
+        self._dirty.append((run.first, run.last))
+
+    def _tidy(self) -> None:
+        self._window.drop_final()
+        self._window.join()
+
+
+def _spans(batch: Acknowledged) -> list[tuple[int, int, int]]:
+    """The offsets of a batch and what is said of them, like neighbours together."""
+    first, last, types = batch
+    size = last - first + 1
+    if size <= 0 or len(types) not in (1, size):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{len(types)} acknowledge types for the offsets {first} to {last}: there must be one, "
+            "or one for each",
+        )
+    if len(types) == 1:
+        return [(first, last, types[0])]
+    spans: list[tuple[int, int, int]] = []
+    for offset, kind in enumerate(types, first):
+        if spans and spans[-1][2] == kind:
+            spans[-1] = (spans[-1][0], offset, kind)
+        else:
+            spans.append((offset, offset, kind))
+    return spans
+
+
+def _add(given: list[Acquired], taken: Iterable[Acquired], batch_size: int) -> None:
+    """Put records behind what is given already; neighbours that are alike become one."""
+    for each in taken:
+        before = given[-1] if given else None
+        if (
+            before is not None
+            and before.last + 1 == each.first
+            and before.delivery_count == each.delivery_count
+            and not 0 < batch_size <= before.last - before.first + 1
+        ):
+            given[-1] = before._replace(last=each.last)
+        else:
+            given.append(each)
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged

@@ -1,0 +1,174 @@
+"""What a coordinator writes into `__share_group_state`, as values and as Kafka's bytes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.share.states import Delivery, StateBatch, overlay
+from ottla.wire import stored_share_state as wire
+from ottla.wire.errors import WireError
+from ottla.wire.stored import decode_versioned, encode_versioned
+
+_SNAPSHOT, _UPDATE = 0, 1
+_VALUE_VERSION = 0
+# As a start offset: the group has not begun to read yet; as a count: not known.
+UNKNOWN = -1
+
+
+class ShareKey(NamedTuple):
+    """One partition of one group."""
+
+    group_id: str
+    topic_id: UUID
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareState:
+    """What a group has done of a partition.
+
+    `state_epoch` is raised whenever the state begins anew, `leader_epoch` is that of the
+    partition's leader who read or wrote last; `start_offset` is UNKNOWN before the first.
+    """
+
+    state_epoch: int
+    start_offset: int
+    leader_epoch: int = 0
+    complete_count: int = UNKNOWN
+    batches: tuple[StateBatch, ...] = ()
+    snapshot_epoch: int = 0
+    created_ms: int = 0
+    written_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRecord:
+    """All that is known, or its tombstone."""
+
+    key: ShareKey
+    state: ShareState | None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRecord:
+    """What has changed since the record before. UNKNOWN for a start offset that did not."""
+
+    key: ShareKey
+    snapshot_epoch: int
+    leader_epoch: int
+    start_offset: int
+    complete_count: int
+    batches: tuple[StateBatch, ...]
+
+    def applied_to(self, state: ShareState) -> ShareState:
+        """The state as it is after it."""
+        start = state.start_offset if self.start_offset == UNKNOWN else self.start_offset
+        return replace(
+            state,
+            leader_epoch=self.leader_epoch,
+            start_offset=start,
+            complete_count=self.complete_count,
+            batches=overlay(state.batches, self.batches, start),
+        )
+
+
+ShareRecord = SnapshotRecord | UpdateRecord
+
+
+def encode(record: ShareRecord) -> tuple[bytes, bytes | None]:
+    """Return the key and the value; a tombstone's value is None."""
+    group_id, topic_id, partition = record.key
+    if isinstance(record, UpdateRecord):
+        key = wire.ShareUpdateKey(group_id=group_id, topic_id=topic_id, partition=partition)
+        update = wire.ShareUpdateValue(
+            snapshot_epoch=record.snapshot_epoch,
+            leader_epoch=record.leader_epoch,
+            start_offset=record.start_offset,
+            delivery_complete_count=record.complete_count,
+            state_batches=_written(record.batches),
+        )
+        return encode_versioned(key, _UPDATE), encode_versioned(update, _VALUE_VERSION)
+    of = wire.ShareSnapshotKey(group_id=group_id, topic_id=topic_id, partition=partition)
+    state = record.state
+    if state is None:
+        return encode_versioned(of, _SNAPSHOT), None
+    snapshot = wire.ShareSnapshotValue(
+        snapshot_epoch=state.snapshot_epoch,
+        state_epoch=state.state_epoch,
+        leader_epoch=state.leader_epoch,
+        start_offset=state.start_offset,
+        delivery_complete_count=state.complete_count,
+        create_timestamp=state.created_ms,
+        write_timestamp=state.written_ms,
+        state_batches=_written(state.batches),
+    )
+    return encode_versioned(of, _SNAPSHOT), encode_versioned(snapshot, _VALUE_VERSION)
+
+
+def decode(key: bytes, value: bytes | None) -> ShareRecord | None:
+    """Read a record back; None for a kind this broker does not know.
+
+    Raises OttlaError (CORRUPT_MESSAGE) where the bytes are no such record.
+    """
+    try:
+        kind = int.from_bytes(key[:2], "big")
+        if kind == _SNAPSHOT:
+            of = decode_versioned(wire.ShareSnapshotKey, key)
+            share_key = ShareKey(of.group_id, of.topic_id, of.partition)
+            return SnapshotRecord(share_key, None if value is None else _read_snapshot(value))
+        if kind == _UPDATE and value is not None:
+            return _read_update(decode_versioned(wire.ShareUpdateKey, key), value)
+    except (WireError, ValueError) as error:
+        raise OttlaError(
+            ErrorCode.CORRUPT_MESSAGE, f"a record of __share_group_state cannot be read: {error}"
+        ) from error
+    return None
+
+
+def _written(batches: Iterable[StateBatch]) -> list[wire.StateBatch]:
+    return [
+        wire.StateBatch(
+            first_offset=first, last_offset=last, delivery_state=state, delivery_count=deliveries
+        )
+        for first, last, state, deliveries in batches
+    ]
+
+
+def _read(batches: Iterable[wire.StateBatch]) -> tuple[StateBatch, ...]:
+    return tuple(
+        StateBatch(
+            each.first_offset,
+            each.last_offset,
+            Delivery(each.delivery_state),
+            each.delivery_count,
+        )
+        for each in batches
+    )
+
+
+def _read_snapshot(value: bytes) -> ShareState:
+    stored = decode_versioned(wire.ShareSnapshotValue, value)
+    return ShareState(
+        state_epoch=stored.state_epoch,
+        start_offset=stored.start_offset,
+        leader_epoch=stored.leader_epoch,
+        complete_count=stored.delivery_complete_count,
+        batches=_read(stored.state_batches),
+        snapshot_epoch=stored.snapshot_epoch,
+        created_ms=stored.create_timestamp,
+        written_ms=stored.write_timestamp,
+    )
+
+
+def _read_update(of: wire.ShareUpdateKey, value: bytes) -> UpdateRecord:
+    stored = decode_versioned(wire.ShareUpdateValue, value)
+    return UpdateRecord(
+        ShareKey(of.group_id, of.topic_id, of.partition),
+        stored.snapshot_epoch,
+        stored.leader_epoch,
+        stored.start_offset,
+        stored.delivery_complete_count,
+        _read(stored.state_batches),
+    )

@@ -1,0 +1,123 @@
+"""The records a share partition has in hand: runs of offsets without holes, each in one state."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ottla.share.states import Delivery
+
+
+@dataclass(slots=True)
+class Run:
+    """Offsets `first` to `last`, both included, in the same state.
+
+    `deliveries` says how often they were given to a member. `member_id` and `deadline_ms`
+    (monotonic) are set while a member has them.
+    """
+
+    first: int
+    last: int
+    state: Delivery
+    deliveries: int
+    member_id: str | None = None
+    deadline_ms: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+    def is_like(self, other: "Run") -> bool:
+        """Whether the two could be one, if they were neighbours."""
+        return (
+            self.state is other.state
+            and self.deliveries == other.deliveries
+            and self.member_id == other.member_id
+            and self.deadline_ms == other.deadline_ms
+        )
+
+
+class Window:
+    """Runs in order, from `start` to before `end`.
+
+    Invariant: each run begins where the one before ended; the first begins at `start`, and
+    behind the last comes `end`.
+    """
+
+    __slots__ = ("_runs", "end", "start")
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.end = start
+        self._runs: list[Run] = []
+
+    def __iter__(self) -> Iterator[Run]:
+        """All runs; they may be changed meanwhile, not cut."""
+        return iter(self._runs)
+
+    def extend(self, last: int) -> None:
+        """Take in offsets up to `last` that nobody had yet."""
+        if last >= self.end:
+            self._runs.append(Run(self.end, last, Delivery.AVAILABLE, 0))
+            self.end = last + 1
+
+    def cut(self, first: int, last: int) -> list[Run]:
+        """The runs of exactly these offsets, as far as they are in the window."""
+        first, last = max(first, self.start), min(last, self.end - 1)
+        if first > last:
+            return []
+        self._split(first)
+        self._split(last + 1)
+        return self._runs[self._index(first) : self._index(last) + 1]
+
+    def peek(self, first: int, last: int) -> list[Run]:
+        """The runs that hold any of these offsets, as they stand."""
+        first, last = max(first, self.start), min(last, self.end - 1)
+        if first > last:
+            return []
+        return self._runs[self._index(first) : self._index(last) + 1]
+
+    def join(self) -> None:
+        """Make one of neighbours that are alike."""
+        joined: list[Run] = []
+        for run in self._runs:
+            if joined and joined[-1].is_like(run):
+                joined[-1].last = run.last
+            else:
+                joined.append(run)
+        self._runs = joined
+
+    def drop_before(self, offset: int) -> None:
+        """Let go of everything below `offset`."""
+        if offset <= self.start:
+            return
+        if offset >= self.end:
+            self._runs.clear()
+            self.end = offset
+        else:
+            self._split(offset)
+            del self._runs[: self._index(offset)]
+        self.start = offset
+
+    def drop_final(self) -> None:
+        """Let go of what is done with at the beginning."""
+        count = 0
+        for run in self._runs:
+            if not run.state.is_final:
+                break
+            count += 1
+        if count:
+            self.start = self._runs[count - 1].last + 1
+            del self._runs[:count]
+
+    def _index(self, offset: int) -> int:
+        return bisect_right(self._runs, offset, key=lambda run: run.first) - 1
+
+    def _split(self, offset: int) -> None:
+        """Have a run begin at `offset`, where it is inside of one."""
+        if not self.start < offset < self.end:
+            return
+        index = self._index(offset)
+        run = self._runs[index]
+        if run.first < offset:
+            self._runs.insert(index + 1, replace(run, first=offset))
+            run.last = offset - 1
