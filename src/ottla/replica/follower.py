@@ -140,11 +140,7 @@ class Follower:
         last_fetched_epoch = self.last_fetched_epoch
         if not self._take(nonce, leader_epoch):
             return NOTHING
-        _, own_end = self.log.end_offset_for_epoch(epoch)
-        if own_end < 0 or epoch < 0:
-            # Nothing of ours is as old as that: our log starts later.
-            own_end = self.log.log_start_offset
-        cut = max(min(end_offset, own_end), self.log.log_start_offset)
+        cut, own_end = self.parting(epoch, end_offset)
         if cut >= fetch_offset:
             # No honest leader says so: ask again, later.
             self.retry_at_ms = now_ms + self.retry_ms
@@ -157,6 +153,15 @@ class Follower:
         self.high_watermark = min(self.high_watermark, cut)
         cause = f"the logs part at {cut}"
         return (TruncateTo(cut), self._decision(DecisionKind.TRUNCATED, cause, evidence, now_ms))
+
+    def parting(self, epoch: int, end_offset: int) -> tuple[int, int]:
+        """Where our log parts from one with `epoch` up to `end_offset`; where ours ends in it."""
+        log = self.log
+        _, own_end = log.end_offset_for_epoch(epoch)
+        if own_end < 0 or epoch < 0:
+            # Nothing of ours is as old as that: our log starts later.
+            own_end = log.log_start_offset
+        return max(min(end_offset, own_end), log.log_start_offset), own_end
 
     def on_error(
         self, nonce: int, leader_epoch: int, error: ErrorCode, log_start_offset: int, *, now_ms: int

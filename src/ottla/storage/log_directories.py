@@ -306,25 +306,55 @@ class LogDirectories:
         del self._homes[partition]
         return deletion
 
+    def is_low(self, partition: TopicPartition, offset: int) -> bool:
+        """Whether the checkpoint promises nothing of an open log from `offset` on."""
+        home = self._homes[partition]
+        return partition not in home.unsure and home.recovery_points.get(partition, 0) <= offset
+
+    def hold_down(self, partition: TopicPartition, offset: int) -> LogDirectory:
+        """Let checkpoints that are prepared from now on promise nothing from `offset` on.
+
+        Returns the directory, of which one is to be written before the log is cut there.
+        """
+        home = self._homes[partition]
+        home.floors[partition] = min(offset, home.floors.get(partition, offset))
+        home.unsure.add(partition)
+        return home
+
+    def let_go(self, partition: TopicPartition) -> None:
+        """Let checkpoints promise again what the log has: it is cut, or will not be."""
+        home = self._homes.get(partition)
+        if home is not None:
+            home.floors.pop(partition, None)
+
+    def _lower(self, partition: TopicPartition, offset: int) -> None:
+        if not self.is_low(partition, offset):
+            home = self.hold_down(partition, offset)
+            home.prepare_checkpoints({}).run()
+            home.unsure.discard(partition)
+            self.let_go(partition)
+
     def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
-        """Truncate an open log, having lowered its recovery point on the disk. StorageError."""
+        """Truncate an open log. Raises StorageError.
+
+        Writes the checkpoint first, in this thread, where that is not low enough (`hold_down`).
+        """
         home = self._homes[partition]
         log = home.logs[partition]
         log.recovery_point = min(log.recovery_point, offset)
         if partition in home.cleaned:
             home.cleaned[partition] = min(home.cleaned[partition], offset)
-        if home.recovery_points.get(partition, 0) > offset:
-            home.prepare_checkpoints({}).run()
+        self._lower(partition, offset)
         return log.truncate_to(offset, now_ms)
 
     def restart(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
-        """Empty an open log and let it begin at `offset`. Raises StorageError."""
+        """Empty an open log and let it begin at `offset`; otherwise as `truncate`."""
         home = self._homes[partition]
         log = home.logs[partition]
-        log.recovery_point = min(log.recovery_point, log.log_start_offset)
-        home.recovery_points[partition] = log.recovery_point
+        least = min(log.log_start_offset, offset)
+        log.recovery_point = min(log.recovery_point, least)
         home.cleaned.pop(partition, None)
-        home.prepare_checkpoints({}).run()
+        self._lower(partition, least)
         return log.restart_at(offset, now_ms)
 
     def fail(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:

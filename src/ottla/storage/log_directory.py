@@ -106,6 +106,10 @@ class LogDirectory:
         self.futures: dict[TopicPartition, Log] = {}
         # Logs that could not be opened, and why.
         self.refused: dict[TopicPartition, StorageError] = {}
+        # Logs that are about to be cut: the checkpoint promises nothing of them from there on.
+        self.floors: dict[TopicPartition, int] = {}
+        # Those of which it is not known whether that stands on the disk.
+        self.unsure: set[TopicPartition] = set()
         # Why the directory serves no more; empty while it does.
         self.failure = ""
         self._order, self._cleaned_order = CheckpointOrder(), CheckpointOrder()
@@ -251,7 +255,13 @@ class LogDirectory:
         """Take a log out by another name; it need not be open. Raises StorageError."""
         log = self.logs.pop(partition, None)
         self.refused.pop(partition, None)
-        for known in (self.recovery_points, self.high_watermarks, self.log_starts, self.cleaned):
+        for known in (
+            self.recovery_points,
+            self.high_watermarks,
+            self.log_starts,
+            self.cleaned,
+            self.floors,
+        ):
             known.pop(partition, None)
         if log is not None:
             return log.delete(unique)
@@ -268,7 +278,8 @@ class LogDirectory:
         Of logs that are not open, what was read of them stays.
         """
         for partition, log in self.logs.items():
-            self.recovery_points[partition] = log.recovery_point
+            floor = self.floors.get(partition, log.recovery_point)
+            self.recovery_points[partition] = min(log.recovery_point, floor)
             if log.log_start_offset > log.segments.first.base_offset:
                 self.log_starts[partition] = log.log_start_offset
             else:

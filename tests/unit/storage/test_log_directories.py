@@ -255,6 +255,61 @@ def test_older_checkpoint_never_replaces_a_newer_one() -> None:
     )
 
 
+def test_a_log_that_is_to_be_cut_is_promised_no_further_whoever_writes_the_checkpoint() -> None:
+    """From then on until it is cut, or will not be; the cut itself then waits for no disk."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    for _ in range(3):
+        append(log)
+    log.flush()
+    directories.write_checkpoints({})
+    assert directories.is_low(partition(0), 3)
+    assert not directories.is_low(partition(0), 1)
+
+    def promised() -> bytes:
+        return filesystem.read_bytes("/one/recovery-point-offset-checkpoint").splitlines()[-1]
+
+    directories.hold_down(partition(0), 2)
+    directories.hold_down(partition(0), 1)
+    directories.write_checkpoints({})
+    assert (promised(), log.recovery_point) == (b"flights 0 1", 3)
+    directories.let_go(partition(0))
+    directories.write_checkpoints({})
+    assert promised() == b"flights 0 3"
+    directories.hold_down(partition(0), 1).unsure.clear()
+    directories.write_checkpoints({})
+    syncs: list[str] = []
+
+    def note(operation: str, path: str) -> None:
+        if operation == "fsync":
+            syncs.append(path)
+
+    filesystem.fault = note
+    directories.truncate(partition(0), 1, 1_000)
+    directories.let_go(partition(0))
+    assert (syncs, log.recovery_point, log.log_end_offset) == ([], 1, 1)
+
+
+def test_a_checkpoint_that_could_not_be_lowered_is_lowered_before_the_next_attempt() -> None:
+    """Else a log that is cut later, on a disk that has room again, would be promised too much."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    for _ in range(3):
+        append(log)
+    log.flush()
+    directories.write_checkpoints({})
+    filesystem.capacity_bytes = 0
+    with pytest.raises(StorageError):
+        directories.truncate(partition(0), 1, 1_000)
+    assert not directories.is_low(partition(0), 1)
+    filesystem.capacity_bytes = None
+    directories.truncate(partition(0), 1, 1_000)
+    promised = filesystem.read_bytes("/one/recovery-point-offset-checkpoint").splitlines()[-1]
+    assert promised == b"flights 0 1"
+
+
 def test_restarted_log_begins_empty_where_it_is_told() -> None:
     """A follower whose leader has deleted all it could continue from drops records and terms."""
     filesystem = MemoryFileSystem()

@@ -219,12 +219,20 @@ class Fetcher:
             for data in topic.partitions:
                 partition = self.partitions.get((topic.topic_id, data.partition_index))
                 if partition is not None and partition.follower is not None:
-                    self._following.take(partition, data)
+                    self._following.take(partition, data, self._on_taken)
                     if partition.follower is not None and partition.follower.nonce == NO_FETCH:
                         self._ask(partition)
         if self._flushing:
             self._be_patient()
         self._soon()
+
+    def _on_taken(self, partition: Partition) -> None:
+        """An answer was taken in after the turn that it came in: its log was to be cut."""
+        if self.partitions.get((partition.topic_id, partition.index)) is not partition:
+            return
+        if partition.follower is not None and partition.follower.nonce == NO_FETCH:
+            self._ask(partition)
+            self._soon()
 
     def _begin_anew(self, why: str, *, reconnect: bool) -> None:
         """Forget the session, and ask for everything again."""

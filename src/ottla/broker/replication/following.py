@@ -7,8 +7,10 @@ from typing import assert_never
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partition import Partition
+from ottla.broker.replication.cuts import Cuts, Taken
 from ottla.broker.replication.ledger_news import gone_of
 from ottla.broker.replication.roles import FIRST_RETRY_MS, Roles
+from ottla.broker.replication.source_link import Spawn
 from ottla.broker.replication.throttles import Throttle
 from ottla.ledger.history import Cause, Loss
 from ottla.metadata.decisions import Decision
@@ -49,6 +51,7 @@ class Following:
         roles: Roles,
         throttle: Throttle,
         clock: Clock,
+        spawn: Spawn,
         *,
         on_deletion: Callable[[Deletion], None],
         on_storage_error: Callable[[Partition, StorageError], None],
@@ -61,6 +64,7 @@ class Following:
         self._on_deletion = on_deletion
         self._on_storage_error = on_storage_error
         self._retry_ms_max = retry_ms_max
+        self._cuts = Cuts(directories, spawn, take=self._take, fail=self._cannot_cut)
 
     @property
     def standing(self) -> Standing:
@@ -81,8 +85,20 @@ class Following:
         return self._throttle.wait_ms()
 
     # Hot: once per partition of an answer.
-    def take(self, partition: Partition, data: PartitionData) -> None:
-        """Take an answer in; one that was not asked for, or not any more, does nothing."""
+    def take(self, partition: Partition, data: PartitionData, taken: Taken) -> None:
+        """Take an answer in; one that was not asked for, or not any more, does nothing.
+
+        One that cuts the log may be taken in later, and `taken` is called then.
+        """
+        if data.error_code or data.diverging_epoch.end_offset >= 0:
+            floor = _floor(partition, data)
+            if floor is not None and self._cuts.must_wait(partition, floor):
+                self._cuts.hold(partition, floor, data, taken)
+                return
+        self._take(partition, data)
+
+    # Hot: once per partition of an answer.
+    def _take(self, partition: Partition, data: PartitionData) -> None:
         follower = partition.follower
         assert follower is not None
         now_ms = self._clock.monotonic_ms()
@@ -188,6 +204,14 @@ class Following:
         for deletion in deletions:
             self._on_deletion(deletion)
 
+    def _cannot_cut(self, partition: Partition, error: StorageError) -> None:
+        """The checkpoint could not be written: it is as if no answer had come."""
+        follower = partition.follower
+        assert follower is not None
+        follower.on_no_answer(follower.nonce, now_ms=self._clock.monotonic_ms())
+        self._on_storage_error(partition, error)
+        self._back_off(partition)
+
     def _back_off(self, partition: Partition) -> None:
         """Something here went wrong: fetch again later, and the next time later still."""
         follower = partition.follower
@@ -214,3 +238,15 @@ def _learn(partition: Partition, data: PartitionData) -> None:
     history.compacted_to(data.compacted_below)
     for told in data.deleted:
         history.learn(gone_of(told))
+
+
+def _floor(partition: Partition, data: PartitionData) -> int | None:
+    """The least offset that the log may be cut at by an answer; None where it is not cut."""
+    follower = partition.follower
+    if follower is None or data.nonce != follower.nonce:
+        return None
+    if data.error_code:
+        if data.error_code != ErrorCode.OFFSET_OUT_OF_RANGE or data.log_start_offset < 0:
+            return None
+        return min(partition.log_start_offset, data.log_start_offset)
+    return follower.parting(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)[0]

@@ -104,6 +104,7 @@ class Replication:
             self.roles,
             self.throttles.follower,
             self._clock,
+            self._spawn,
             on_deletion=on_deletion,
             on_storage_error=partitions.on_storage_error,
             retry_ms_max=settings.integer("replica.fetch.backoff.ms"),
