@@ -1,13 +1,18 @@
-"""DeleteGroups (42), versions 0-2: forget groups without members, and their offsets."""
+"""DeleteGroups (42), versions 0-2: forget groups without members, and their offsets.
 
-from functools import partial
+Of a share group, what it has done of partitions is forgotten first (KIP-932).
+"""
+
+import asyncio
 from typing import TYPE_CHECKING
 
-from ottla.base.errors import ErrorCode
-from ottla.broker.groups.answer import Gathering
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
+from ottla.broker.share.beginning import delete_state
+from ottla.broker.share.group_commands import command
 from ottla.group.coordinator import Coordinator
+from ottla.group.share.groups import Allowed
 from ottla.group.turn import Call, Decision, Moment
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_groups import (
@@ -20,21 +25,18 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 
-def handle(broker: "Broker", request: RequestContext, body: DeleteGroupsRequest) -> None:
+async def handle(
+    broker: "Broker", request: RequestContext, body: DeleteGroupsRequest
+) -> DeleteGroupsResponse:
     """Ask the coordinator of each group, of one that is named twice only once."""
     names = list(dict.fromkeys(body.groups_names))
-
-    def build(codes: list[ErrorCode]) -> DeleteGroupsResponse:
-        return DeleteGroupsResponse(
-            results=[
-                DeletableGroupResult(group_id=name, error_code=code)
-                for name, code in zip(names, codes, strict=True)
-            ]
-        )
-
-    gathering = Gathering(request, len(names), build)
-    for index, name in enumerate(names):
-        broker.groups.try_run(name, gathering.part(index, _same), partial(_delete, name))
+    codes = await asyncio.gather(*(_delete(broker, request, name) for name in names))
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(group_id=name, error_code=code)
+            for name, code in zip(names, codes, strict=True)
+        ]
+    )
 
 
 def on_error(
@@ -46,12 +48,31 @@ def on_error(
     )
 
 
-def _same(code: ErrorCode) -> ErrorCode:
+async def _delete(broker: "Broker", request: RequestContext, group_id: str) -> ErrorCode:
+    def start(coordinator: Coordinator, call: Call, at: Moment) -> Decision:
+        if group_id in coordinator.share:
+            return coordinator.share.start_deleting(call, group_id, None, at)
+        return coordinator.delete(call, group_id, at)
+
+    try:
+        answered: Allowed | ErrorCode = await command(broker, request, group_id, start)
+        if not isinstance(answered, Allowed):
+            return answered
+        if answered.code is not ErrorCode.NONE:
+            return answered.code
+        told = await delete_state(broker, request, group_id, answered.topics)
+        for each in told.values():
+            if each.code is not ErrorCode.NONE:
+                return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        code: ErrorCode = await command(
+            broker,
+            request,
+            group_id,
+            lambda coordinator, call, at: coordinator.share.delete(call, group_id, at),
+        )
+    except OttlaError as error:
+        return error.code
     return code
-
-
-def _delete(group_id: str, coordinator: Coordinator, call: Call, at: Moment) -> Decision:
-    return coordinator.delete(call, group_id, at)
 
 
 HANDLER = Handler(ApiKey.DELETE_GROUPS, 0, 2, handle)

@@ -82,7 +82,12 @@ async def _begins(
         group_id,
         lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
     )
-    grown = {topic.id for topic in allowed.topics}
+    # Those that had state of all partitions there were.
+    grown = {
+        topic.id
+        for topic in allowed.topics
+        if topic.partitions == frozenset(range(len(topic.partitions)))
+    }
     return {
         key: Begin(heard.epoch, 0 if key.topic_id in grown else UNKNOWN)
         for key in keys_of(group_id, heard.to_begin)

@@ -1,0 +1,104 @@
+"""AlterShareGroupOffsets (91), version 0: an empty share group begins elsewhere (KIP-932)."""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.share.beginning import begin_state, delete_state
+from ottla.broker.share.group_commands import command
+from ottla.broker.share.messages import Begin
+from ottla.group.share.groups import Allowed
+from ottla.group.share.records import TopicState
+from ottla.share.coordinator import Answered
+from ottla.share.records import ShareKey
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_NO_SUCH = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+async def handle(
+    broker: "Broker", request: RequestContext, body: AlterShareGroupOffsetsRequest
+) -> AlterShareGroupOffsetsResponse:
+    """Have the state begun anew, in a higher epoch, where it is asked for."""
+    group_id = body.group_id
+    allowed: Allowed = await command(
+        broker,
+        request,
+        group_id,
+        lambda coordinator, call, at: coordinator.share.start_altering(call, group_id, at),
+    )
+    if allowed.code is ErrorCode.NON_EMPTY_GROUP:
+        raise OttlaError(
+            allowed.code, f"The group {group_id} is not empty: its members must leave first."
+        )
+    if allowed.code is not ErrorCode.NONE:
+        raise OttlaError(allowed.code, f"Group {group_id} is not a share group.")
+    if allowed.topics:
+        await delete_state(broker, request, group_id, allowed.topics)
+    begins: dict[ShareKey, Begin] = {}
+    topics = []
+    for topic in body.topics:
+        known = broker.image.topic(topic.topic_name)
+        if known is None:
+            continue
+        valid = {
+            part.partition_index: part.start_offset
+            for part in topic.partitions
+            if 0 <= part.partition_index < len(known.partitions) and part.start_offset >= 0
+        }
+        topics.append(TopicState(known.id, known.name, frozenset(valid)))
+        for index, offset in valid.items():
+            begins[ShareKey(group_id, known.id, index)] = Begin(allowed.epoch, offset)
+    answers = await begin_state(broker, request, group_id, begins, topics)
+    return _response(broker, body, answers)
+
+
+def on_error(
+    _body: AlterShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
+) -> AlterShareGroupOffsetsResponse:
+    """The error above all topics."""
+    return AlterShareGroupOffsetsResponse(error_code=code, error_message=message)
+
+
+def _response(
+    broker: "Broker", body: AlterShareGroupOffsetsRequest, answers: dict[ShareKey, Answered]
+) -> AlterShareGroupOffsetsResponse:
+    responses = []
+    for topic in body.topics:
+        known = broker.image.topic(topic.topic_name)
+        topic_id = NO_TOPIC_ID if known is None else known.id
+        parts = []
+        for part in topic.partitions:
+            key = ShareKey(body.group_id, topic_id, part.partition_index)
+            answered = answers.get(key, _NO_SUCH)
+            if part.start_offset < 0:
+                answered = Answered(
+                    ErrorCode.INVALID_REQUEST, message="a start offset cannot be negative"
+                )
+            parts.append(
+                AlterShareGroupOffsetsResponsePartition(
+                    partition_index=part.partition_index,
+                    error_code=answered.code,
+                    error_message=answered.message,
+                )
+            )
+        responses.append(
+            AlterShareGroupOffsetsResponseTopic(
+                topic_name=topic.topic_name, topic_id=topic_id, partitions=parts
+            )
+        )
+    return AlterShareGroupOffsetsResponse(responses=responses)
+
+
+HANDLER = Handler(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, handle)

@@ -1,0 +1,85 @@
+"""DeleteShareGroupOffsets (92), version 0: an empty share group forgets topics (KIP-932)."""
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.share.beginning import delete_state
+from ottla.broker.share.group_commands import command
+from ottla.group.share.groups import Allowed
+from ottla.share.coordinator import Answered
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+
+async def handle(
+    broker: "Broker", request: RequestContext, body: DeleteShareGroupOffsetsRequest
+) -> DeleteShareGroupOffsetsResponse:
+    """Have the state of the topics deleted: their records are for the group once more."""
+    group_id = body.group_id
+    had: Allowed = await command(
+        broker,
+        request,
+        group_id,
+        lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
+    )
+    names = {topic.topic_name for topic in body.topics}
+    ids = {topic.name: topic.id for topic in had.topics if topic.name in names}
+    allowed: Allowed = await command(
+        broker,
+        request,
+        group_id,
+        lambda coordinator, call, at: coordinator.share.start_deleting(
+            call, group_id, list(ids.values()), at
+        ),
+    )
+    if allowed.code is ErrorCode.NON_EMPTY_GROUP:
+        raise OttlaError(
+            allowed.code, f"The group {group_id} is not empty: its members must leave first."
+        )
+    if allowed.code is not ErrorCode.NONE:
+        raise OttlaError(allowed.code, f"Group {group_id} not found.")
+    answers = await delete_state(broker, request, group_id, allowed.topics)
+    failed = {key.topic_id: each for key, each in answers.items() if each.code}
+    return DeleteShareGroupOffsetsResponse(
+        responses=[_told(topic.topic_name, ids, failed) for topic in body.topics]
+    )
+
+
+def on_error(
+    _body: DeleteShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
+) -> DeleteShareGroupOffsetsResponse:
+    """The error above all topics."""
+    return DeleteShareGroupOffsetsResponse(error_code=code, error_message=message)
+
+
+def _told(
+    name: str, ids: dict[str, UUID], failed: dict[UUID, Answered]
+) -> DeleteShareGroupOffsetsResponseTopic:
+    topic_id = ids.get(name)
+    if topic_id is None:
+        answered = Answered(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            message="There is no offset information to delete.",
+        )
+    else:
+        answered = failed.get(topic_id, Answered())
+    return DeleteShareGroupOffsetsResponseTopic(
+        topic_name=name,
+        topic_id=topic_id or NO_TOPIC_ID,
+        error_code=answered.code,
+        error_message=answered.message,
+    )
+
+
+HANDLER = Handler(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, handle)

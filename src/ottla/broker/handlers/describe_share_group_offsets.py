@@ -1,0 +1,143 @@
+"""DescribeShareGroupOffsets (90), versions 0-1: where share groups begin (KIP-932).
+
+From version 1 on with the lag: what lies behind the start and is not done with (KIP-1226).
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.broker.share.group_commands import command
+from ottla.broker.share.log_ends import log_ends
+from ottla.broker.share.messages import SUMMARY
+from ottla.group.share.groups import Allowed
+from ottla.share.coordinator import Answered
+from ottla.share.records import UNKNOWN, ShareKey, ShareState
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_PATIENCE_MS = 5_000
+
+
+async def handle(
+    broker: "Broker", request: RequestContext, body: DescribeShareGroupOffsetsRequest
+) -> DescribeShareGroupOffsetsResponse:
+    """Ask the coordinators of each group's state."""
+    groups = await asyncio.gather(*(_describe(broker, request, each) for each in body.groups))
+    return DescribeShareGroupOffsetsResponse(groups=list(groups))
+
+
+def on_error(
+    body: DescribeShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
+) -> DescribeShareGroupOffsetsResponse:
+    """The same error for every group."""
+    return DescribeShareGroupOffsetsResponse(
+        groups=[_failed(each.group_id, code, message) for each in body.groups]
+    )
+
+
+async def _describe(
+    broker: "Broker", request: RequestContext, wanted: DescribeShareGroupOffsetsRequestGroup
+) -> DescribeShareGroupOffsetsResponseGroup:
+    group_id = wanted.group_id
+    try:
+        allowed: Allowed = await command(
+            broker,
+            request,
+            group_id,
+            lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
+        )
+    except OttlaError as error:
+        return _failed(group_id, error.code, error.message)
+    if allowed.code is not ErrorCode.NONE:
+        return _failed(group_id, allowed.code, f"Group {group_id} not found.")
+    partitions = _partitions(wanted, allowed)
+    begun = {(topic.name, index) for topic in allowed.topics for index in topic.partitions}
+    keys = {
+        each: ShareKey(group_id, topic.id, each.partition)
+        for each in partitions
+        if tuple(each) in begun and (topic := broker.image.topic(each.topic)) is not None
+    }
+    persister = broker.sharing.persister
+    said = dict.fromkeys(keys.values(), UNKNOWN)
+    answers, ends = await asyncio.gather(
+        persister.ask(SUMMARY, said, patience_ms=_PATIENCE_MS), log_ends(broker, keys)
+    )
+    topics: dict[str, list[DescribeShareGroupOffsetsResponsePartition]] = {}
+    for each in partitions:
+        key = keys.get(each)
+        answered = Answered(state=ShareState(0, UNKNOWN)) if key is None else answers[key]
+        if broker.image.partition(each.topic, each.partition) is None:
+            answered = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        topics.setdefault(each.topic, []).append(_part(each, answered, ends.get(each)))
+    return DescribeShareGroupOffsetsResponseGroup(
+        group_id=group_id,
+        topics=[
+            DescribeShareGroupOffsetsResponseTopic(
+                topic_name=name,
+                topic_id=topic.id,
+                partitions=parts,
+            )
+            if (topic := broker.image.topic(name)) is not None
+            else DescribeShareGroupOffsetsResponseTopic(topic_name=name, partitions=parts)
+            for name, parts in topics.items()
+        ],
+    )
+
+
+def _partitions(
+    wanted: DescribeShareGroupOffsetsRequestGroup, allowed: Allowed
+) -> list[TopicPartition]:
+    """What is asked for; where nothing is named, all that the group has state of."""
+    if wanted.topics is None:
+        return [
+            TopicPartition(topic.name, index)
+            for topic in allowed.topics
+            for index in sorted(topic.partitions)
+        ]
+    return [
+        TopicPartition(topic.topic_name, index)
+        for topic in wanted.topics
+        for index in topic.partitions
+    ]
+
+
+def _part(
+    each: TopicPartition, answered: Answered, end: int | None
+) -> DescribeShareGroupOffsetsResponsePartition:
+    state = answered.state or ShareState(0, UNKNOWN)
+    lag = UNKNOWN
+    if end is not None and UNKNOWN not in (state.start_offset, state.complete_count):
+        lag = max(0, end - state.start_offset - state.complete_count)
+    return DescribeShareGroupOffsetsResponsePartition(
+        partition_index=each.partition,
+        start_offset=state.start_offset,
+        leader_epoch=state.leader_epoch,
+        lag=lag,
+        error_code=answered.code,
+        error_message=answered.message,
+    )
+
+
+def _failed(
+    group_id: str, code: ErrorCode, message: str | None
+) -> DescribeShareGroupOffsetsResponseGroup:
+    return DescribeShareGroupOffsetsResponseGroup(
+        group_id=group_id, error_code=code, error_message=message
+    )
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, handle)
