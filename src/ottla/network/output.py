@@ -19,7 +19,7 @@ from ottla.wire.parts import FileRegion, Part
 _log = logging.getLogger(__name__)
 
 # Measured (ADR 4): larger chunks fall out of the processor's cache, smaller ones cost calls.
-CHUNK_BYTES = 256 << 10
+CHUNK_BYTES = 512 << 10
 # Of as many pieces as this one write may consist.
 _PIECES_MAX = 64
 # What `_gather` says where the next region is not in the page cache.

@@ -55,9 +55,9 @@ def run(coroutine):
 
 @pytest.fixture
 def segment(tmp_path):
-    """A file of a megabyte, open and on the disk."""
+    """A file of two megabytes, open and on the disk."""
     path = tmp_path / "segment"
-    path.write_bytes(os.urandom(1 << 20))
+    path.write_bytes(os.urandom(2 << 20))
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     yield descriptor
@@ -125,7 +125,7 @@ def test_a_file_that_ends_too_soon_ends_the_connection(segment):
 
     async def scenario():
         rig = Rig()
-        rig.output.send(held([FileRegion(segment, (1 << 20) - 10, 20)]))
+        rig.output.send(held([FileRegion(segment, (2 << 20) - 10, 20)]))
         await rig.transport.aborted.wait()
         assert len(rig.written) == 10
 
