@@ -32,6 +32,7 @@ MODULES = (
     "controller_failover",
     "thousand_partitions",
     "transactions",
+    "groups",
     "quotas",
     "compaction",
 )

@@ -25,13 +25,17 @@ _numbers = itertools.count(1)
 
 
 @contextlib.contextmanager
-def both(settings: Mapping[str, str] | None = None) -> Iterator[list[Node]]:
+def both(
+    settings: Mapping[str, str] | None = None,
+    *,
+    kafka_settings: Mapping[str, str] | None = None,
+) -> Iterator[list[Node]]:
     """Ottla, and Kafka beside it if it can run here: then the list has two."""
     with contextlib.ExitStack() as stack:
         nodes = [stack.enter_context(ottla(settings=settings or NO_FSYNC))]
         reason = kafka_rig.available()
         if reason is None:
-            nodes.append(stack.enter_context(kafka()))
+            nodes.append(stack.enter_context(kafka(settings=kafka_settings)))
         else:
             print(f"   without Kafka: {reason}", flush=True)
         yield nodes
