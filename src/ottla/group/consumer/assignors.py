@@ -6,6 +6,7 @@ input gives equal output, whatever the order of dictionaries.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappush, heapreplace
 from uuid import UUID
 
 from ottla.group.consumer.shares import NOTHING, Share, Slot
@@ -42,9 +43,10 @@ def uniform(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[
     ]
     # Those with the fewest possible readers first: who comes later can still choose.
     free.sort(key=lambda slot: len(readers[slot.topic_id]))
+    loads = _Loads(readers, shares)
     for slot in free:
-        _least_loaded(readers[slot.topic_id], shares).add(slot)
-    _level(readers, shares)
+        shares[loads.least(slot.topic_id)].add(slot)
+    _level(readers, shares, loads)
     return {member_id: frozenset(share) for member_id, share in shares.items()}
 
 
@@ -93,22 +95,60 @@ def _readers(order: Sequence[str], members: Subscribers) -> dict[UUID, list[str]
     return readers
 
 
-def _least_loaded(readers: Sequence[str], shares: dict[str, set[Slot]]) -> set[Slot]:
-    return shares[min(readers, key=lambda member_id: len(shares[member_id]))]
+class _Loads:
+    """Who of the readers of a topic has least; of equals the first by name.
+
+    A heap for each set of readers, put right when it is looked at: a load that has grown since is
+    moved down, one that has shrunk is entered anew.
+    """
+
+    def __init__(self, readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[Slot]]) -> None:
+        self._shares = shares
+        self._heaps: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+        self._of_topic: dict[UUID, list[tuple[int, str]]] = {}
+        self._of_member: dict[str, list[list[tuple[int, str]]]] = {}
+        for topic_id, ids in readers.items():
+            key = tuple(ids)
+            heap = self._heaps.get(key)
+            if heap is None:
+                heap = self._heaps[key] = [(len(shares[each]), each) for each in ids]
+                heapify(heap)
+                for each in ids:
+                    self._of_member.setdefault(each, []).append(heap)
+            self._of_topic[topic_id] = heap
+
+    def least(self, topic_id: UUID) -> str:
+        """The reader of the topic that has least."""
+        heap = self._of_topic[topic_id]
+        while True:
+            load, member_id = heap[0]
+            now = len(self._shares[member_id])
+            if load == now:
+                return member_id
+            heapreplace(heap, (now, member_id))
+
+    def on_less(self, member_id: str) -> None:
+        """The member has given something away."""
+        entry = (len(self._shares[member_id]), member_id)
+        for heap in self._of_member[member_id]:
+            heappush(heap, entry)
 
 
-def _level(readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[Slot]]) -> None:
+def _level(
+    readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[Slot]], loads: _Loads
+) -> None:
     """Move partitions from who has most to who has least, while that helps.
 
     Each move makes the sum of squares of the loads smaller, so it ends.
     """
-    moved = True
+    moved = bool(readers)
     while moved:
         moved = False
         for giver in sorted(shares, key=lambda member_id: (-len(shares[member_id]), member_id)):
             for slot in sorted(shares[giver], reverse=True):
-                taker = _least_loaded(readers[slot.topic_id], shares)
-                if len(shares[giver]) > len(taker) + 1:
+                taker = loads.least(slot.topic_id)
+                if len(shares[giver]) > len(shares[taker]) + 1:
                     shares[giver].remove(slot)
-                    taker.add(slot)
+                    shares[taker].add(slot)
+                    loads.on_less(giver)
                     moved = True
