@@ -211,6 +211,18 @@ def test_api_versions_reach_what_the_tools_need(run: Run) -> None:
     assert re.search(r"JoinGroup\(11\): 0 to 9", told)
 
 
+def test_features_have_the_levels_they_have(run: Run) -> None:
+    """kafka-features: described; set to what they are, or refused with the reason."""
+    described = run(t.FEATURES, "describe").ok()
+    same = run(t.FEATURES, "upgrade", "--feature", "transaction.version=2")
+    lower = run(t.FEATURES, "downgrade", "--feature", "transaction.version=1")
+
+    assert re.search(r"transaction.version .*FinalizedVersionLevel: 2", described)
+    assert "transaction.version was upgraded to 2" in same.ok()
+    assert lower.exit_code == 1
+    assert "it is always 2 here" in lower.out
+
+
 def test_cluster_id_is_told(jvm: Tools, bootstrap: str) -> None:
     told = jvm.run(t.CLUSTER, "cluster-id", "--bootstrap-server", bootstrap).ok()
 

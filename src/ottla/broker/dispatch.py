@@ -77,6 +77,7 @@ HANDLER_MODULES = (
     "describe_client_quotas",
     "alter_client_quotas",
     "describe_user_scram_credentials",
+    "update_features",
     "describe_cluster",
     "describe_producers",
     "unregister_broker",

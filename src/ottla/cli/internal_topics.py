@@ -14,6 +14,7 @@ from ottla.client.admin.partitions import PartitionStanding
 FACTORS: Mapping[str, str] = {
     "__consumer_offsets": "offsets.topic.replication.factor",
     "__transaction_state": "transaction.state.log.replication.factor",
+    "__share_group_state": "share.coordinator.state.topic.replication.factor",
 }
 
 

@@ -52,6 +52,7 @@ class Plan:
             "default.replication.factor": replicas,
             "offsets.topic.replication.factor": replicas,
             "transaction.state.log.replication.factor": replicas,
+            "share.coordinator.state.topic.replication.factor": replicas,
             "min.insync.replicas": "2" if self.brokers >= _REPLICAS else "1",
             **self.assignments,
         }

@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.features import EPOCH, LEVELS
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.transaction.transaction import EPOCH_PER_TRANSACTION
 from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.messages.api_versions import (
     ApiVersionsRequest,
@@ -28,17 +28,13 @@ _OWN_CLIENTS = "ottla"
 _FEATURES_SINCE = 3
 # Before, a feature whose lowest version is 0 could not be told.
 _LOWEST_IS_0_SINCE = 4
-# Features never change here.
-_FEATURES_EPOCH = 1
-_SHARE_GROUPS = 1
-_LEVELS = {"share.version": _SHARE_GROUPS, "transaction.version": EPOCH_PER_TRANSACTION}
 _SUPPORTED = [
     SupportedFeatureKey(name=name, min_version=0, max_version=level)
-    for name, level in _LEVELS.items()
+    for name, level in LEVELS.items()
 ]
 _FINALIZED = [
     FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-    for name, level in _LEVELS.items()
+    for name, level in LEVELS.items()
 ]
 _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -59,7 +55,7 @@ def handle(
         ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]
     response = ApiVersionsResponse(api_keys=ranges)
     if request.version >= _FEATURES_SINCE:
-        response.finalized_features_epoch = _FEATURES_EPOCH
+        response.finalized_features_epoch = EPOCH
         response.finalized_features = _FINALIZED
     if request.version >= _LOWEST_IS_0_SINCE:
         response.supported_features = _SUPPORTED
