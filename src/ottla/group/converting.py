@@ -164,10 +164,11 @@ def _require_upgradable(turn: Turn, classic: Group) -> None:
         )
     if not classic.uses_consumer_protocol:
         raise _not_upgradable(classic, f"its members are no consumers but {classic.protocol_type}")
-    if len(classic.members) > turn.settings.consumer_max_size:
+    # There must be room for the one that joins, too.
+    if len(classic.members) >= turn.settings.consumer_max_size:
         size_max = turn.settings.consumer_max_size
         raise _not_upgradable(
-            classic, f"it has more members than group.consumer.max.size={size_max}"
+            classic, f"it has as many members as group.consumer.max.size={size_max} allows"
         )
 
 

@@ -223,6 +223,34 @@ def test_a_classic_member_that_is_late_is_out(silence_ms):
     ]
 
 
+def test_topics_are_followed_where_nobody_leads():
+    """The coordinator sees new partitions with the next heartbeat of a classic member."""
+    cluster = Cluster(World(t=6), migration_policy="upgrade")
+    a = Classic(cluster, "a")
+    settle(a)
+    new = Member(cluster, "new", ["t"])
+    settle(a, new)
+    new.leave()
+    settle(a)
+    whole([a])
+    cluster.world.grow("t", 9)
+    settle(a)
+    whole([a], 9)
+    assert cluster.flight.causes[0][1].kind.value == "topics changed"
+
+
+def test_a_group_without_room_for_one_more_stays_classic():
+    """Else it would be converted for a member that is then refused."""
+    cluster = Cluster(World(t=6), consumer_max_size=2)
+    a, b = Classic(cluster, "a"), Classic(cluster, "b")
+    settle(a, b)
+    answer = cluster.send(Member(cluster, "new", ["t"]).request())
+    assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert "group.consumer.max.size=2" in answer.error_message
+    settle(a, b)
+    assert list(cluster.coordinator.groups) == [GROUP]
+
+
 def test_a_static_member_changes_its_protocol_in_place():
     """Whoever had the instance id is fenced, what it had is the new process's, both ways."""
     cluster = Cluster(World(t=6))

@@ -118,6 +118,8 @@ def heartbeat(turn: Turn, group: ConsumerGroup, request: HeartbeatRequest) -> Er
     if request.generation_id != current.epoch:
         return ErrorCode.ILLEGAL_GENERATION
     keep_classic_alive(turn, group, request.member_id)
+    # Nobody leads, so nobody else looks whether topics have changed.
+    follow_topics(turn, group, is_changed=False)
     # Who has something to give back is behind, too.
     if current.epoch < group.epoch or _can_be_given(group, request.member_id):
         await_join(turn, group, request.member_id)
