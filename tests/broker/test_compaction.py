@@ -54,7 +54,7 @@ def cleaner_of(broker):
 
     async def work():
         async with Admin(broker.bootstrap) as admin:
-            (cleaner,) = await admin.cleaners()
+            (cleaner,) = await admin.cleaners(PATIENCE_S)
             return cleaner
 
     return asyncio.run(work())

@@ -16,9 +16,6 @@ from ottla.client.errors import (
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
 from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest, DescribeCleanerResponse
 
-# Who stands still is told of elsewhere.
-_CLEANER_PATIENCE_S = 5.0
-
 
 class CompactAction(IntEnum):
     """What is asked of a broker."""
@@ -138,16 +135,17 @@ class CompactionCalls(Calls):
             standings.append(_standing(partition, broker_id, answer))
         return standings
 
-    async def cleaners(self) -> list[CleanerStanding]:
+    async def cleaners(self, patience_s: float = 5.0) -> list[CleanerStanding]:
         """How the cleaner of each live broker is.
 
-        Without brokers that do not answer within seconds, are no Ottla, or too old a one.
+        Without brokers that do not answer in time, are no Ottla, or too old a one: who stands
+        still is told of elsewhere.
         """
 
         async def ask(broker_id: int) -> CleanerStanding | None:
             request = DescribeCleanerRequest()
             try:
-                async with asyncio.timeout(_CLEANER_PATIENCE_S):
+                async with asyncio.timeout(patience_s):
                     answer = await self.cluster.ask(broker_id, request, DescribeCleanerResponse)
             except (UnsupportedByBroker, ConnectionFailed, RequestTimedOut, TimeoutError):
                 return None
