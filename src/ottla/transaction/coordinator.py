@@ -113,7 +113,12 @@ class Coordinator:
     def complete(self, markers: Markers, timestamp_ms: int) -> Decision:
         """The markers stand in all partitions. Nothing happens if that is of no more interest."""
         known = self.transactions.get(markers.transactional_id)
-        if known is None or not known.is_prepared or known.identity != markers.identity:
+        if (
+            known is None
+            or not known.is_prepared
+            or known.identity != markers.identity
+            or known.last_update_timestamp_ms != markers.prepared_ms
+        ):
             return Decision()
         completed = ending.complete(known, timestamp_ms)
         return Decision(records=[TransactionRecord(markers.transactional_id, completed)])
@@ -171,4 +176,5 @@ def _markers(transactional_id: str, prepared: Transaction) -> Markers:
         prepared.state is TransactionState.PREPARE_COMMIT,
         prepared.partitions,
         prepared.client_version,
+        prepared.last_update_timestamp_ms,
     )

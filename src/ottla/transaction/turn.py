@@ -28,6 +28,8 @@ class Markers:
     is_commit: bool
     partitions: frozenset[TopicPartition]
     client_version: int
+    # When it was decided: clients of old have the same identity in their next transaction.
+    prepared_ms: int
 
 
 class Answered(NamedTuple):

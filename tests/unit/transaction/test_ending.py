@@ -176,6 +176,25 @@ def test_old_markers_complete_nothing() -> None:
     assert driver.state() is TransactionState.ONGOING
 
 
+def test_what_was_marked_before_completes_no_later_end() -> None:
+    """A coordinator that loads anew sends markers a second time; a client of old goes on in the
+    same epoch, and its next end is not complete because the last one is."""
+    driver = Driver()
+    who = driver.begin()
+    driver.add(who, version=OLD)
+    driver.end(who, version=OLD)
+    (first,) = driver.markers
+    driver.restart()
+    driver.deliver()
+    driver.now_ms += 1
+    driver.add(who, version=OLD)
+    driver.end(who, version=OLD)
+    driver.carry_out(driver.coordinator.complete(first, driver.now_ms))
+    assert driver.state() is TransactionState.PREPARE_COMMIT
+    driver.deliver()
+    assert driver.state() is TransactionState.COMPLETE_COMMIT
+
+
 def test_ids_are_listed_by_state_producer_age_and_name() -> None:
     """KIP-664, KIP-994, KIP-1152."""
     driver = Driver()
