@@ -18,18 +18,14 @@ from ottla.client import (
     TransactionalProducer,
     TransactionFailed,
     sync,
-    transaction_requests,
 )
 from tests.client.conftest import eventually, unique
 
 OPTIONS = ProducerOptions(retry_backoff_ms=20, retry_backoff_max_ms=200)
 
 
-@pytest.fixture(params=["each with its epoch", "as of old"])
-def _version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways: by the feature that brokers advertise, and as if they did not."""
-    if request.param == "as of old":
-        monkeypatch.setattr(transaction_requests, "_FEATURE", "none that any broker has")
+# Each transaction with an epoch of its own, and as clients of old have them.
+both_versions = pytest.mark.parametrize("version", [2, 1])
 
 
 async def read(
@@ -58,13 +54,15 @@ async def _ended(bootstrap: str, consumer: Consumer, names: list[TopicPartition]
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.usefixtures("_version")
-def test_all_of_a_transaction_becomes_visible_or_nothing(bootstrap, make_topic) -> None:
+@both_versions
+def test_all_of_a_transaction_becomes_visible_or_nothing(bootstrap, make_topic, version) -> None:
     """Over two partitions, every third transaction aborted; who reads uncommitted sees them all."""
     topic = make_topic(partitions=2)
 
     async def run() -> None:
-        async with TransactionalProducer(bootstrap, unique("id"), OPTIONS) as producer:
+        async with TransactionalProducer(
+            bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+        ) as producer:
             await producer.init_transactions()
             for number in range(6):
                 await producer.begin_transaction()
@@ -87,13 +85,15 @@ def test_all_of_a_transaction_becomes_visible_or_nothing(bootstrap, make_topic) 
     assert asyncio.run(read(bootstrap, topic, 2, committed=False)) == [every, every]
 
 
-@pytest.mark.usefixtures("_version")
-def test_records_are_passed_on_exactly_once(bootstrap, make_topic, group) -> None:
+@both_versions
+def test_records_are_passed_on_exactly_once(bootstrap, make_topic, group, version) -> None:
     """Offsets are committed with what was made of them: after an abort both are done again."""
     source, target = make_topic(), make_topic()
 
     async def run() -> tuple[int, int]:
-        async with TransactionalProducer(bootstrap, unique("id"), OPTIONS) as producer:
+        async with TransactionalProducer(
+            bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+        ) as producer:
             await producer.init_transactions()
             async with producer.transaction():
                 await producer.send_batch(source, [b"%d" % n for n in range(10)])
@@ -131,18 +131,20 @@ def test_records_are_passed_on_exactly_once(bootstrap, make_topic, group) -> Non
     assert asyncio.run(read(bootstrap, target)) == [[b"%d" % number for number in range(10)]]
 
 
-@pytest.mark.usefixtures("_version")
-def test_newest_producer_with_an_id_fences_the_others(bootstrap, make_topic) -> None:
+@both_versions
+def test_newest_producer_with_an_id_fences_the_others(bootstrap, make_topic, version) -> None:
     """The older can do nothing more, and is told why; what it had open is aborted."""
     topic, name = make_topic(), unique("id")
 
     async def run() -> list[ErrorCode]:
-        old = TransactionalProducer(bootstrap, name, OPTIONS)
+        old = TransactionalProducer(bootstrap, name, OPTIONS, transaction_version_max=version)
         await old.init_transactions()
         await old.begin_transaction()
         await old.send(topic, b"old")
         await old.flush()
-        async with TransactionalProducer(bootstrap, name, OPTIONS) as new:
+        async with TransactionalProducer(
+            bootstrap, name, OPTIONS, transaction_version_max=version
+        ) as new:
             await new.init_transactions()
             async with new.transaction():
                 await new.send(topic, b"new")
@@ -159,13 +161,17 @@ def test_newest_producer_with_an_id_fences_the_others(bootstrap, make_topic) -> 
     assert asyncio.run(read(bootstrap, topic)) == [[b"new"]]
 
 
-@pytest.mark.usefixtures("_version")
-def test_transaction_with_a_record_that_failed_can_only_be_aborted(bootstrap, make_topic) -> None:
+@both_versions
+def test_transaction_with_a_record_that_failed_can_only_be_aborted(
+    bootstrap, make_topic, version
+) -> None:
     """A commit is refused with the reason; after the abort the next transaction is whole."""
     topic = make_topic(max_message_bytes="1000")
 
     async def run() -> None:
-        async with TransactionalProducer(bootstrap, unique("id"), OPTIONS) as producer:
+        async with TransactionalProducer(
+            bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+        ) as producer:
             await producer.init_transactions()
             await producer.begin_transaction()
             await producer.send(topic, b"small")
@@ -184,15 +190,17 @@ def test_transaction_with_a_record_that_failed_can_only_be_aborted(bootstrap, ma
     assert asyncio.run(read(bootstrap, topic)) == [[b"again"]]
 
 
-@pytest.mark.usefixtures("_version")
-def test_offsets_of_a_member_of_the_past_are_refused(bootstrap, make_topic, group) -> None:
+@both_versions
+def test_offsets_of_a_member_of_the_past_are_refused(bootstrap, make_topic, group, version) -> None:
     """A group that has moved on takes nothing from who is not its member (KIP-447)."""
     topic = make_topic()
 
     async def run() -> None:
         async with (
             Consumer(bootstrap, ConsumerOptions(group_id=group)) as consumer,
-            TransactionalProducer(bootstrap, unique("id"), OPTIONS) as producer,
+            TransactionalProducer(
+                bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+            ) as producer,
         ):
             consumer.subscribe(topic)
             await consumer.poll(2_000)
@@ -211,13 +219,15 @@ def test_offsets_of_a_member_of_the_past_are_refused(bootstrap, make_topic, grou
     asyncio.run(run())
 
 
-@pytest.mark.usefixtures("_version")
-def test_empty_transactions_end_as_others_do(bootstrap, make_topic) -> None:
+@both_versions
+def test_empty_transactions_end_as_others_do(bootstrap, make_topic, version) -> None:
     """Nothing is asked of anybody; the next one works."""
     topic = make_topic()
 
     async def run() -> None:
-        async with TransactionalProducer(bootstrap, unique("id"), OPTIONS) as producer:
+        async with TransactionalProducer(
+            bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+        ) as producer:
             await producer.init_transactions()
             for _ in range(2):
                 await producer.begin_transaction()

@@ -257,6 +257,7 @@ class TransactionalProducer(Producer):
         options: ProducerOptions | None = None,
         *,
         transaction_timeout_ms: int = 60_000,
+        transaction_version_max: int = 2,
         on_delivery: Callable[[Delivery], None] | None = None,
     ) -> None:
         def make() -> AsyncTransactionalProducer:
@@ -265,6 +266,7 @@ class TransactionalProducer(Producer):
                 transactional_id,
                 options,
                 transaction_timeout_ms=transaction_timeout_ms,
+                transaction_version_max=transaction_version_max,
                 on_delivery=on_delivery,
             )
             return self._transactional

@@ -61,10 +61,14 @@ class TransactionRequests:
     `retry_timeout_ms`; TransactionFailed where the coordinator wants an abort; BrokerRefused.
     """
 
-    def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int) -> None:
+    def __init__(
+        self, cluster: Cluster, transactional_id: str, timeout_ms: int, version_max: int
+    ) -> None:
         self._cluster = cluster
         self._id = transactional_id
         self._timeout_ms = timeout_ms
+        # Of `transaction.version`.
+        self._version_max = version_max
         self._coordinator = Coordinator(cluster, transactional_id, TRANSACTIONAL_ID)
         self._groups: dict[str, Coordinator] = {}
         # Whether brokers add partitions by themselves, and the epoch rises with each transaction.
@@ -80,8 +84,8 @@ class TransactionRequests:
         )
         answer = await self._ask(self._coordinator, request, InitProducerIdResponse, doing)
         connection = await self._coordinator.connection()
-        has_v2 = connection.features.get(_FEATURE, 0) >= 2
-        self.is_v2 = has_v2 and connection.version(ApiKey.END_TXN) > _END_V1
+        version = min(self._version_max, connection.features.get(_FEATURE, 0))
+        self.is_v2 = version >= 2 and connection.version(ApiKey.END_TXN) > _END_V1
         return Identity(answer.producer_id, answer.producer_epoch)
 
     async def add_partitions(self, me: Identity, partitions: list[TopicPartition]) -> None:

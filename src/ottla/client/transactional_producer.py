@@ -33,6 +33,7 @@ class TransactionalProducer(Producer):
     others get ProducerFenced, and are of no use any more. After a TransactionFailed (or any other
     error within a transaction) `abort_transaction` and do it again. `transaction_timeout_ms`: what
     is open for longer is aborted by the coordinator, and its producer fenced.
+    `transaction_version_max`: 1 is as clients did before KIP-890, whatever the cluster offers.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class TransactionalProducer(Producer):
         options: ProducerOptions | None = None,
         *,
         transaction_timeout_ms: int = 60_000,
+        transaction_version_max: int = 2,
         on_delivery: Callable[[Delivery], None] | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -51,6 +53,7 @@ class TransactionalProducer(Producer):
             )
         self._transactional_id = transactional_id
         self._transaction_timeout_ms = transaction_timeout_ms
+        self._transaction_version_max = transaction_version_max
         # Without idempotence there is no transaction: says so where the options forbid it.
         options = replace(options or ProducerOptions(), idempotence=True)
         assert options.is_idempotent
@@ -58,7 +61,10 @@ class TransactionalProducer(Producer):
 
     def _make_numbering(self) -> Transactions:
         self.transactions = Transactions(
-            self.cluster, self._transactional_id, self._transaction_timeout_ms
+            self.cluster,
+            self._transactional_id,
+            self._transaction_timeout_ms,
+            self._transaction_version_max,
         )
         return self.transactions
 

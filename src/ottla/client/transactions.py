@@ -39,10 +39,12 @@ class Phase(Enum):
 class Transactions:
     """One producer's transactions, one after the other. Used on its loop only."""
 
-    def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int) -> None:
+    def __init__(
+        self, cluster: Cluster, transactional_id: str, timeout_ms: int, version_max: int
+    ) -> None:
         self.transactional_id = transactional_id
         self.phase = Phase.NEW
-        self._requests = TransactionRequests(cluster, transactional_id, timeout_ms)
+        self._requests = TransactionRequests(cluster, transactional_id, timeout_ms, version_max)
         self._me = Identity()
         # Why the open transaction can only be aborted; why nothing can be done any more.
         self._failure: ClientError | None = None

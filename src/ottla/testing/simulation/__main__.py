@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ottla.testing.simulation.calm import CALM_SEED_S, draw_calm
 from ottla.testing.simulation.decisions import Decision, from_json, to_json
+from ottla.testing.simulation.exact import draw_exact
 from ottla.testing.simulation.profile import draw
 from ottla.testing.simulation.report import Report
 from ottla.testing.simulation.run import simulate_seed
@@ -63,6 +64,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--minutes", type=float, default=1.0, help="virtual minutes over all")
     parser.add_argument("--seconds", type=float, default=None, help="of trouble, in each seed")
+    parser.add_argument("--exact", action="store_true", help="worlds with transactions")
     parser.add_argument("--calm", action="store_true", help="long, calm worlds, as the soak has")
     parser.add_argument("--brokers", type=int, default=None, help="instead of what seeds draw")
     parser.add_argument("--decisions", default=None, help="those to replay, as they were printed")
@@ -80,7 +82,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def _run(options: argparse.Namespace, seed: int, decisions: list[Decision] | None = None) -> Report:
     if decisions is None and options.decisions is not None:
         decisions = from_json(options.decisions)
-    profile = (draw_calm if options.calm else draw)(seed, options.brokers)
+    drawn = draw_calm if options.calm else draw_exact if options.exact else draw
+    profile = drawn(seed, options.brokers)
     return simulate_seed(seed, seconds=options.seconds, profile=profile, decisions=decisions)
 
 
@@ -98,8 +101,10 @@ def _shrink(options: argparse.Namespace, report: Report) -> None:
     _say(f"smallest: {len(small)} of {len(report.decisions)} decisions")
     _say(events(last))
     _say(wrongs(last, 5))
-    calm = "--calm " if options.calm else ""
-    _say(f"again: {calm}--seed {seed} --seconds {options.seconds:g} --decisions '{to_json(small)}'")
+    world = "--calm " if options.calm else "--exact " if options.exact else ""
+    _say(
+        f"again: {world}--seed {seed} --seconds {options.seconds:g} --decisions '{to_json(small)}'"
+    )
 
 
 def _keep_history(options: argparse.Namespace, report: Report) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from ottla.testing.simulation.atlas import Atlas
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.profile import KINDS
+from ottla.testing.simulation.profile import COPIER_KINDS, KINDS
+from ottla.testing.simulation.troubles.copiers import CopierTrouble
 from ottla.testing.simulation.troubles.disks import DiskTrouble
 from ottla.testing.simulation.troubles.network import NetworkTrouble
 from ottla.testing.simulation.troubles.processes import ProcessTrouble
@@ -14,7 +15,8 @@ from ottla.testing.simulation.troubles.trouble import Mending
 from ottla.testing.simulation.world import World
 
 Action = Callable[[Decision], Awaitable[None]]
-_TROUBLES = (ProcessTrouble, NetworkTrouble, StoreTrouble, DiskTrouble)
+_TROUBLES = (ProcessTrouble, NetworkTrouble, StoreTrouble, DiskTrouble, CopierTrouble)
+_ALL_KINDS = KINDS.keys() | COPIER_KINDS.keys()
 
 
 class Faults:
@@ -27,10 +29,10 @@ class Faults:
         self._actions: dict[str, Action] = {
             kind: getattr(trouble, kind)
             for trouble in troubles
-            for kind in KINDS
+            for kind in sorted(_ALL_KINDS)
             if hasattr(trouble, kind)
         }
-        assert self._actions.keys() == KINDS.keys()
+        assert self._actions.keys() == _ALL_KINDS
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def begin(self, decision: Decision) -> None:
@@ -55,3 +57,5 @@ class Faults:
             if not machine.is_ready:
                 machine.kill()
                 machine.start()
+        if self._world.copying is not None:
+            self._world.copying.start_dead()

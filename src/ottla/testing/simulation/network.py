@@ -61,6 +61,9 @@ class Network:
         self._last_port = _FIRST_FREE_PORT
         # The chance that a receive brings only a part of what is there.
         self.fragmentation = 0.0
+        # Whether what was sent before an abort is read by the other end, as it is where a program
+        # closes its socket; else the reset that follows it takes it away.
+        self.obeys_late = False
 
     # -- hosts and links
 

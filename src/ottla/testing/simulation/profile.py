@@ -36,6 +36,8 @@ KINDS = {
     "read_error": 2,
     "bit_flip": 3,
 }
+# Drawn only where there are copiers.
+COPIER_KINDS = {"kill_copier": 8, "pause_copier": 4, "twin_copier": 4, "kill_coordinator": 6}
 # What needs closed segments to be done to.
 _FOR_SEGMENTS = frozenset({"read_error", "bit_flip"})
 # What a cluster of one broker has nobody for.
@@ -75,6 +77,12 @@ class Profile:
     idle_ms: int = 100
     # The mean time between two questions for the ends.
     ends_every_ms: int = 500
+    # Programs that copy in transactions, which may take so long, of clients of this version.
+    copiers: int = 0
+    transaction_ms: int = 10_000
+    transaction_version: int = 2
+    # Whether what was sent before its sender closed the connection is read and obeyed.
+    late_requests: bool = False
 
     @property
     def replication(self) -> int:

@@ -13,6 +13,7 @@ from ottla.testing.history.anomaly import Rules
 from ottla.testing.history.checker import Verdict, check
 from ottla.testing.history.recorder import Recorder
 from ottla.testing.simulation.atlas import Atlas
+from ottla.testing.simulation.copying import TARGET, Copying
 from ottla.testing.simulation.decisions import ChoiceSource, Decision
 from ottla.testing.simulation.faults import Faults
 from ottla.testing.simulation.invariants import Invariants
@@ -23,7 +24,7 @@ from ottla.testing.simulation.quiet import Quiet
 from ottla.testing.simulation.report import Report
 from ottla.testing.simulation.sights import Sights
 from ottla.testing.simulation.workload import TOPIC, Workload
-from ottla.testing.simulation.world import OFFSETS, OFFSETS_PARTITIONS, World
+from ottla.testing.simulation.world import OFFSETS, OFFSETS_PARTITIONS, STATE, World
 
 _LOOK_EVERY_S = 0.1
 _START_S = 30.0
@@ -49,6 +50,7 @@ class Run:
         self.world = World(self.loop, seed)
         self.world.sees_death = profile.sees_death
         self.world.network.fragmentation = profile.fragmentation
+        self.world.network.obeys_late = profile.late_requests
         self.recorder = Recorder(self.loop.time)
         self.choices = ChoiceSource(seed, decisions)
         self.decisions = self.choices.decisions(
@@ -59,11 +61,14 @@ class Run:
         self.atlas = Atlas(profile)
         self.faults = Faults(self.world, self.atlas, profile.partitions)
         self.topics = {TOPIC: profile.partitions, OFFSETS: OFFSETS_PARTITIONS}
-        self.invariants = Invariants(self.world, self.topics)
         self.sights = Sights(self.world)
         for broker_id in range(1, profile.brokers + 1):
             self.world.add_broker(broker_id, _settings(profile))
         self.workload = Workload(self.world.bootstrap, profile, self.recorder)
+        if profile.copiers:
+            self.world.copying = Copying(self.world, self.workload)
+            self.topics |= {TARGET: profile.partitions, STATE: OFFSETS_PARTITIONS}
+        self.invariants = Invariants(self.world, self.topics)
         self._clients: list[asyncio.Task[None]] = []
 
     def go_to_end(self) -> None:
@@ -115,20 +120,23 @@ class Run:
 
     async def _ask_for_topic(self) -> None:
         profile = self.profile
-        topic = NewTopic(
-            name=TOPIC,
-            partitions=profile.partitions,
-            replication_factor=profile.replication,
-            configs={
-                "min.insync.replicas": str(profile.min_in_sync),
-                "segment.ms": str(profile.segment_ms),
-            },
-        )
+        topics = [
+            NewTopic(
+                name=name,
+                partitions=profile.partitions,
+                replication_factor=profile.replication,
+                configs={
+                    "min.insync.replicas": str(profile.min_in_sync),
+                    "segment.ms": str(profile.segment_ms),
+                },
+            )
+            for name in ([TOPIC, TARGET] if profile.copiers else [TOPIC])
+        ]
         deadline_s = self.loop.time() + _START_S
         async with Admin(self.world.bootstrap) as admin:
             while True:
                 try:
-                    await admin.create_topics([topic])
+                    await admin.create_topics(topics)
                 except OttlaError as error:
                     if self.loop.time() > deadline_s:
                         self.world.fail(f"the topic cannot be created: {error.message}")
@@ -147,6 +155,8 @@ class Run:
         for name, life in lives:
             process = self.world.user_process(name)
             self._clients.append(process.spawn(self.loop, life(name)))
+        if self.world.copying is not None:
+            self.world.copying.start()
 
     async def _look_around(self) -> None:
         while True:
@@ -213,6 +223,8 @@ def _settings(profile: Profile) -> dict[str, str]:
         "min.insync.replicas": str(profile.min_in_sync),
         "default.replication.factor": str(profile.replication),
         "offsets.topic.replication.factor": str(profile.replication),
+        "transaction.state.log.replication.factor": str(profile.replication),
+        "transaction.state.log.min.isr": str(profile.min_in_sync),
         "replica.lag.time.max.ms": "2000",
         "auto.create.topics.enable": "false",
         # Disks that lie for a while would have their replicas given up.

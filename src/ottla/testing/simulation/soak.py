@@ -1,4 +1,4 @@
-"""`python -m ottla.testing.simulation.soak --journal soak.jsonl --hours 24`: calm worlds for hours.
+"""`python -m ottla.testing.simulation.soak --journal soak.jsonl --hours 24`: worlds for hours.
 
 Each seed's outcome is a line of the journal. A soak that was ended goes on behind the last of them;
 totals are of the whole journal, and by the name of the code that ran (`--code`).
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.testing.simulation.calm import CALM_SEED_S, draw_calm
+from ottla.testing.simulation.exact import draw_exact
 from ottla.testing.simulation.report import Report
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.table import events, wrongs
@@ -28,7 +29,8 @@ def main(arguments: list[str]) -> int:
     while sum(line["virtual_s"] for line in lines) < options.hours * 3600:
         seed = max((line["seed"] + 1 for line in lines), default=options.seed)
         began_s = time.process_time()
-        report = simulate_seed(seed, seconds=options.seconds, profile=draw_calm(seed))
+        profile = (draw_exact if options.exact else draw_calm)(seed)
+        report = simulate_seed(seed, seconds=options.seconds, profile=profile)
         line = _line(report, options.code, time.process_time() - began_s)
         lines.append(line)
         with journal.open("a") as file:
@@ -52,12 +54,14 @@ def totals(lines: list[dict[str, Any]]) -> str:
         sum(line[name] for line in lines) for name in ("virtual_s", "real_s", "cpu_s")
     )
     deaths = sights["killed"] + sights["loses power"]
+    copied = sights["transaction committed"]
     return (
         f"{len(lines)} seeds, {virtual_s / 3600:.2f} simulated hours,"
         f" {sights['election']} elections, {deaths} crashes"
         f" ({sights['killed']} killed, {sights['loses power']} power cuts),"
         f" {sum(line['acknowledged'] for line in lines)} records acknowledged,"
-        f" {sum(1 for line in lines if line['wrongs'])} bad,"
+        + (f" {copied} transactions committed," if copied else "")
+        + f" {sum(1 for line in lines if line['wrongs'])} bad,"
         f" {virtual_s / real_s:.1f}x ({virtual_s / cpu_s:.1f}x of processor time)"
     )
 
@@ -92,6 +96,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m ottla.testing.simulation.soak")
     parser.add_argument("--journal", required=True, help="file of a line for each seed")
     parser.add_argument("--hours", type=float, default=24.0, help="of virtual time, in all")
+    parser.add_argument("--exact", action="store_true", help="worlds with transactions instead")
     parser.add_argument("--seconds", type=float, default=CALM_SEED_S, help="in each seed")
     parser.add_argument("--seed", type=int, default=1, help="the first, of a new journal")
     parser.add_argument("--code", default="this code", help="what the code is called in totals")

@@ -104,7 +104,7 @@ class Endpoint(asyncio.Transport):
         if not self.is_lost:
             self._closing = True
             self._outbox.forget()
-            self._outbox.post(Mark.RESET)
+            self._outbox.post(Mark.FINISH if self._network.obeys_late else Mark.RESET)
             self._lose(None)
 
     # -- the network's side

@@ -128,7 +128,8 @@ class Workload:
 
     # -- readers
 
-    def _reading(self, group: str | None = None) -> ConsumerOptions:
+    def reading(self, group: str | None = None) -> ConsumerOptions:
+        """How consumers read here."""
         wait_ms = self.profile.fetch_wait_ms
         return replace(
             _READING,
@@ -142,7 +143,7 @@ class Workload:
         chance = new_random()
         partitions = [self.partition(number) for number in range(self.profile.partitions)]
         while not self.readers_are_done:
-            async with Consumer(self.bootstrap, self._reading()) as consumer:
+            async with Consumer(self.bootstrap, self.reading()) as consumer:
                 op = self.recorder.invoke(name, "assign")
                 try:
                     await consumer.assign(partitions)
@@ -154,10 +155,11 @@ class Workload:
                 for _ in range(chance.randrange(10, 200)):
                     if self.readers_are_done:
                         break
-                    await self._poll(name, consumer)
+                    await self.poll(name, consumer)
                     await asyncio.sleep(chance.random() * (self.profile.idle_ms / 1000))
 
-    async def _poll(self, name: str, consumer: Consumer) -> None:
+    async def poll(self, name: str, consumer: Consumer) -> None:
+        """Poll once, and write down what came."""
         op = self.recorder.invoke(name, "poll")
         try:
             found = await consumer.poll(self.profile.poll_ms)
@@ -171,7 +173,7 @@ class Workload:
         """Ask for the high watermarks."""
         chance = new_random()
         partitions = [self.partition(number) for number in range(self.profile.partitions)]
-        async with Consumer(self.bootstrap, self._reading()) as consumer:
+        async with Consumer(self.bootstrap, self.reading()) as consumer:
             while not self.is_over:
                 await self._sleep(chance.expovariate(1000 / self.profile.ends_every_ms))
                 op = self.recorder.invoke(name, "end")
@@ -188,13 +190,13 @@ class Workload:
         """Read as a member, commit, ask what is committed, leave and come again."""
         chance = new_random()
         while not self.readers_are_done:
-            async with Consumer(self.bootstrap, self._reading(GROUP)) as consumer:
+            async with Consumer(self.bootstrap, self.reading(GROUP)) as consumer:
                 self.recorder.ok(self.recorder.invoke(name, "subscribe"))
                 consumer.subscribe(TOPIC)
                 for _ in range(chance.randrange(10, 60)):
                     if self.readers_are_done:
                         break
-                    await self._poll(name, consumer)
+                    await self.poll(name, consumer)
                     if chance.random() < 0.3:
                         await self._commit(name, consumer)
                     await asyncio.sleep(chance.random() * (self.profile.idle_ms / 500))

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from random import Random
+from typing import TYPE_CHECKING
 
 from ottla.base.chance import set_chance
 from ottla.base.clock import set_current_clock
@@ -18,12 +19,18 @@ from ottla.testing.simulation.machine import Machine
 from ottla.testing.simulation.network import Network
 from ottla.testing.simulation.process import Process
 
+if TYPE_CHECKING:
+    from ottla.testing.simulation.copying import Copying
+
 OFFSETS = "__consumer_offsets"
+STATE = "__transaction_state"
 OFFSETS_PARTITIONS = 2
 # What every simulated broker is told, so that little waiting is simulated.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
+    "transaction.state.log.num.partitions": str(OFFSETS_PARTITIONS),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
 
@@ -41,6 +48,8 @@ class World:
         # Whether a process's death is seen at once (embedded store), or when its lease ends.
         self.sees_death = True
         self._is_closed = False
+        # Who copies in transactions, where somebody does.
+        self.copying: Copying | None = None
         # How to take back what a test has cut.
         self.cuts: list[Callable[[], None]] = []
         # What happened, for people: seconds, where, what.
@@ -64,7 +73,11 @@ class World:
 
     def user_process(self, name: str) -> Process:
         """A process for clients, on a host of its own, with a clock and chance of its own."""
-        process = self.process(name, name)
+        return self.another_process(name, name)
+
+    def another_process(self, name: str, host: str) -> Process:
+        """A new process for clients on a host where others may be."""
+        process = self.process(name, host)
         process.context.run(set_current_clock, MachineClock(self.loop))
         process.context.run(set_chance, process.chance)
         return process
@@ -98,6 +111,11 @@ class World:
     def leader_of(self, partition: int) -> Machine | None:
         """The machine that leads a partition of the workload's topic, as the store has it."""
         return self._machine_of(f"/brokers/topics/t/partitions/{partition}/state", "leader")
+
+    def coordinator_of_transactions(self, index: int) -> Machine | None:
+        """The machine that coordinates some of the transactional ids, as the store has it."""
+        path = f"/brokers/topics/{STATE}/partitions/{index % OFFSETS_PARTITIONS}/state"
+        return self._machine_of(path, "leader")
 
     def controller(self) -> Machine | None:
         """The machine of the controller, as the store has it."""

@@ -1,0 +1,319 @@
+"""Programs that copy a topic to another in transactions, and those who read what they commit.
+
+Each record of the source stands in the target exactly once in the end, as readers of committed
+records see it: whatever is killed, stands still, or is taken over by a twin in between.
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+from random import Random
+from typing import NamedTuple
+
+from ottla.base.chance import new_random
+from ottla.base.errors import OttlaError
+from ottla.client import (
+    Consumer,
+    ConsumerOptions,
+    Delivery,
+    ProducerFenced,
+    ProducerOptions,
+    Records,
+    TopicPartition,
+    TransactionalProducer,
+    TransactionFailed,
+)
+from ottla.client.errors import ConnectionFailed, RequestTimedOut
+from ottla.testing.history.operation import Step
+from ottla.testing.simulation.process import Process
+from ottla.testing.simulation.workload import TOPIC, Workload, value_of
+from ottla.testing.simulation.world import World
+
+TARGET = "copies"
+COPY_GROUP = "copiers"
+_AGAIN_S = 0.2
+# How often a copier gives a transaction up of its own, and how often it takes too long.
+_GIVES_UP = 0.1
+_TAKES_TOO_LONG = 0.02
+
+
+class _Attempt(NamedTuple):
+    """One transaction: its operation in the history, what it read, and what it writes where."""
+
+    op: int
+    polls: list[Step]
+    values: dict[int, list[str]]
+    offsets: dict[TopicPartition, int]
+
+
+class Copying:
+    """All copiers of one run, by slot: a slot has one transactional id, and one process or more."""
+
+    def __init__(self, world: World, workload: Workload) -> None:
+        self.world = world
+        self._workload = workload
+        self._profile = workload.profile
+        self._recorder = workload.recorder
+        self._attempts = 0
+        # The processes of each slot, oldest first.
+        self.slots: list[list[Process]] = [[] for _ in range(self._profile.copiers)]
+        self._lives: dict[asyncio.Task[None], None] = {}
+        # Slots whose newest process has its transactional id.
+        self._begun: dict[int, Process] = {}
+        # Copiers begin nothing new.
+        self.is_done = False
+        # What the group has committed, as it was told last.
+        self.committed: dict[TopicPartition, int] = {}
+
+    # -- processes
+
+    def start(self) -> None:
+        """Start a process in every slot, and a reader of what they commit."""
+        for slot in range(len(self.slots)):
+            self.start_copier(slot)
+        self._spawn(self.world.user_process("c1"), self._read("c1"))
+        self._spawn(self.world.user_process("auditor"), self._audit())
+
+    def start_copier(self, slot: int) -> None:
+        """Start a process; whoever runs in the slot already is taken over."""
+        processes = self.slots[slot]
+        name = f"x{slot + 1}#{len(processes) + 1}"
+        process = self.world.another_process(name, f"x{slot + 1}")
+        processes.append(process)
+        self._spawn(process, self._live(slot, process))
+
+    def start_dead(self) -> None:
+        """Start a process in every slot whose newest one was killed."""
+        for slot, processes in enumerate(self.slots):
+            if not processes[-1].is_alive:
+                self.start_copier(slot)
+
+    def kill_copier(self, slot: int) -> None:
+        """Kill the slot's newest process."""
+        process = self.slots[slot][-1]
+        process.kill()
+        self.world.network.end_process(process)
+
+    def _spawn(self, process: Process, life: object) -> None:
+        task = process.spawn(self.world.loop, life)  # type: ignore[arg-type]
+        self._lives[task] = None
+
+    @property
+    def living(self) -> list[str]:
+        """The processes that have not ended, of those that can."""
+        return [
+            process.name
+            for slot in self.slots
+            for process in slot
+            if process.is_alive and any(task in self._lives for task in process.tasks)
+        ]
+
+    @property
+    def idle(self) -> list[str]:
+        """The newest processes of their slots that have not begun yet."""
+        return [
+            processes[-1].name
+            for slot, processes in enumerate(self.slots)
+            if self._begun.get(slot) is not processes[-1]
+        ]
+
+    # -- a copier's life
+
+    async def _live(self, slot: int, process: Process) -> None:
+        chance = new_random()
+        while not self.is_done:
+            try:
+                await self._work(slot, process, chance)
+            except ProducerFenced:
+                self.world.count("copier fenced")
+                if process is not self.slots[slot][-1]:
+                    return
+            except OttlaError:
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _work(self, slot: int, process: Process, chance: Random) -> None:
+        """Copy until something goes wrong; then begin again from what is committed."""
+        profile, name = self._profile, process.name
+        producer = TransactionalProducer(
+            self._workload.bootstrap,
+            f"copier-{slot + 1}",
+            replace(_SENDING, linger_ms=chance.choice([0, 5])),
+            transaction_timeout_ms=profile.transaction_ms,
+            transaction_version_max=profile.transaction_version,
+        )
+        consumer = Consumer(self._workload.bootstrap, self._reading(COPY_GROUP))
+        failure: OttlaError | None = None
+        if process is self.slots[slot][-1]:
+            self._begun.pop(slot, None)
+        try:
+            await producer.init_transactions()
+            self._begun[slot] = process
+            self._recorder.ok(self._recorder.invoke(name, "subscribe"))
+            consumer.subscribe(TOPIC)
+            while not self.is_done:
+                found = await consumer.poll(profile.poll_ms)
+                if found:
+                    await self._copy(name, producer, consumer, found, chance)
+                await asyncio.sleep(chance.random() * (profile.idle_ms / 1000))
+        except OttlaError as error:
+            failure = error
+        # Not for those that are killed: they close nothing.
+        await consumer.close()
+        await producer.close()
+        if failure is not None:
+            raise failure
+
+    async def _copy(
+        self,
+        name: str,
+        producer: TransactionalProducer,
+        consumer: Consumer,
+        found: list[Records],
+        chance: Random,
+    ) -> None:
+        """One transaction. Raises where the consumer has to begin again."""
+        attempt = self._attempt(name, found)
+        try:
+            await producer.begin_transaction()
+            sent = await self._send(producer, attempt)
+            await producer.send_offsets(attempt.offsets, consumer.group_metadata())
+            gives_up = chance.random() < _GIVES_UP
+            if chance.random() < _TAKES_TOO_LONG:
+                await asyncio.sleep(self._profile.transaction_ms * 1.5 / 1000)
+            if gives_up:
+                if chance.random() < 0.5:
+                    await producer.flush()
+                await producer.abort_transaction()
+        except OttlaError:
+            # It never asks to commit this one.
+            self._recorder.fail(attempt.op)
+            raise
+        if gives_up:
+            self.world.count("transaction aborted")
+            self._recorder.fail(attempt.op)
+            # Of several batches of a partition the first is where to begin again.
+            for batch in reversed(found):
+                where = TopicPartition(batch.topic, batch.partition)
+                if where in consumer.assignment:
+                    consumer.seek(where, batch.records[0].offset)
+        else:
+            await self._commit(producer, attempt, sent)
+
+    async def _commit(
+        self, producer: TransactionalProducer, attempt: _Attempt, sent: dict[int, list[Delivery]]
+    ) -> None:
+        while True:
+            try:
+                await producer.commit_transaction()
+            except (RequestTimedOut, ConnectionFailed):
+                await asyncio.sleep(_AGAIN_S)
+            except TransactionFailed:
+                self._recorder.fail(attempt.op)
+                raise
+            except OttlaError:
+                self._recorder.info(attempt.op)
+                raise
+            else:
+                break
+        self.world.count("transaction committed")
+        steps = list(attempt.polls)
+        for partition, deliveries in sent.items():
+            offsets = [
+                delivery.base_offset + number if delivery.base_offset >= 0 else None
+                for delivery in deliveries
+                for number in range(delivery.record_count)
+            ]
+            at = f"{TARGET}-{partition}"
+            values = attempt.values[partition]
+            steps += [Step("send", at, *pair) for pair in zip(offsets, values, strict=True)]
+        self._recorder.ok(attempt.op, steps=steps)
+
+    def _attempt(self, name: str, found: list[Records]) -> _Attempt:
+        """Name each copy for its source and this transaction, and write the intent down."""
+        self._attempts += 1
+        polls: list[Step] = []
+        values: dict[int, list[str]] = {}
+        offsets: dict[TopicPartition, int] = {}
+        for batch in found:
+            target = (batch.partition + 1) % self._profile.partitions
+            for record in batch.records:
+                source = f"{batch.topic}-{batch.partition}"
+                polls.append(Step("poll", source, record.offset, value_of(record.value)))
+                copy = f"{batch.partition}:{record.offset}@{self._attempts}"
+                values.setdefault(target, []).append(copy)
+            where = TopicPartition(batch.topic, batch.partition)
+            offsets[where] = batch.records[-1].offset + 1
+        sends = [
+            Step("send", f"{TARGET}-{partition}", None, value)
+            for partition, copies in values.items()
+            for value in copies
+        ]
+        op = self._recorder.invoke(name, "txn", steps=[*polls, *sends])
+        return _Attempt(op, polls, values, offsets)
+
+    async def _send(
+        self, producer: TransactionalProducer, attempt: _Attempt
+    ) -> dict[int, list[Delivery]]:
+        return {
+            partition: await producer.send_batch(
+                TARGET, [value.encode() for value in values], partition=partition
+            )
+            for partition, values in attempt.values.items()
+        }
+
+    # -- those who look
+
+    def _reading(self, group: str | None = None) -> ConsumerOptions:
+        return replace(self._workload.reading(group), read_committed=True)
+
+    async def _read(self, name: str) -> None:
+        """Read what is committed, and write it down."""
+        names = [TopicPartition(TARGET, index) for index in range(self._profile.partitions)]
+        while not self._workload.readers_are_done:
+            async with Consumer(self._workload.bootstrap, self._reading()) as consumer:
+                op = self._recorder.invoke(name, "assign")
+                try:
+                    await consumer.assign(names)
+                except OttlaError:
+                    self._recorder.info(op)
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
+                self._recorder.ok(op)
+                while not self._workload.readers_are_done:
+                    await self._workload.poll(name, consumer)
+                    await asyncio.sleep(_AGAIN_S)
+
+    async def _audit(self) -> None:
+        """Ask what the group has committed, once nothing more is sent."""
+        names = [TopicPartition(TOPIC, index) for index in range(self._profile.partitions)]
+        async with Consumer(self._workload.bootstrap, self._reading(COPY_GROUP)) as consumer:
+            while not self.is_done:
+                await asyncio.sleep(1.0)
+                if self._workload.is_over:
+                    try:
+                        told = await consumer.committed(names)
+                    except OttlaError:
+                        continue
+                    self.committed = {where: entry.offset for where, entry in told.items()}
+
+    # -- judgement
+
+    def judge(self, sources: dict[int, list[int]], copies: list[str]) -> None:
+        """`sources` are the offsets of records in each partition; `copies` what was read last."""
+        expected = Counter(
+            f"{partition}:{offset}" for partition, offsets in sources.items() for offset in offsets
+        )
+        found = Counter(copy.partition("@")[0] for copy in copies)
+        for source in sorted((expected - found).keys())[:5]:
+            self.world.fail(f"not copied: {source}")
+        for source in sorted((found - expected).keys())[:5]:
+            self.world.fail(f"copied {found[source]} times: {source}")
+
+
+_SENDING = ProducerOptions(
+    request_timeout_ms=2_000,
+    connect_timeout_ms=1_000,
+    delivery_timeout_ms=15_000,
+    retry_backoff_ms=20,
+    retry_backoff_max_ms=300,
+)
