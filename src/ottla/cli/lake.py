@@ -28,6 +28,17 @@ _LEDGER_COLUMNS = [
     "unexplained",
 ]
 
+_TOLD_COLUMNS = [
+    "partition",
+    "data",
+    "control",
+    "aborted",
+    "compacted",
+    "deleted",
+    "lost",
+    "unexplained",
+]
+
 
 @click.group()
 def lake() -> None:
@@ -102,6 +113,10 @@ def verify(ctx: click.Context, target: str, offline: bool, bootstrap: str, form:
         show_one("json", {**answer, "proven": found.proven})
     else:
         show(form, _ledger_rows(found.ledgers.values()), _LEDGER_COLUMNS, empty="an empty table")
+        if found.told:
+            click.echo("\nwhat the brokers' ledger says of these offsets now:")
+            rows = [{"partition": p, **asdict(told)} for p, told in sorted(found.told.items())]
+            show(form, rows, _TOLD_COLUMNS)
         for problem in found.problems:
             click.secho(problem, fg="red")
         verdict = "proven" if found.proven else f"NOT proven: {len(found.problems)} problem(s)"

@@ -11,6 +11,8 @@ from random import Random
 from typing import NamedTuple, Self, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.account import OffsetAccount, account_of
 from ottla.client.addresses import Address, parse_bootstrap
 from ottla.client.backoff import Backoff
 from ottla.client.blocking import BlockingConnection
@@ -18,12 +20,14 @@ from ottla.client.errors import (
     ConnectionFailed,
     OffsetOutOfRange,
     RequestTimedOut,
+    check,
     code_of,
     refused,
     unknown_topic,
 )
 from ottla.client.view import NO_LEADER, ClusterView, TopicView, merged
 from ottla.record.reader import batches
+from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -43,6 +47,7 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
 
 EARLIEST = -2
 LATEST = -1
@@ -160,6 +165,26 @@ class RangeClient:
         """
         wanted = None if partitions is None else sorted(partitions)
         return self._retried(lambda: self._list_offsets(topic, timestamp_ms, wanted))
+
+    def has_ledger(self) -> bool:
+        """Whether the cluster's brokers keep a ledger of offsets."""
+        return self._retried(lambda: ApiKey.OFFSET_LEDGER in self._any().versions)
+
+    def offset_account(self, topic: str, partition: int, start: int, end: int) -> OffsetAccount:
+        """What became of each offset in [start, end), by the leader's ledger.
+
+        Raises BrokerRefused OFFSET_OUT_OF_RANGE behind all that the log ever held, and
+        UnsupportedByBroker where the leader keeps none.
+        """
+        request = OffsetLedgerRequest(topic=topic, partition=partition, start=start, end=end)
+
+        def ask() -> OffsetAccount:
+            answer = self._leader(topic, partition).ask(request, OffsetLedgerResponse)
+            what = f"account for {topic}-{partition}"
+            check(answer.error_code, what, answer.error_message)
+            return account_of(TopicPartition(topic, partition), answer)
+
+        return self._retried(ask)
 
     def fetch_range(
         self,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ottla.client.account import OffsetAccount
 from ottla.client.errors import OffsetOutOfRange
 from ottla.client.ranges import EARLIEST, LATEST, RangeClient
 from ottla.lake.plan import PartitionBounds, Range
@@ -25,6 +26,7 @@ class KafkaCluster:
             cluster_id=self._client.cluster_id(),
             bounds={p: PartitionBounds(starts[p].offset, ends[p].offset) for p in starts},
             compacted="compact" in policy,
+            has_ledger=self._client.has_ledger(),
         )
 
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
@@ -57,6 +59,9 @@ class KafkaCluster:
     def _log_start(self, wanted: Range) -> int:
         told = self._client.list_offsets(wanted.topic, EARLIEST, [wanted.partition])
         return told[wanted.partition].offset
+
+    def account(self, wanted: Range) -> OffsetAccount:
+        return self._client.offset_account(wanted.topic, wanted.partition, wanted.start, wanted.end)
 
     def close(self) -> None:
         self._client.close()

@@ -21,6 +21,7 @@ from ottla.lake.plan import Boundary, Range, parse_boundary, ranges, require_sam
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.table import LoadLost, Table
 from ottla.lake.task import Task, TaskResult, run
+from ottla.lake.telling import settled, told_of_loss
 from ottla.ledger.partition import PartitionLedger
 
 __all__ = ["LoadLost", "LoadResult", "load", "run_here"]
@@ -83,7 +84,8 @@ def load(
     try:
         before, before_digest = table.latest()
         described = cluster.describe(topic)
-        _require_table_of(topic, before, described)
+        with told_of_loss(cluster, described, before):
+            _require_table_of(topic, before, described)
         plan = _plan(cluster, described, before, parse_boundary(start), parse_boundary(end))
     finally:
         cluster.close()
@@ -97,7 +99,10 @@ def load(
         on_step("spark started")
     results = runner(_tasks(table, plan, bootstrap, described))
     on_step("files written")
-    manifest = _manifest(before, before_digest, plan, described, results)
+    ledgers = _partition_ledgers(results)
+    if described.has_ledger:
+        ledgers = settled(ledgers, topic, bootstrap)
+    manifest = _manifest(before, before_digest, plan, described, results, ledgers)
     _require_balance(manifest)
     table.commit(manifest)
     removed = table.remove_orphans()
@@ -117,6 +122,7 @@ def _manifest(
     plan: _Plan,
     described: TopicDescription,
     results: Sequence[TaskResult],
+    ledgers: Sequence[PartitionLedger],
 ) -> Manifest:
     """What the table will hold once this load counts: all files of its tasks, in order."""
     files = [result.file for result in results if result.file]
@@ -129,7 +135,7 @@ def _manifest(
         cluster_id=described.cluster_id,
         created_ms=time.time_ns() // 1_000_000,
         files=sorted(files, key=lambda file: (file.partition, file.start)),
-        ledgers=_partition_ledgers(results),
+        ledgers=ledgers,
     )
 
 
@@ -186,7 +192,7 @@ def _tasks(table: Table, plan: _Plan, bootstrap: str, described: TopicDescriptio
         Task(
             wanted=wanted,
             bootstrap=bootstrap,
-            compacted=described.compacted,
+            compacted=described.compacted or described.has_ledger,
             folder=str(table.folder),
             path=table.file_stem(plan.version, plan.load_id, wanted.partition, wanted.start),
         )
@@ -209,5 +215,6 @@ def _require_balance(manifest: Manifest) -> None:
                 ErrorCode.CORRUPT_MESSAGE,
                 f"{ledger.unexplained} of the offsets {ledger.start} to {ledger.end} of "
                 f"{manifest.topic}-{ledger.partition} are unexplained: {ledger}. Nothing was "
-                "committed; look at the log with `ottla log dump`",
+                "committed. Load again, where the leader has changed meanwhile; else look at the "
+                "log with `ottla log ledger` and `ottla log dump`",
             )

@@ -13,7 +13,7 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.ledger.partition import PartitionLedger
+from ottla.ledger.partition import PartitionLedger, Told
 
 FORMAT = 1
 
@@ -119,11 +119,16 @@ def from_bytes(content: bytes, name: str) -> Manifest:
         if fields.pop("format") != FORMAT:
             raise _broken(name, "is of a format that this version of ottla does not know")
         fields["files"] = tuple(DataFile(**file) for file in fields["files"])
-        fields["ledgers"] = tuple(PartitionLedger(**ledger) for ledger in fields["ledgers"])
+        fields["ledgers"] = tuple(_ledger(ledger) for ledger in fields["ledgers"])
         fields["positions"] = {int(p): int(offset) for p, offset in fields["positions"].items()}
         return Manifest(**fields)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _broken(name, f"can't be read ({error})") from error
+
+
+def _ledger(fields: dict[str, Any]) -> PartitionLedger:
+    told = fields.pop("told", None)
+    return PartitionLedger(**fields, told=Told(**told) if told else None)
 
 
 def _broken(name: str, what: str) -> OttlaError:

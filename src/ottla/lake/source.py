@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from ottla.client.account import OffsetAccount
 from ottla.lake.plan import PartitionBounds, Range
 
 
@@ -12,7 +13,8 @@ class TopicDescription:
     """A topic as a load sees it before it plans.
 
     `bounds` end at the last stable offset: what lies behind is not decided yet.
-    `compacted` says whether its cleanup policy may take single records away.
+    `compacted` says whether its cleanup policy may take single records away, `has_ledger` whether
+    the brokers tell what became of each offset.
     """
 
     topic: str
@@ -20,6 +22,7 @@ class TopicDescription:
     cluster_id: str | None
     bounds: Mapping[int, PartitionBounds]
     compacted: bool
+    has_ledger: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,13 @@ class Cluster(Protocol):
 
         Starts at the log's start where that is above `wanted.start`. Ends early only where the
         log holds nothing behind what it gave.
+        """
+        ...
+
+    def account(self, wanted: Range) -> OffsetAccount:
+        """What became of each offset of the range, by the leader's ledger.
+
+        Only where the topic's description says that there is one.
         """
         ...
 

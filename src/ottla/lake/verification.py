@@ -22,7 +22,8 @@ from ottla.lake.reader import read_range
 from ottla.lake.row_hash import MODULUS, hash_text, row_hashes
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.table import Table
-from ottla.ledger.partition import PartitionLedger, RangeAccount
+from ottla.lake.telling import explained, told, told_of_loss
+from ottla.ledger.partition import PartitionLedger, RangeAccount, Told
 
 # Differences named one by one for each range; the rest is counted.
 _NAMED_MAX = 10
@@ -45,6 +46,8 @@ class Verification:
     # Rows that only the lake holds by now: retention or compaction took them from the topic.
     only_in_lake: int = 0
     ledgers: dict[int, PartitionLedger] = field(default_factory=dict)
+    # What the brokers' own ledger says of all that was loaded, by partition; none of Kafka's.
+    told: dict[int, Told] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -69,14 +72,15 @@ def verify(
     cluster = connect(bootstrap) if bootstrap else None
     try:
         described = cluster.describe(newest.topic) if cluster else None
-        if described is not None:
-            require_same_topic(
-                newest.topic,
-                newest.topic_id,
-                described.topic_id,
-                newest.positions,
-                described.bounds,
-            )
+        if cluster is not None and described is not None:
+            with told_of_loss(cluster, described, newest):
+                require_same_topic(
+                    newest.topic,
+                    newest.topic_id,
+                    described.topic_id,
+                    newest.positions,
+                    described.bounds,
+                )
         total = 0
         for manifest in manifests:
             for file in manifest.files:
@@ -85,6 +89,8 @@ def verify(
             if cluster is not None and described is not None:
                 for wanted, files in _ranges(manifest):
                     _compare(table.folder, wanted, files, cluster, described, report)
+        if cluster is not None and described is not None and described.has_ledger:
+            _ask_ledger(cluster, report)
         report.hash = hash_text(total)
     finally:
         if cluster is not None:
@@ -184,30 +190,46 @@ def _compare(
     floor = min(wanted.end, max(wanted.start, described.bounds[wanted.partition].log_start))
     kept = Range(wanted.topic, wanted.partition, floor, wanted.end)
     present = [file for file in files if (folder / file.path).exists()]
-    account = RangeAccount(kept.partition, kept.start, kept.end, described.compacted)
+    has_holes = described.compacted or described.has_ledger
+    account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
     topic_count, topic_hash = _sum(read_range(kept, cluster.fetch(kept), account))
     lake_count, lake_hash = _sum(_lake_rows(folder, present, kept))
     report.only_in_lake += max(0, sum(file.rows for file in present) - lake_count)
-    if not account.ledger().balances:
-        report.problems.append(f"{kept} of the topic does not add up: {account.ledger()}")
+    found = cluster.account(kept) if described.has_ledger else None
+    ledger = account.ledger() if found is None else account.ledger().settled(told(found))
+    if not ledger.balances:
+        report.problems.append(f"{kept} of the topic does not add up: {ledger}")
     if (topic_count, topic_hash) == (lake_count, lake_hash):
         report.compared += topic_count
         return
     differences = _Differences()
     for start in range(kept.start, kept.end, _WINDOW_OFFSETS):
         window = Range(kept.topic, kept.partition, start, min(start + _WINDOW_OFFSETS, kept.end))
-        window_account = RangeAccount(
-            window.partition, window.start, window.end, described.compacted
-        )
+        window_account = RangeAccount(window.partition, window.start, window.end, has_holes)
         differences.add(
             _hashes(read_range(window, cluster.fetch(window), window_account)),
             _hashes(_lake_rows(folder, present, window)),
         )
-    if described.compacted:
+    if described.compacted if found is None else len(differences.extra) <= found.compacted:
         report.only_in_lake += len(differences.extra)
         differences.extra.clear()
     report.compared += differences.compared
     report.problems += differences.told(f"{wanted.topic}-{wanted.partition}")
+    why = found and explained(found, differences.extra + differences.altered)
+    if why:
+        report.problems.append(f"{wanted.topic}-{wanted.partition}: of these {why}")
+
+
+def _ask_ledger(cluster: Cluster, report: Verification) -> None:
+    """Let the brokers account for all that was loaded, as far as it goes."""
+    for partition, ledger in report.ledgers.items():
+        account = cluster.account(Range(report.topic, partition, ledger.start, ledger.end))
+        report.told[partition] = told(account)
+        if account.unexplained:
+            report.problems.append(
+                f"{report.topic}-{partition}: the broker cannot explain {account.unexplained} of "
+                f"the offsets {ledger.start} to {ledger.end}; `ottla log ledger` tells more"
+            )
 
 
 @dataclass(slots=True)

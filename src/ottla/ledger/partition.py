@@ -13,6 +13,34 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What the broker's own ledger said of the range after it was read.
+
+    Records may have gone meanwhile: what was loaded may be compacted or deleted by then.
+    """
+
+    data: int
+    control: int
+    aborted: int
+    compacted: int
+    deleted: int
+    lost: int
+    unexplained: int
+
+    def and_of(self, later: "Told") -> "Told":
+        """Of both ranges."""
+        return Told(
+            self.data + later.data,
+            self.control + later.control,
+            self.aborted + later.aborted,
+            self.compacted + later.compacted,
+            self.deleted + later.deleted,
+            self.lost + later.lost,
+            self.unexplained + later.unexplained,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionLedger:
     """Counts of offsets in [start, end) of one partition."""
 
@@ -25,6 +53,8 @@ class PartitionLedger:
     aborted: int = 0
     compacted: int = 0
     deleted: int = 0
+    # Of a broker that keeps a ledger; None of Apache Kafka.
+    told: Told | None = None
 
     @property
     def accounted(self) -> int:
@@ -50,15 +80,26 @@ class PartitionLedger:
             aborted=self.aborted + later.aborted,
             compacted=self.compacted + later.compacted,
             deleted=self.deleted + later.deleted,
+            told=self.told.and_of(later.told) if self.told and later.told else None,
         )
+
+    def settled(self, told: Told) -> "PartitionLedger":
+        """With the broker's word beside: of the holes that were read it explains so many.
+
+        Holes are those counted as compacted so far. A hole that the broker's ledger lays neither
+        to compaction nor to a deletion becomes unexplained.
+        """
+        explained = told.compacted + max(0, told.deleted - self.deleted)
+        return replace(self, compacted=min(self.compacted, explained), told=told)
 
 
 @dataclass(slots=True)
 class RangeAccount:
     """Counts a range of a partition while its batches pass by in order of offset.
 
-    `gaps_are_compaction` says whether the topic's cleanup policy may remove single records:
-    only then does a gap between two batches count as compacted. Elsewhere it is unexplained.
+    `gaps_are_compaction` says whether the topic's cleanup policy may remove single records, or the
+    broker keeps a ledger that is asked later (`PartitionLedger.settled`): only then does a gap
+    between two batches count as compacted. Elsewhere it is unexplained.
     """
 
     # Invariant: start <= position <= end; every offset below `position` has been counted once,

@@ -1,0 +1,84 @@
+"""What the brokers' own ledger adds to a load's evidence: it says why offsets are not there."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client.account import OffsetAccount
+from ottla.lake.cluster import connect
+from ottla.lake.manifest import Manifest
+from ottla.lake.plan import Range
+from ottla.lake.source import Cluster, TopicDescription
+from ottla.ledger.partition import PartitionLedger, Told
+
+
+def settled(
+    ledgers: Sequence[PartitionLedger], topic: str, bootstrap: str
+) -> list[PartitionLedger]:
+    """The accounts of a load with the brokers' word beside each, after it was read."""
+    cluster = connect(bootstrap)
+    try:
+        return [
+            ledger.settled(
+                told(cluster.account(Range(topic, ledger.partition, ledger.start, ledger.end)))
+            )
+            for ledger in ledgers
+        ]
+    finally:
+        cluster.close()
+
+
+def told(account: OffsetAccount) -> Told:
+    """A broker's account, as it stands in a manifest."""
+    return Told(
+        data=account.data + account.undecided,
+        control=account.control,
+        aborted=account.aborted,
+        compacted=account.compacted,
+        deleted=account.deleted,
+        lost=account.lost,
+        unexplained=account.unexplained,
+    )
+
+
+def losses(account: OffsetAccount) -> str:
+    """With which elections offsets went, in words; empty where none did."""
+    return ", ".join(
+        f"{one.start} to {one.end} were lost with the election of leader epoch {one.leader_epoch}"
+        for one in account.lost_by
+    )
+
+
+@contextmanager
+def told_of_loss(
+    cluster: Cluster, described: TopicDescription, before: Manifest | None
+) -> Iterator[None]:
+    """Add to the error of a log that ends before what was loaded what the brokers know of it."""
+    try:
+        yield
+    except OttlaError as error:
+        if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE or not described.has_ledger:
+            raise
+        assert before is not None
+        words = []
+        for partition, position in before.positions.items():
+            bound = described.bounds.get(partition)
+            if bound is not None and bound.end < position:
+                words.append(_loss(cluster, described.topic, partition, bound.end, position))
+        raise OttlaError(error.code, ". ".join([error.message, *filter(None, words)])) from error
+
+
+def _loss(cluster: Cluster, topic: str, partition: int, end: int, position: int) -> str:
+    try:
+        account = cluster.account(Range(topic, partition, end, position))
+    except OttlaError:
+        return ""  # The replica that had them is not back: nobody knows of them yet.
+    found = losses(account)
+    return f"Offsets of {topic}-{partition}: {found}" if found else ""
+
+
+def explained(account: OffsetAccount, offsets: Sequence[int]) -> str:
+    """Why records at `offsets` are others than they were, where an election explains some."""
+    relevant = [one for one in account.lost_by if any(one.start <= o < one.end for o in offsets)]
+    return losses(replace(account, lost_by=tuple(relevant)))
