@@ -209,3 +209,30 @@ def test_truncated(tmp_path: Path) -> None:
         return ",".join(f"127.0.0.1:{one.port}" for one in scene.cluster.brokers.values())
 
     play(scenario, 3)
+
+
+def test_a_load_is_a_reader_that_retention_waits_for(
+    broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Its group stands where the table does, also where nothing was new; then records may go."""
+    name = topic(
+        retention_ms="-1",
+        retention_bytes="0",
+        internal_segment_bytes="100",
+        ottla_retention_hold_groups="lake:table",
+    )
+    where = TopicPartition(name, 0)
+    write(broker, name, 5)
+    broker.apply_retention()
+    for _ in range(2):
+        ottla.lake.load(
+            name, str(tmp_path), bootstrap=broker.bootstrap, runner=run_here, group="lake:table"
+        )
+        with sync.Admin(broker.bootstrap) as admin:
+            assert admin.group_offsets("lake:table")[where].offset == 5
+    write(broker, name, 4, first=5)
+    broker.apply_retention()
+    with sync.Admin(broker.bootstrap) as admin:
+        standing = admin.retention(where, [5], group_id="lake:table")
+    assert (standing.log_start_offset, standing.readers) == (5, {"lake:table": 5})
+    assert proven(broker, tmp_path).deleted == 5

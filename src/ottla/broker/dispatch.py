@@ -103,6 +103,7 @@ HANDLER_MODULES = (
     "describe_rebalances",
     "describe_cleaner",
     "offset_ledger",
+    "retention_standing",
     "leader_and_isr",
     "stop_replica",
     "log_ends",

@@ -21,6 +21,8 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
     assert isinstance(cleanup, tuple)
     ratio = topic_value("min.cleanable.dirty.ratio", topic.configs, settings).value
     assert isinstance(ratio, float)
+    readers = topic_value("ottla.retention.hold.groups", topic.configs, settings).value
+    assert isinstance(readers, tuple)
     small = topic.configs.get("internal.segment.bytes")
     return LogConfig(
         segment_bytes=int(small) if small else integer("segment.bytes"),
@@ -49,6 +51,9 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
         min_insync_replicas=integer("min.insync.replicas"),
         unclean_leader_election_enable=bool(integer("unclean.leader.election.enable")),
         preallocate=bool(integer("preallocate")),
+        hold_groups=frozenset(str(reader) for reader in readers),
+        hold_max_bytes=integer("ottla.retention.hold.max.bytes"),
+        hold_max_ms=integer("ottla.retention.hold.max.ms"),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.failed_replicas import FailedReplicas
-from ottla.broker.partition import Partition
+from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.scrubber import Scrubber
 from ottla.storage.deletion import Deletion
 from ottla.storage.errors import StorageError, storage_error
@@ -36,6 +36,7 @@ class Maintenance:
         self._tasks: list[asyncio.Task[None]] = []
         self.scrubber = Scrubber(broker)
         self.cleaner = Cleaner(broker)
+        self.retention = RetentionKeeper(broker)
         # Removals that are not due yet, with their timers.
         self._deletions: dict[Deletion, asyncio.TimerHandle] = {}
 
@@ -63,6 +64,7 @@ class Maintenance:
     async def stop(self) -> None:
         """Begin nothing more; files that wait for their removal are removed now."""
         await self.cleaner.stop()
+        self.retention.readers.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -81,29 +83,15 @@ class Maintenance:
     async def apply_retention(self) -> None:
         """Delete segments that retention no longer keeps, and forget idle producers."""
         now_ms = self._broker.clock.now_ms()
+        self.retention.keep_only(self._broker.partitions)
         for partition in self._broker.partitions:
             log = partition.log
             try:
-                await self._delete_old_segments(partition, now_ms)
+                await self.retention.apply(partition, now_ms)
                 log.expire_producers(now_ms)
             except StorageError as error:
                 self._broker.partitions.on_storage_error(partition, error)
             await asyncio.sleep(0)
-
-    async def _delete_old_segments(self, partition: Partition, now_ms: int) -> None:
-        """What goes is in the ledger before it goes. Raises StorageError."""
-        log = partition.log
-        verdict = log.old_segments(now_ms, partition.high_watermark)
-        if not verdict.count:
-            return
-        log.note_old_segments(verdict, now_ms)
-        segments, truncations = log.segments.as_list()[: verdict.count], log.truncations
-        await self.write_ledger(log)
-        held = log.segments.as_list()[: verdict.count]
-        if log.offline or log.truncations != truncations or held != segments:
-            return  # Something else happened to it meanwhile: another time.
-        for deletion in log.delete_old_segments(now_ms, partition.high_watermark, verdict):
-            self.remove_later(deletion)
 
     async def write_ledger(self, log: Log) -> None:
         """Have what is known of a log's lost and deleted offsets on the disk. StorageError."""

@@ -8,6 +8,7 @@ from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.group_reset import reset
 from ottla.cli.idle import described_group, require_idle
+from ottla.cli.loss import NOTHING_KNOWN, times_left
 from ottla.cli.output import show, show_one
 from ottla.cli.span import known_offsets
 from ottla.client.admin import Admin
@@ -15,7 +16,7 @@ from ottla.client.admin.groups import GroupDescription
 from ottla.client.offsets import LATEST
 
 _MEMBER_COLUMNS = ["client_id", "host", "member_id", "instance_id", "partitions"]
-_PARTITION_COLUMNS = ["topic", "partition", "committed", "end_offset", "lag", "client_id"]
+_PARTITION_COLUMNS = ["topic", "partition", "committed", "end_offset", "lag", "loss", "client_id"]
 
 
 @click.group()
@@ -61,7 +62,9 @@ def describe(group_id: str, bootstrap: str, form: str) -> None:
     ottla group describe audit
     ottla group describe audit -o json
 
-    The lag is the number of offsets between the committed one and the end of the log.
+    The lag is the number of offsets between the committed one and the end of the log; loss tells
+    when retention deletes the oldest of them at the present rate, and what it has deleted already
+    (Ottla's brokers only).
     """  # noqa: D301
     description, rows = with_admin(bootstrap, lambda admin: _described(admin, group_id))
     is_known = description.coordinator_id >= 0
@@ -128,6 +131,7 @@ async def _described(admin: Admin, group_id: str) -> tuple[GroupDescription, lis
     owners = {place: member for member in description.members for place in member.partitions}
     places = sorted({*committed, *owners})
     ends = await known_offsets(admin, places, LATEST)
+    left = await times_left(admin, group_id, {p: committed[p].offset for p in committed})
     rows: list[dict[str, Any]] = []
     for place in places:
         offset = committed[place].offset if place in committed else None
@@ -140,6 +144,7 @@ async def _described(admin: Admin, group_id: str) -> tuple[GroupDescription, lis
                 "committed": offset,
                 "end_offset": end,
                 "lag": None if offset is None or end is None else max(0, end - offset),
+                **left.get(place, NOTHING_KNOWN),
                 "client_id": owner.client_id if owner else None,
                 "member_id": owner.member_id if owner else None,
             }

@@ -58,21 +58,29 @@ def lake() -> None:
 @click.option(
     "--until", "end", default="latest", show_default=True, help="Where it ends, likewise."
 )
+@click.option(
+    "--group", default=None, help="Commit to this group where the table stands after the load."
+)
 @options.bootstrap
 @options.output
-def load(topic: str, target: str, start: str, end: str, bootstrap: str, form: str) -> None:
+def load(
+    topic: str, target: str, start: str, end: str, group: str | None, bootstrap: str, form: str
+) -> None:
     """Load what is new in TOPIC into the table in DIR, exactly once.
 
     \b
     ottla lake load flights --to /lake/flights
     ottla lake load flights --to /lake/flights --from @1704067200000
+    ottla lake load flights --to /lake/flights --group lake:flights
 
     Run it again and it loads only what came since. Killed at any step it neither loses nor
     doubles. After it a ledger accounts for every offset.
     """  # noqa: D301
     loads = _import_lake()
     steps = _Steps()
-    done = loads.load(topic, target, bootstrap=bootstrap, start=start, end=end, on_step=steps)
+    done = loads.load(
+        topic, target, bootstrap=bootstrap, start=start, end=end, group=group, on_step=steps
+    )
     steps.end()
     if form == "json":
         show_one("json", {**asdict(done), "unexplained": 0})

@@ -10,6 +10,7 @@ from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.compact import compaction
 from ottla.cli.connect import with_admin
+from ottla.cli.loss import retention
 from ottla.cli.moment import iso
 from ottla.cli.output import show_one, show_title
 from ottla.cli.places import place
@@ -73,6 +74,7 @@ def leader(name: TopicPartition, bootstrap: str, form: str) -> None:
 
 why.add_command(compaction)
 why.add_command(lso)
+why.add_command(retention)
 why.add_command(rebalance)
 
 

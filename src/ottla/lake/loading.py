@@ -21,7 +21,7 @@ from ottla.lake.plan import Boundary, Range, parse_boundary, ranges, require_sam
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.table import LoadLost, Table
 from ottla.lake.task import Task, TaskResult, run
-from ottla.lake.telling import settled, told_of_loss
+from ottla.lake.telling import commit_positions, settled, told_of_loss
 from ottla.ledger.partition import PartitionLedger
 
 __all__ = ["LoadLost", "LoadResult", "load", "run_here"]
@@ -66,6 +66,7 @@ def load(
     bootstrap: str = "localhost:9092",
     start: str = "last-load",
     end: str = "latest",
+    group: str | None = None,
     spark_session: Any = None,
     runner: Runner | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
@@ -75,8 +76,10 @@ def load(
     `start` matters to the first load of a partition only (see `plan.parse_boundary`); later ones
     start where the last one ended. `end` is a boundary too. Tasks run on Spark, on
     `spark_session` or a local one, unless `runner` runs them (`run_here`: in this process, for
-    small loads). `on_step` is told each step as it is done. Raises OttlaError (LoadLost, where
-    another load committed meanwhile; nothing is changed).
+    small loads). `group`, where given, is committed to where the table stands then: retention may
+    wait for it (`ottla.retention.hold.groups`), and its lag is the table's. `on_step` is told each
+    step as it is done. Raises OttlaError (LoadLost, where another load committed meanwhile;
+    nothing is changed).
     """
     began = time.monotonic()
     table = Table.create_or_open(target, on_step)
@@ -92,6 +95,8 @@ def load(
     on_step("planned")
     if not plan.ranges:
         removed = table.remove_orphans()
+        if group is not None and before is not None:
+            commit_positions(group, before, bootstrap)
         return LoadResult(before, 0, 0, time.monotonic() - began, (), tuple(removed))
     if runner is None:
         session = spark_session or spark.session()
@@ -105,6 +110,8 @@ def load(
     manifest = _manifest(before, before_digest, plan, described, results, ledgers)
     _require_balance(manifest)
     table.commit(manifest)
+    if group is not None:
+        commit_positions(group, manifest, bootstrap)
     removed = table.remove_orphans()
     return LoadResult(
         manifest,

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client import sync
 from ottla.client.account import OffsetAccount
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import Manifest
@@ -27,6 +29,17 @@ def settled(
         ]
     finally:
         cluster.close()
+
+
+def commit_positions(group: str, manifest: Manifest, bootstrap: str) -> None:
+    """Let a group stand where the table does: retention may wait for it.
+
+    Where this fails the table has its load all the same, and the next load tells it. Raises
+    OttlaError.
+    """
+    offsets = {TopicPartition(manifest.topic, p): o for p, o in manifest.positions.items()}
+    with sync.Admin(bootstrap) as admin:
+        admin.set_group_offsets(group, offsets)
 
 
 def told(account: OffsetAccount) -> Told:

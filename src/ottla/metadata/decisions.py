@@ -24,6 +24,7 @@ class DecisionKind(StrEnum):
     TRUNCATED = "log truncated"
     RESTARTED = "log restarted"
     FENCED = "fetch refused"
+    DELETED_UNREAD = "records deleted unread"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,19 @@ from ottla.storage.segment import Segment
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The `count` oldest segments may go; the `by_age` oldest of them by their age."""
+    """The `count` oldest segments may go.
+
+    The `by_age` oldest of them by their age, the `by_start` oldest in any case: nothing in them
+    can be read any more.
+    """
 
     count: int
     by_age: int
+    by_start: int = 0
+
+    def at_most(self, count: int) -> "Verdict":
+        """No more than the `count` oldest."""
+        return Verdict(count, min(self.by_age, count), min(self.by_start, count))
 
 
 def deletable(
@@ -34,12 +43,13 @@ def deletable(
     if "delete" in config.cleanup_policy:
         by_age = _by_age(segments, config.retention_ms, now_ms)
         by_size = _by_size(segments, config.retention_bytes)
-    count = max(by_age, by_size, _by_start(segments, log_start_offset))
+    by_start = _by_start(segments, log_start_offset)
+    count = max(by_age, by_size, by_start)
     while count and _end(segments, count - 1, log_end_offset) > high_watermark:
         count -= 1
     if count == len(segments) and segments[-1].size == 0:
         count -= 1
-    return Verdict(count, min(by_age, count))
+    return Verdict(count, by_age, by_start).at_most(count)
 
 
 def _end(segments: list[Segment], number: int, log_end_offset: int) -> int:

@@ -95,6 +95,7 @@ class ApiKey(IntEnum):
     DESCRIBE_REBALANCES = 1004
     DESCRIBE_CLEANER = 1008
     OFFSET_LEDGER = 1012
+    RETENTION_STANDING = 1013
 
 
 class Api:
@@ -226,6 +227,7 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_REBALANCES, 0, 0, 0),
     Api(ApiKey.DESCRIBE_CLEANER, 0, 0, 0),
     Api(ApiKey.OFFSET_LEDGER, 0, 0, 0),
+    Api(ApiKey.RETENTION_STANDING, 0, 0, 0),
 )
 API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.

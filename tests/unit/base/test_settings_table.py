@@ -28,6 +28,9 @@ OURS = {
     "log.flush.policy",
     "log.scrub.interval.ms",
     "log.scrub.max.bytes.per.second",
+    "ottla.retention.hold.groups",
+    "ottla.retention.hold.max.bytes",
+    "ottla.retention.hold.max.ms",
 }
 
 

@@ -16,6 +16,7 @@ from ottla.client.admin.quotas import QuotaCalls
 from ottla.client.admin.reassigning import ReassigningCalls
 from ottla.client.admin.reassignments import ReassignmentCalls
 from ottla.client.admin.rebalances import RebalanceCalls
+from ottla.client.admin.retention import RetentionCalls
 from ottla.client.admin.transactions import TransactionCalls
 from ottla.client.cluster import Cluster, ClusterOptions
 
@@ -49,6 +50,7 @@ class Admin(
     DecisionCalls,
     CompactionCalls,
     LedgerCalls,
+    RetentionCalls,
     QuotaCalls,
     RebalanceCalls,
     TransactionCalls,

@@ -1,0 +1,1 @@
+"""Retention: what goes when, and who is waited for."""

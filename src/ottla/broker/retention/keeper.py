@@ -1,0 +1,142 @@
+"""Carries retention out: what goes is in the ledger before it goes, and readers are waited for.
+
+Who leads a partition decides; followers of a partition that waits for readers delete what their
+leader has deleted, and nothing else.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ottla.broker.partition import Partition
+from ottla.broker.retention.readers import UNKNOWN, Readers
+from ottla.metadata.decisions import Decision, DecisionKind
+from ottla.storage.errors import storage_error
+from ottla.storage.holding import Hold, hold
+from ottla.storage.log import Log
+from ottla.storage.retention import Verdict
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_log = logging.getLogger(__name__)
+
+
+class RetentionKeeper:
+    """Of all partitions of a broker."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self.readers = Readers(broker)
+        # By base offset, when retention first wanted a segment to go that readers still need.
+        self._wanted_since: dict[Partition, dict[int, int]] = {}
+        # What is held now, and for whom: where each group stands.
+        self.held: dict[Partition, tuple[Hold, dict[str, int]]] = {}
+
+    def keep_only(self, partitions: Iterable[Partition]) -> None:
+        """Forget what is known of others."""
+        known = set(partitions)
+        self.held = {one: held for one, held in self.held.items() if one in known}
+        self._wanted_since = {p: since for p, since in self._wanted_since.items() if p in known}
+
+    async def apply(self, partition: Partition, now_ms: int) -> None:
+        """Delete what retention lets go. Raises StorageError."""
+        log = partition.log
+        verdict = log.old_segments(now_ms, partition.high_watermark)
+        segments, truncations = log.segments.as_list()[: verdict.count], log.truncations
+        readers: dict[str, int] = {}
+        found = Hold(verdict.count)
+        self._forget(partition)
+        if verdict.count > verdict.by_start and partition.config.hold_groups:
+            if partition.leader is None:
+                found = Hold(verdict.by_start)
+            else:
+                groups = sorted(partition.config.hold_groups)
+                readers = await self.readers.committed(groups, partition.topic_partition)
+                found = self._hold(partition, log, verdict, readers, now_ms)
+        verdict = verdict.at_most(found.count)
+        if not verdict.count:
+            return
+        end = self._end(log, verdict)
+        log.note_old_segments(verdict, now_ms)
+        await self._broker.maintenance.write_ledger(log)
+        held = log.segments.as_list()[: len(segments)]
+        if log.offline or log.truncations != truncations or held != segments:
+            return  # Something else happened to it meanwhile: another time.
+        start = log.log_start_offset
+        for deletion in log.delete_old_segments(now_ms, partition.high_watermark, verdict):
+            self._broker.maintenance.remove_later(deletion)
+        if found.setting:
+            self._tell_unread(partition, readers, start, end, found.setting, now_ms)
+
+    @staticmethod
+    def _end(log: Log, verdict: Verdict) -> int:
+        """Where what goes ends."""
+        if verdict.count < len(log.segments):
+            return log.segments[verdict.count].base_offset
+        return log.log_end_offset
+
+    def _forget(self, partition: Partition) -> None:
+        """What was known of its hold is looked at anew; of partitions that are gone, nothing."""
+        self.held.pop(partition, None)
+        if not partition.config.hold_groups:
+            self._wanted_since.pop(partition, None)
+
+    def _hold(
+        self,
+        partition: Partition,
+        log: Log,
+        verdict: Verdict,
+        readers: dict[str, int],
+        now_ms: int,
+    ) -> Hold:
+        wanted = [segment.base_offset for segment in log.segments.as_list()[: verdict.count]]
+        known = self._wanted_since.get(partition, {})
+        since = {base: known.get(base, now_ms) for base in wanted}
+        self._wanted_since[partition] = since
+        try:
+            found = hold(
+                log.segments.as_list(),
+                verdict,
+                min(readers.values()),
+                partition.config,
+                since,
+                log_end_offset=log.log_end_offset,
+                now_ms=now_ms,
+            )
+        except OSError as error:
+            raise storage_error(error, log.folder, "look for old segments") from error
+        if found.held_bytes:
+            self.held[partition] = (found, readers)
+        return found
+
+    def _tell_unread(
+        self,
+        partition: Partition,
+        readers: dict[str, int],
+        start: int,
+        end: int,
+        setting: str,
+        now_ms: int,
+    ) -> None:
+        """A bound was reached: say who has lost what."""
+        for group, committed in readers.items():
+            first = max(start, committed)
+            if first >= end:
+                continue
+            stands = "has committed nothing" if committed == UNKNOWN else f"stands at {committed}"
+            cause = f"offsets {first} to {end} are deleted, which group {group} has not read"
+            evidence = f"retention waited for it; it {stands}, and {setting} is reached"
+            _log.warning("%s: %s: %s", partition.topic_partition, cause, evidence)
+            self._broker.decisions.record(
+                Decision(
+                    DecisionKind.DELETED_UNREAD,
+                    partition.topic_partition,
+                    self._broker.broker_id,
+                    partition.leader_epoch,
+                    cause,
+                    evidence,
+                    setting,
+                    now_ms,
+                )
+            )

@@ -1,0 +1,128 @@
+"""Where groups stand, asked of their coordinators by who leads a partition that they read."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.request import RequestContext
+from ottla.broker.transactions.links import Links
+from ottla.group.coordinator import Coordinator
+from ottla.group.fetching import FetchedTopic
+from ottla.group.turn import Call, Decision, Moment
+from ottla.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+# Not known, or nothing committed: either way nobody says that the records were read.
+UNKNOWN = -1
+_TIMEOUT_MS = 10_000
+_IDLE_MS = 60_000
+_SILENCE_MS = 30_000
+
+
+@dataclass(slots=True)
+class _Asker:
+    """Stands for a client's request, where this broker coordinates the group itself."""
+
+    version: int = 0
+    client_id: str = "ottla-retention"
+    client_host: str = ""
+
+
+class _Waiting:
+    """Implements `broker.groups.answer.Answer`."""
+
+    def __init__(self) -> None:
+        self.request = cast("RequestContext", _Asker())
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def give(self, message: Any) -> None:
+        if not self.future.done():
+            self.future.set_result(message)
+
+    def fail(self, code: ErrorCode) -> None:
+        if not self.future.done():
+            self.future.set_exception(OttlaError(code, "the coordinator did not answer"))
+
+
+class Readers:
+    """Asks coordinators: this broker, or another over a connection of its own."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        # Made when another broker is asked first.
+        self._links: Links | None = None
+        # Coordinators that did not answer, and until when they are not asked again, in ms.
+        self._silent: dict[BrokerId, int] = {}
+
+    def close(self) -> None:
+        """Give all connections back."""
+        if self._links is not None:
+            self._links.close()
+
+    async def committed(self, groups: Sequence[str], partition: TopicPartition) -> dict[str, int]:
+        """What each group has committed in a partition; UNKNOWN where nobody can say."""
+        answers = await asyncio.gather(*(self._committed(group, partition) for group in groups))
+        return dict(zip(groups, answers, strict=True))
+
+    async def _committed(self, group: str, partition: TopicPartition) -> int:
+        index = self._broker.groups.partition_index(group)
+        state = None
+        if index is not None:
+            state = self._broker.image.partition(CONSUMER_OFFSETS, index)
+        if state is None or state.leader < 0:
+            return UNKNOWN
+        now_ms = self._broker.clock.monotonic_ms()
+        if self._silent.get(state.leader, now_ms) > now_ms:
+            return UNKNOWN
+        try:
+            async with asyncio.timeout(_TIMEOUT_MS / 1000):
+                if state.leader == self._broker.broker_id:
+                    return await self._here(group, partition)
+                return await self._there(state.leader, group, partition)
+        except OttlaError:
+            return UNKNOWN
+        except TimeoutError:
+            self._silent[state.leader] = self._broker.clock.monotonic_ms() + _SILENCE_MS
+            return UNKNOWN
+
+    async def _here(self, group: str, partition: TopicPartition) -> int:
+        def fetch(coordinator: Coordinator, call: Call, _at: Moment) -> Decision:
+            wanted = [(partition.topic, [partition.partition])]
+            return coordinator.fetch(call, group, wanted, lambda topics: topics)
+
+        waiting = _Waiting()
+        self._broker.groups.run(group, waiting, fetch)
+        told: list[FetchedTopic] = await waiting.future
+        return told[0].partitions[0].offset
+
+    async def _there(self, leader: BrokerId, group: str, partition: TopicPartition) -> int:
+        image = self._broker.image.topics.get(partition.topic)
+        if image is None:
+            return UNKNOWN
+        topic = OffsetFetchRequestTopics(
+            name=partition.topic, topic_id=image.id, partition_indexes=[partition.partition]
+        )
+        request = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group_id=group, topics=[topic])]
+        )
+        if self._links is None:
+            self._links = Links(self._broker.peers, idle_ms=_IDLE_MS)
+        answer: OffsetFetchResponse = await self._links.request(
+            leader, request, timeout_ms=_TIMEOUT_MS
+        )
+        (told,) = answer.groups
+        if told.error_code or not told.topics:
+            return UNKNOWN
+        found = told.topics[0].partitions[0]
+        return UNKNOWN if found.error_code else found.committed_offset

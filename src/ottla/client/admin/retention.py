@@ -1,0 +1,115 @@
+"""How long records stay, as the brokers of Ottla tell it, and for whom retention waits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.calls import Calls
+from ottla.client.errors import UnknownTopic, UnsupportedByBroker, check
+from ottla.wire.messages.retention_standing import (
+    RetentionStandingRequest,
+    RetentionStandingResponse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """How long the record at `offset` stays at least, and which setting ends that.
+
+    `left_ms` None: nothing deletes it as the settings are, or nothing is written there yet; 0: it
+    may be deleted at any time.
+    """
+
+    offset: int
+    left_ms: int | None
+    setting: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionStanding:
+    """A partition's retention, told by its leader. Sizes in bytes, times in ms, -1 for no limit.
+
+    `readers` are the groups that retention waits for, with what they have committed (-1: nothing,
+    or not known); `held_bytes` is kept for them alone, since `held_since_ms` (-1: nothing is).
+    """
+
+    name: TopicPartition
+    broker_id: int
+    log_start_offset: int
+    log_end_offset: int
+    size_bytes: int
+    bytes_per_second: float
+    cleanup_policy: str
+    retention_ms: int
+    retention_bytes: int
+    hold_max_bytes: int
+    hold_max_ms: int
+    times_left: tuple[TimeLeft, ...]
+    readers: Mapping[str, int]
+    held_bytes: int
+    held_since_ms: int
+
+
+class RetentionCalls(Calls):
+    """Calls about retention."""
+
+    async def retention(
+        self, partition: TopicPartition, offsets: Sequence[int] = (), *, group_id: str = ""
+    ) -> RetentionStanding:
+        """How retention stands, and how long the records at `offsets` stay, for `group_id`.
+
+        Raises UnknownTopic, ConnectionFailed, UnsupportedByBroker where the leader is no Ottla.
+        """
+        request = RetentionStandingRequest(
+            topic=partition.topic,
+            partition=partition.partition,
+            offsets=list(offsets),
+            group_id=group_id,
+        )
+
+        async def once() -> RetentionStandingResponse:
+            view = await self.cluster.topic(partition.topic)
+            if not 0 <= partition.partition < len(view.partitions):
+                raise UnknownTopic(
+                    f"topic {partition.topic!r} has partitions 0 to {len(view.partitions) - 1}, "
+                    f"not {partition.partition}"
+                )
+            leader = view.partitions[partition.partition].leader
+            if leader < 0:
+                check(ErrorCode.LEADER_NOT_AVAILABLE, f"ask for the retention of {partition}")
+            try:
+                answer = await self.cluster.ask(leader, request, RetentionStandingResponse)
+            except UnsupportedByBroker:
+                raise UnsupportedByBroker(
+                    f"broker {leader} does not tell of its retention: it is no Ottla, or an "
+                    "older one"
+                ) from None
+            what = f"ask for the retention of {partition}"
+            check(answer.error_code, what, answer.error_message)
+            return answer
+
+        return _standing(partition, await self.retried(once))
+
+
+def _standing(name: TopicPartition, answer: RetentionStandingResponse) -> RetentionStanding:
+    return RetentionStanding(
+        name,
+        answer.broker_id,
+        answer.log_start_offset,
+        answer.log_end_offset,
+        answer.size_bytes,
+        answer.bytes_per_second,
+        answer.cleanup_policy,
+        answer.retention_ms,
+        answer.retention_bytes,
+        answer.hold_max_bytes,
+        answer.hold_max_ms,
+        tuple(
+            TimeLeft(one.offset, None if one.left_ms < 0 else one.left_ms, one.setting)
+            for one in answer.deadlines
+        ),
+        {one.group_id: one.committed for one in answer.readers},
+        answer.held_bytes,
+        answer.held_since_ms,
+    )
