@@ -338,7 +338,10 @@ class Partition:
         self.check_led()
         self.log.advance_log_start(offset, Cause.DELETE_RECORDS, self._clock.now_ms())
         self._wake()
-        # Followers hear of it at once.
+        self.tell_log_start()
+
+    def tell_log_start(self) -> None:
+        """Let followers hear at once where the log begins now, also where nothing is written."""
         self._tell_appended()
 
     def on_follower_start(self, broker_id: int, log_start_offset: int) -> None:

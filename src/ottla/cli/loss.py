@@ -1,5 +1,6 @@
 """What retention is about to take from readers: in `group describe`, and `ottla why retention`."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,8 @@ NOTHING_KNOWN: Mapping[str, Any] = {
     "loss": None,
 }
 _MINUTE_MS = 60_000
+# Questions on their way.
+_AT_ONCE = 50
 
 
 async def times_left(
@@ -32,14 +35,19 @@ async def times_left(
 ) -> dict[TopicPartition, Mapping[str, Any]]:
     """What of its partitions a group has lost, and when it loses the next; {} of Kafka's."""
     found: dict[TopicPartition, Mapping[str, Any]] = {}
-    for name, offset in committed.items():
-        try:
-            standing = await admin.retention(name, [offset], group_id=group_id)
-        except UnsupportedByBroker:
-            return {}
-        except OttlaError:
-            continue  # A topic that is gone, or a partition without a leader.
-        found[name] = _loss(standing, offset)
+    names = sorted(committed)
+    for first in range(0, len(names), _AT_ONCE):
+        part = names[first : first + _AT_ONCE]
+        asked = (admin.retention(name, [committed[name]], group_id=group_id) for name in part)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        for name, answer in zip(part, answers, strict=True):
+            if isinstance(answer, RetentionStanding):
+                found[name] = _loss(answer, committed[name])
+            elif isinstance(answer, UnsupportedByBroker):
+                return {}
+            elif not isinstance(answer, OttlaError):
+                raise answer
+            # Else a topic that is gone, or a partition without a leader.
     return found
 
 

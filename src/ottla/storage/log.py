@@ -134,12 +134,28 @@ class Log(FlushedLog):
         self.leader_epochs.assign(leader_epoch, self.log_end_offset)
         self._active_epoch = self.leader_epochs.latest
 
+    def cut_end(self, offset: int) -> int:
+        """Where the log would end, cut at `offset`. Raises StorageError.
+
+        A batch that holds it goes as a whole. A gap is no end: nothing would tell after a restart
+        that the log reached into it.
+        """
+        if not self.log_start_offset <= offset < self.log_end_offset:
+            return offset
+        segment = self.segments[self.segments.floor(offset)]
+        try:
+            end = segment.end_before(segment.position_of(offset))
+        except BadHeader as bad:
+            raise segment.corrupt(bad) from None
+        except OSError as error:
+            raise storage_error(error, segment.path(), "look for the end of a cut") from error
+        return max(self.log_start_offset, end)
+
     def truncate_to(self, offset: int, now_ms: int) -> list[Deletion]:
         """Drop everything at and above `offset`: a follower's end that the leader does not have.
 
-        A batch that holds `offset` inside goes as a whole, and a gap with what follows it. What
-        the recovery point checkpoint
-        says of this log must be lowered to `offset` before (`LogDirectories.truncate` does).
+        It ends at `cut_end` then. What the recovery point checkpoint says of this log must be
+        lowered to that before (`LogDirectories.truncate` does).
         Returns the removal of whole segments. Raises StorageError.
         """
         if offset >= self.log_end_offset:
@@ -153,8 +169,7 @@ class Log(FlushedLog):
         self.active = active = self.segments.last
         try:
             position = active.position_of(offset)
-            # A gap is no end: nothing would tell after a restart that the log reached into it.
-            offset = active.end_before(position)
+            offset = max(self.log_start_offset, active.end_before(position))
             if not active.loaded:
                 active.load_indexes()
             active.truncate(position, offset)

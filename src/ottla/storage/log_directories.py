@@ -341,6 +341,7 @@ class LogDirectories:
         """
         home = self._homes[partition]
         log = home.logs[partition]
+        offset = log.cut_end(offset)
         log.recovery_point = min(log.recovery_point, offset)
         if partition in home.cleaned:
             home.cleaned[partition] = min(home.cleaned[partition], offset)

@@ -66,6 +66,8 @@ class RetentionKeeper:
         start = log.log_start_offset
         for deletion in log.delete_old_segments(now_ms, partition.high_watermark, verdict):
             self._broker.maintenance.remove_later(deletion)
+        if partition.config.hold_groups and partition.leader is not None:
+            partition.tell_log_start()
         if found.setting:
             self._tell_unread(partition, readers, start, end, found.setting, now_ms)
 
