@@ -51,6 +51,22 @@ def test_a_partition_is_given_only_once_it_was_given_back() -> None:
     assert cluster.group.state is ConsumerGroupState.STABLE
 
 
+def test_who_waits_for_partitions_is_asked_to_report_sooner() -> None:
+    """The interval is the broker's again once it has all it shall have."""
+    world = World(t=4)
+    cluster = Cluster(world)
+    a, b = Member(cluster, "a", ["t"]), Member(cluster, "b", ["t"])
+    assert cluster.send(a.request()).heartbeat_interval_ms == 5_000
+    a.beat()
+    answer = cluster.send(b.request())
+    assert answer.heartbeat_interval_ms == 1_000
+    b.hear(answer)
+    a.beat()
+    a.beat()
+    answer = cluster.send(b.request())
+    assert (answer.heartbeat_interval_ms, answer.assignment is not None) == (5_000, True)
+
+
 def test_who_keeps_what_it_has_is_not_stopped() -> None:
     """A member that leaves disturbs nobody else: they only get more."""
     world = World(t=6)

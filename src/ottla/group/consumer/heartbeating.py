@@ -40,6 +40,9 @@ from ottla.wire.messages.consumer_group_heartbeat import (
     TopicPartitionsResponse,
 )
 
+# A member that waits for partitions reports so many times as often.
+_SOONER = 5
+
 
 def heartbeat(
     turn: Turn,
@@ -85,9 +88,16 @@ def heartbeat(
     return ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=after.epoch,
-        heartbeat_interval_ms=pace.heartbeat_interval_ms,
+        heartbeat_interval_ms=_interval_ms(after, pace),
         assignment=_assignment(after.assigned) if is_told else None,
     )
+
+
+def _interval_ms(current: Current, pace: Pace) -> int:
+    """When the member is to report next: sooner while others have yet to release its partitions."""
+    if current.state is MemberState.UNRELEASED_PARTITIONS:
+        return max(1, pace.heartbeat_interval_ms // _SOONER)
+    return pace.heartbeat_interval_ms
 
 
 def _leave(
