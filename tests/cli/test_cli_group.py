@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka import ShareConsumer
 from ottla_command import Command
+
+import ottla.testing
 
 MakeTopic = Callable[..., str]
 
@@ -193,3 +196,34 @@ def _until_committed(run: Command, group: str, wanted: dict[tuple[str, int], int
         place: offset for place, offset in _committed(run, group).items() if offset is not None
     } != wanted:
         assert time.monotonic() < deadline_s
+
+
+def test_a_share_group_is_described_and_deleted(
+    run: Command, topic: str, broker: ottla.testing.Broker
+) -> None:
+    """Its start and what is behind it; members share partitions, and nothing is committed."""
+    group = f"{topic}-share"
+    run("config", "set", "group", group, "share.auto.offset.reset=earliest")
+    settings = {"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0}
+    consumer = ShareConsumer(settings | {"share.acknowledgement.mode": "explicit"})
+    consumer.subscribe([topic])
+    seen: set[int] = set()
+    deadline = time.monotonic() + 60
+    while len(seen) < 10 and time.monotonic() < deadline:
+        for message in consumer.poll(1.0):
+            number = int(message.value() or b"")
+            # The last two are given back.
+            consumer.acknowledge(message, 1 if number < 8 else 2)
+            seen.add(number)
+        consumer.commit_sync(30)
+    described = run("group", "describe", group, "-o", "json").json
+    assert (described["state"], described["assignor"]) == ("Stable", "simple")
+    (member,) = described["members"]
+    rows = {row["partition"]: row for row in described["partitions"]}
+    assert rows[0]["members"] == [member["member_id"]]
+    assert (rows[0]["start_offset"], rows[0]["lag"]) == (8, 2)
+    assert "active" in run.refused("group", "delete", group, "--yes")
+    consumer.close()
+    assert run("group", "describe", group).lines[-2].split() == [topic, "0", "8", "2", "0"]
+    assert "share group" in run.refused("group", "reset", group, "--to-earliest")
+    assert run("group", "delete", group, "--yes").out == f"Deleted {group}.\n"

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.group_reset import reset
@@ -13,10 +14,12 @@ from ottla.cli.output import show, show_one
 from ottla.cli.span import known_offsets
 from ottla.client.admin import Admin
 from ottla.client.admin.groups import GroupDescription
+from ottla.client.admin.share_groups import SHARE
 from ottla.client.offsets import LATEST
 
 _MEMBER_COLUMNS = ["client_id", "host", "member_id", "instance_id", "partitions"]
 _PARTITION_COLUMNS = ["topic", "partition", "committed", "end_offset", "lag", "loss", "client_id"]
+_SHARE_COLUMNS = ["topic", "partition", "start_offset", "lag", "members"]
 
 
 @click.group()
@@ -64,7 +67,8 @@ def describe(group_id: str, bootstrap: str, form: str) -> None:
 
     The lag is the number of offsets between the committed one and the end of the log; loss tells
     when retention deletes the oldest of them at the present rate, and what it has deleted already
-    (Ottla's brokers only).
+    (Ottla's brokers only). Of a share group, the lag is what lies behind its start and is not done
+    with.
     """  # noqa: D301
     description, rows = with_admin(bootstrap, lambda admin: _described(admin, group_id))
     is_known = description.coordinator_id >= 0
@@ -92,6 +96,12 @@ def describe(group_id: str, bootstrap: str, form: str) -> None:
         return
     show_one(form, head)
     click.echo()
+    if description.protocol_type == SHARE:
+        show(form, members, _MEMBER_COLUMNS, empty="no members")
+        click.echo()
+        counted = [row | {"members": len(row["members"])} for row in rows]
+        show(form, counted, _SHARE_COLUMNS, empty="nothing read")
+        return
     unknown = "members are shown of groups of the classic protocol only"
     show(form, members, _MEMBER_COLUMNS, empty="no members" if is_known else unknown)
     click.echo()
@@ -127,6 +137,8 @@ def delete(group_ids: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> 
 
 async def _described(admin: Admin, group_id: str) -> tuple[GroupDescription, list[dict[str, Any]]]:
     description = await described_group(admin, group_id)
+    if description.protocol_type == SHARE:
+        return description, await _shared(admin, description)
     committed = await admin.group_offsets(group_id)
     owners = {place: member for member in description.members for place in member.partitions}
     places = sorted({*committed, *owners})
@@ -150,3 +162,22 @@ async def _described(admin: Admin, group_id: str) -> tuple[GroupDescription, lis
             }
         )
     return description, rows
+
+
+async def _shared(admin: Admin, description: GroupDescription) -> list[dict[str, Any]]:
+    """A row for each partition that a share group reads, with all who look after it."""
+    positions = await admin.share_group_positions(description.group_id)
+    members: dict[TopicPartition, list[str]] = {}
+    for member in description.members:
+        for place in member.partitions:
+            members.setdefault(place, []).append(member.member_id)
+    return [
+        {
+            "topic": place.topic,
+            "partition": place.partition,
+            "start_offset": positions[place].start_offset if place in positions else None,
+            "lag": positions[place].lag if place in positions else None,
+            "members": members.get(place, []),
+        }
+        for place in sorted({*positions, *members})
+    ]

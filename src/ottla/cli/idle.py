@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.admin import Admin
 from ottla.client.admin.groups import GroupDescription, GroupListing
+from ottla.client.admin.share_groups import SHARE
 
 _AT_REST = ("Empty", "Dead")
 
@@ -28,9 +29,11 @@ async def listed_group(admin: Admin, group_id: str) -> GroupListing:
 async def described_group(admin: Admin, group_id: str) -> GroupDescription:
     """The group. Raises GROUP_ID_NOT_FOUND, naming the nearest.
 
-    Of a group that is not of the classic protocol (KIP-848) only the state is told.
+    Of a group of the consumer protocol (KIP-848) only the state is told.
     """
     listing = await listed_group(admin, group_id)
+    if listing.kind.lower() == SHARE:
+        return await admin.describe_share_group(group_id)
     if not is_classic(listing):
         return GroupDescription(group_id, listing.state, listing.protocol_type, "", -1, ())
     (description,) = await admin.describe_groups([group_id])

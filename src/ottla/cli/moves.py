@@ -9,6 +9,7 @@ from ottla.base.ids import TopicPartition
 from ottla.cli.idle import described_group, require_idle
 from ottla.cli.span import Offsets, known_offsets, offsets_at, partitions_of
 from ottla.client.admin import Admin
+from ottla.client.admin.share_groups import SHARE
 from ottla.client.offsets import EARLIEST, LATEST
 
 
@@ -64,7 +65,14 @@ async def planned(
     listed = {entry.group_id for entry in await admin.list_groups()}
     committed: Offsets = {}
     if group_id in listed or not (topics or target.singles):
-        require_idle(await described_group(admin, group_id), "move")
+        description = await described_group(admin, group_id)
+        require_idle(description, "move")
+        if description.protocol_type == SHARE:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"{group_id!r} is a share group, which has no committed offsets; its start is "
+                "moved by kafka-share-groups --reset-offsets",
+            )
         told = await admin.group_offsets(group_id)
         committed = {place: entry.offset for place, entry in told.items()}
     places = await _places(admin, group_id, target, topics, committed)

@@ -17,6 +17,7 @@ from ottla.client.admin.reassigning import ReassigningCalls
 from ottla.client.admin.reassignments import ReassignmentCalls
 from ottla.client.admin.rebalances import RebalanceCalls
 from ottla.client.admin.retention import RetentionCalls
+from ottla.client.admin.share_groups import ShareGroupCalls
 from ottla.client.admin.transactions import TransactionCalls
 from ottla.client.cluster import Cluster, ClusterOptions
 
@@ -53,6 +54,7 @@ class Admin(
     RetentionCalls,
     QuotaCalls,
     RebalanceCalls,
+    ShareGroupCalls,
     TransactionCalls,
 ):
     """Use it as `async with Admin("host:9092") as admin`.

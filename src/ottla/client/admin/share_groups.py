@@ -1,0 +1,85 @@
+"""Share groups: members, and where they begin (KIP-932)."""
+
+from dataclasses import dataclass
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.calls import Calls
+from ottla.client.admin.groups import GroupDescription, GroupMember
+from ottla.client.errors import check
+from ottla.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+)
+from ottla.wire.messages.share_group_describe import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+
+SHARE = "share"
+
+
+@dataclass(frozen=True, slots=True)
+class SharePosition:
+    """Where a group begins in a partition; None where it has not begun, or nobody knows."""
+
+    start_offset: int | None
+    lag: int | None
+
+
+class ShareGroupCalls(Calls):
+    """Calls about share groups."""
+
+    async def describe_share_group(self, group_id: str) -> GroupDescription:
+        """State and members; each with the partitions it looks after, which others may share."""
+
+        async def ask() -> GroupDescription:
+            broker_id = await self.cluster.coordinator(group_id)
+            request = ShareGroupDescribeRequest(group_ids=[group_id])
+            answer = await self.cluster.ask(broker_id, request, ShareGroupDescribeResponse)
+            group = answer.groups[0]
+            check(group.error_code, f"describe group {group_id!r}", group.error_message)
+            members = tuple(
+                GroupMember(
+                    each.member_id,
+                    None,
+                    each.client_id,
+                    each.client_host,
+                    tuple(
+                        TopicPartition(topic.topic_name, index)
+                        for topic in each.assignment.topic_partitions
+                        for index in topic.partitions
+                    ),
+                )
+                for each in group.members
+            )
+            return GroupDescription(
+                group_id, group.group_state, SHARE, group.assignor_name, broker_id, members
+            )
+
+        return await self.retried(ask)
+
+    async def share_group_positions(self, group_id: str) -> dict[TopicPartition, SharePosition]:
+        """Where the group begins in every partition it has read."""
+
+        async def ask() -> dict[TopicPartition, SharePosition]:
+            broker_id = await self.cluster.coordinator(group_id)
+            wanted = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
+            request = DescribeShareGroupOffsetsRequest(groups=[wanted])
+            answer = await self.cluster.ask(broker_id, request, DescribeShareGroupOffsetsResponse)
+            group = answer.groups[0]
+            check(group.error_code, f"describe group {group_id!r}", group.error_message)
+            return {
+                TopicPartition(topic.topic_name, each.partition_index): SharePosition(
+                    _known(each.start_offset), _known(each.lag)
+                )
+                for topic in group.topics
+                for each in topic.partitions
+                if each.error_code == 0
+            }
+
+        return await self.retried(ask)
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
