@@ -4,6 +4,8 @@ SIGTERM ends it after the transaction it is at. It ends by itself, with 1, where
 then another is to take its place.
 """
 
+import faulthandler
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -34,6 +36,8 @@ KINDS: Mapping[str, Callable[[CopyTask], Copier]] = {
 
 def main() -> int:
     """Copy as the command line says."""
+    # Where it stands, for who thinks that it is stuck; a JVM does so by itself.
+    faulthandler.register(signal.SIGQUIT)
     task, ending = told(), Ending()
     copier = KINDS[task.kind](task)
     while not ending.asked:

@@ -1,7 +1,9 @@
 """The processes that pass records on: killed on purpose, and replaced whenever one has ended."""
 
 import shutil
+import signal
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from rig.process import Process, start
 
 JAVA = "java"
 _TOOL = "org.apache.kafka.tools.TransactionalMessageCopier"
+# A JVM, or Python's faulthandler, writes down what its threads are doing.
+_LAST_WORDS_S = 2.0
 _FLAGS = ("-Xms32m", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -39,6 +43,7 @@ class Workers:
 
     def kill(self, name: str) -> None:
         """End one as a crash does. Another takes its place with the next `look`."""
+        self.look()
         process = self._processes.pop(name)
         if process.alive():
             process.kill()
@@ -47,7 +52,14 @@ class Workers:
             self._count(process.child.returncode)
 
     def replace(self) -> None:
-        """End all, as whoever watches over them would: nothing comes of them any more."""
+        """End all, as whoever watches over them would: nothing comes of them any more.
+
+        Their logs tell where they stood.
+        """
+        for process in self._processes.values():
+            if process.alive():
+                process.child.send_signal(signal.SIGQUIT)
+        time.sleep(_LAST_WORDS_S)
         for process in self._processes.values():
             process.kill()
         self.stuck += len(self._processes)
