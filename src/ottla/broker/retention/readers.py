@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 # Not known, or nothing committed: either way nobody says that the records were read.
 UNKNOWN = -1
-_TIMEOUT_MS = 10_000
+_TIMEOUT_MS = 30_000
 _IDLE_MS = 60_000
-_SILENCE_MS = 30_000
+_SILENCE_MS = 60_000
 
 
 @dataclass(slots=True)
