@@ -1,11 +1,16 @@
 """Laws of a log's ledger: whatever is done to a log, every offset is explained by it."""
 
+import contextlib
+import errno
+from random import Random
+
 import pytest
 
 from ottla.ledger.account import Account
 from ottla.ledger.history import Cause, Loss
 from ottla.ledger.removals import BEFORE_COPY, UNRECORDED
 from ottla.storage.accounting import Accounting
+from ottla.storage.errors import StorageError
 from ottla.storage.log import Log
 from ottla.storage.memory_filesystem import MemoryFileSystem
 from ottla.storage.names import LEDGER, LEDGER_SUFFIX
@@ -328,3 +333,37 @@ def test_tombstones_and_aborted_records_that_went_are_compacted() -> None:
     assert found.unexplained == 0
     assert found.data + found.compacted == log.log_end_offset
     assert found.data == 3
+
+
+@pytest.mark.parametrize("step", range(30))
+def test_a_power_cut_anywhere_in_a_deletion_leaves_every_offset_explained(step: int) -> None:
+    """What goes is in the ledger before it goes; what is still there is not counted as gone."""
+    for seed in range(4):
+        filesystem = MemoryFileSystem()
+        log = open_log(filesystem, segment_bytes=300, retention_ms=1_000)
+        for _ in range(4):
+            append(log, 3, payload=b"x" * 200, timestamp=1_000)
+        log.flush()
+        for folder in (FOLDER, "/kafka", "/"):
+            filesystem.fsync_directory(folder)
+        made = 0
+
+        def stop(operation: str, path: str) -> OSError | None:
+            nonlocal made
+            made += operation in {"append", "fsync", "truncate", "rename", "unlink", "open"}
+            return OSError(errno.EIO, "the power is gone", path) if made > step else None
+
+        filesystem.fault = stop
+        with contextlib.suppress(OSError, StorageError):
+            log.note_old_segments(log.old_segments(10_000, 9), 10_000)
+            job = log.ledger.job(filesystem, FOLDER)
+            assert job is not None
+            job.run()
+            for deletion in log.delete_old_segments(10_000, 9):
+                deletion.run()
+        filesystem.crash(Random(seed))
+        again = open_log(filesystem, recovery_point=12, config=log.config)
+        found = account(again)
+        assert found.unexplained == 0
+        assert found.data + found.deleted == 12
+        assert by_cause(found) == ({Cause.RETENTION_TIME: found.deleted} if found.deleted else {})
