@@ -69,7 +69,8 @@ def test_only_ottlas_own_clients_hear_of_it(software, version, is_told):
         answer = await caller.call(request, version)
         keys = [entry.api_key for entry in answer.api_keys]
         assert (KEY in keys) == is_told
-        # DescribeDecisions, CompactLog, DescribeRebalances, DescribeCleaner, OffsetLedger.
-        assert [key for key in keys if key >= 1000] == [1001, 1003, 1004, 1008, 1012] * is_told
+        # DescribeDecisions, CompactLog, DescribeRebalances, DescribeCleaner, OffsetLedger and
+        # RetentionStanding.
+        assert [key for key in keys if key >= 1000] == [1001, 1003, 1004, 1008, 1012, 1013] * is_told
 
     run(scenario)
