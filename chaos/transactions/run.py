@@ -120,10 +120,13 @@ class Run:
             victim = self._chance.choice(list(self._cluster.members.values()))
             back = threading.Timer(_AWAY_S, victim.start)
             self._kill(victim, back)
-            self._wait(follower, bounds[part - 1] + half + half // 2)
-            self._workers.kill(f"copier{self._chance.randrange(self._plan.copiers)}")
-            self._wait(follower, bounds[part])
-            back.join()
+            try:
+                self._wait(follower, bounds[part - 1] + half + half // 2)
+                self._workers.kill(f"copier{self._chance.randrange(self._plan.copiers)}")
+                self._wait(follower, bounds[part])
+            finally:
+                # Nobody is to start a broker when all this has ended.
+                back.join()
 
     def _kill(self, victim: Member, back: threading.Timer) -> None:
         victim.kill()
