@@ -245,7 +245,7 @@ def test_where_the_terms_of_leaders_ended(version):
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
 def test_api_versions_lists_what_is_served(version):
-    """Every API once; Produce from 0 as Kafka has it; transactions with an epoch each (KIP-890)."""
+    """Every API once; Produce from 0 as Kafka has it; the features clients switch on."""
 
     async def scenario():
         async with connected() as (_, client):
@@ -255,9 +255,12 @@ def test_api_versions_lists_what_is_served(version):
             assert response.error_code == 0
             assert len(listed) == len(response.api_keys)
             assert (listed[0], listed[1], listed[18]) == ((0, 13), (4, 18), (0, 4))
-            assert not {71, 72, 76, 78} & listed.keys()
+            assert (listed[76], listed[78], listed[79]) == ((1, 1), (1, 2), (1, 2))
+            # Telemetry is not collected; share state is a matter between brokers.
+            assert not {71, 72, 83, 84, 85, 86, 87} & listed.keys()
             features = [(each.name, each.max_version_level) for each in response.finalized_features]
-            assert features == ([("transaction.version", 2)] if version >= 3 else [])
+            known = [("share.version", 1), ("transaction.version", 2)]
+            assert features == (known if version >= 3 else [])
 
     run(scenario())
 
