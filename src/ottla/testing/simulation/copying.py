@@ -178,7 +178,8 @@ class Copying:
             sent = await self._send(producer, attempt)
             await producer.send_offsets(attempt.offsets, consumer.group_metadata())
             gives_up = chance.random() < _GIVES_UP
-            if chance.random() < _TAKES_TOO_LONG:
+            takes_too_long = chance.random() < _TAKES_TOO_LONG
+            if takes_too_long and not self._workload.is_over:
                 await asyncio.sleep(self._profile.transaction_ms * 1.5 / 1000)
             if gives_up:
                 if chance.random() < 0.5:
