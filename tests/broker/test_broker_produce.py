@@ -251,7 +251,7 @@ def test_a_deleted_topic_is_unknown_at_once_also_to_the_shortcut():
     run(scenario())
 
 
-def test_a_transactional_batch_is_refused_while_there_are_no_transactions():
+def test_a_transactional_batch_without_a_transactional_id_is_refused():
     """Else it would stay undecided for ever, and stop every reader of committed records."""
 
     async def scenario():
@@ -259,7 +259,7 @@ def test_a_transactional_batch_is_refused_while_there_are_no_transactions():
             sent = batch(b"x", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
             for _ in range(2):
                 answer = produced(await client.call(produce("a", sent), 9))
-                assert answer.error_code == ErrorCode.INVALID_TXN_STATE
+                assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             assert broker.partitions.get("a", 0).log_end_offset == 0
 
     run(scenario())

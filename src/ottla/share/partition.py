@@ -6,6 +6,7 @@ an argument. What must survive is told by `changes`, and was read back before it
 what is not written: records that are acquired when a broker dies are given out again.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -61,6 +62,10 @@ class Changes(NamedTuple):
     complete_count: int
 
 
+# How many of those that nobody accepted a partition remembers, to be told of.
+_DEAD_KEPT = 100
+
+
 class Dead(NamedTuple):
     """Records that no member will be given again, though none accepted them."""
 
@@ -86,7 +91,8 @@ class SharePartition:
         self._dirty: list[tuple[int, int]] = []
         # The start that was written last.
         self._written_start = start_offset
-        self.dead: list[Dead] = []
+        # The latest of them.
+        self.dead: deque[Dead] = deque(maxlen=_DEAD_KEPT)
         for batch in sorted(batches):
             self._window.extend(batch.last)
             for run in self._window.cut(batch.first, batch.last):

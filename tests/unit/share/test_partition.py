@@ -102,7 +102,7 @@ def test_a_record_is_given_out_no_more_often_than_the_limit() -> None:
         acquire(partition, "a", [Found(0, 0)])
         partition.acknowledge("a", [Acknowledged(0, 0, RELEASE)], 0)
     assert partition.start_offset == 1
-    assert partition.dead == [Dead(0, 0, 2, rejected=False)]
+    assert list(partition.dead) == [Dead(0, 0, 2, rejected=False)]
 
 
 def test_a_rejected_record_is_dead_at_once() -> None:
@@ -110,7 +110,7 @@ def test_a_rejected_record_is_dead_at_once() -> None:
     partition = SharePartition(Limits(), 0)
     acquire(partition, "a", [Found(0, 0)])
     partition.acknowledge("a", [Acknowledged(0, 0, REJECT)], 0)
-    assert partition.dead == [Dead(0, 0, 1, rejected=True)]
+    assert list(partition.dead) == [Dead(0, 0, 1, rejected=True)]
     assert partition.start_offset == 1
 
 
@@ -172,7 +172,7 @@ def test_what_holds_nothing_for_members_is_archived() -> None:
     assert acquire(partition, "a", found) == [Acquired(2, 3, 1), Acquired(7, 8, 1)]
     assert partition.start_offset == 2
     assert partition.complete_count == 3
-    assert partition.dead == []
+    assert list(partition.dead) == []
 
 
 def test_records_below_the_logs_start_are_gone() -> None:
@@ -236,7 +236,7 @@ def test_a_lowered_limit_counts_for_what_was_written_before() -> None:
     written = [StateBatch(0, 0, Delivery.AVAILABLE, 3)]
     partition = SharePartition(Limits(delivery_count=3), 0, written)
     assert partition.start_offset == 1
-    assert partition.dead == [Dead(0, 0, 3, rejected=False)]
+    assert list(partition.dead) == [Dead(0, 0, 3, rejected=False)]
 
 
 def test_naming_a_record_twice_takes_the_first_word() -> None:
@@ -253,4 +253,4 @@ def test_a_gap_is_archived() -> None:
     partition = SharePartition(Limits(), 0)
     acquire(partition, "a", [Found(0, 1)])
     partition.acknowledge("a", [Acknowledged(0, 1, GAP)], 0)
-    assert (partition.start_offset, partition.dead) == (2, [])
+    assert (partition.start_offset, list(partition.dead)) == (2, [])
