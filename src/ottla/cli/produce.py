@@ -16,6 +16,9 @@ from ottla.cli.words import unescaped
 from ottla.client.producer_options import Acks
 
 _ACKS: dict[str, Acks] = {"0": 0, "1": 1, "all": "all"}
+# From how many records on, and how long a time, a rate says something.
+_RATED_RECORDS = 100
+_RATED_S = 0.5
 
 
 @click.command()
@@ -117,7 +120,7 @@ def _report(topic: str, sent: Sent, read_bytes: int, form: str) -> None:
                 words += f", partition {partition}, {offsets}"
         elif sent.partitions:
             words += f", {len(sent.partitions)} partitions"
-        if seconds >= 0.5:
+        if seconds >= _RATED_S and sent.delivered >= _RATED_RECORDS:
             rate, megabytes = sent.delivered / seconds, read_bytes / seconds / 1e6
             words += f" in {seconds:.1f} s ({rate:,.0f}/s, {megabytes:,.1f} MB/s)"
         if sent.created:
