@@ -245,7 +245,13 @@ class Membership:
         self.owned = owned
         self._last_assigned = frozenset(owned)
         self._last_generation = self.generation
-        await self._rebalancing.assign(owned, new)
+        try:
+            await self._rebalancing.assign(owned, new)
+        except BaseException:
+            # Nobody knows where to read from: what is new is taken over once more.
+            self.owned = owned - new
+            self.needs_join = True
+            raise
 
     async def _on_refusal(self, code: ErrorCode, doing: str) -> None:
         """Prepare the next attempt, or raise."""

@@ -58,8 +58,8 @@ class Copying:
         # The processes of each slot, oldest first.
         self.slots: list[list[Process]] = [[] for _ in range(self._profile.copiers)]
         self._lives: dict[asyncio.Task[None], None] = {}
-        # Slots whose newest process has its transactional id.
-        self._begun: dict[int, Process] = {}
+        # The processes that have their transactional ids.
+        self._begun: dict[Process, None] = {}
         # Copiers begin nothing new.
         self.is_done = False
         # What the group has committed, as it was told last.
@@ -111,11 +111,7 @@ class Copying:
     @property
     def idle(self) -> list[str]:
         """The newest processes of their slots that have not begun yet."""
-        return [
-            processes[-1].name
-            for slot, processes in enumerate(self.slots)
-            if self._begun.get(slot) is not processes[-1]
-        ]
+        return [processes[-1].name for processes in self.slots if processes[-1] not in self._begun]
 
     # -- a copier's life
 
@@ -124,11 +120,12 @@ class Copying:
         while not self.is_done:
             try:
                 await self._work(slot, process, chance)
-            except ProducerFenced:
-                self.world.count("copier fenced")
+            except OttlaError as error:
+                if isinstance(error, ProducerFenced):
+                    self.world.count("copier fenced")
+                # Another has taken over: to begin again would be to fence that one.
                 if process is not self.slots[slot][-1]:
                     return
-            except OttlaError:
                 await asyncio.sleep(_AGAIN_S)
 
     async def _work(self, slot: int, process: Process, chance: Random) -> None:
@@ -143,11 +140,10 @@ class Copying:
         )
         consumer = Consumer(self._workload.bootstrap, self._reading(COPY_GROUP))
         failure: OttlaError | None = None
-        if process is self.slots[slot][-1]:
-            self._begun.pop(slot, None)
+        self._begun.pop(process, None)
         try:
             await producer.init_transactions()
-            self._begun[slot] = process
+            self._begun[process] = None
             self._recorder.ok(self._recorder.invoke(name, "subscribe"))
             consumer.subscribe(TOPIC)
             while not self.is_done:
