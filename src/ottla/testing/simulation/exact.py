@@ -16,6 +16,8 @@ def draw_exact(seed: int | str, brokers: int | None = None) -> Profile:
     weights = dict(profile.weights)
     for kind, weight in COPIER_KINDS.items():
         weights[kind] = weight * chance.randrange(1, 5) if chance.random() < 0.6 else 0
+    # A broker whose clock is hours behind refuses the records of copiers for good.
+    weights["clock_jump"] = 0
     version = chance.choice([2, 2, 2, 1])
     return replace(
         profile,
