@@ -1,5 +1,7 @@
 """Administration against real brokers."""
 
+import asyncio
+
 import pytest
 
 from ottla.base.errors import ErrorCode
@@ -7,8 +9,10 @@ from ottla.client import (
     EARLIEST,
     LATEST,
     MAX_TIMESTAMP,
+    Admin,
     BrokerRefused,
     ClientError,
+    Consumer,
     ConsumerOptions,
     NewTopic,
     ResourceKind,
@@ -17,8 +21,10 @@ from ottla.client import (
     sync,
 )
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
+from ottla.client.errors import UnsupportedByBroker
 
 from .conftest import eventually, unique
+from .scripted import ScriptedBroker
 
 
 @pytest.fixture
@@ -67,6 +73,57 @@ def test_refusals_carry_the_brokers_code_and_a_remedy(admin, make_topic) -> None
     with pytest.raises(BrokerRefused) as caught:
         admin.alter_configs(ResourceKind.TOPIC, name, {"no.such.setting": "1"})
     assert caught.value.code is ErrorCode.INVALID_CONFIG
+
+
+def test_a_partition_that_a_topic_lacks_is_told_of_by_those_it_has(bootstrap, make_topic) -> None:
+    """Whatever is asked about it, numbers below none included."""
+    name = make_topic(partitions=2)
+
+    async def refusals(partition: TopicPartition) -> list[str]:
+        async with Admin(bootstrap) as admin, Consumer(bootstrap) as consumer:
+            found = []
+            for asked in (
+                admin.compaction(partition),
+                admin.decisions(partition),
+                admin.offset_account(partition),
+                admin.retention(partition),
+                consumer.assign([partition]),
+            ):
+                with pytest.raises(UnknownTopic) as caught:
+                    await asked
+                found.append(caught.value.message)
+            return found
+
+    for number in (2, -1):
+        told = asyncio.run(refusals(TopicPartition(name, number)))
+        assert told == [f"topic {name!r} has partitions 0 to 1, not {number}"] * 5
+
+
+def test_a_broker_that_is_no_ottla_is_told_of_by_what_it_lacks() -> None:
+    """What only Ottla answers is not asked of others; the error says which broker it was."""
+
+    async def refusals() -> list[str]:
+        async with ScriptedBroker() as broker, Admin(broker.bootstrap) as admin:
+            found = []
+            for asked in (
+                admin.compaction(TopicPartition("planes", 0)),
+                admin.decisions(TopicPartition("planes", 0)),
+                admin.offset_account(TopicPartition("planes", 0)),
+                admin.retention(TopicPartition("planes", 0)),
+                admin.rebalances("crew"),
+            ):
+                with pytest.raises(UnsupportedByBroker) as caught:
+                    await asked
+                found.append(caught.value.message)
+            return found
+
+    assert asyncio.run(refusals()) == [
+        "broker 1 does not tell of its cleaner: it is no Ottla, or an older one",
+        "broker 1 keeps no decision records: it is no Ottla, or an older one",
+        "broker 1 keeps no ledger of offsets: it is no Ottla, or an older one",
+        "broker 1 does not tell of its retention: it is no Ottla, or an older one",
+        "broker 1 records no rebalances: it is no Ottla, or an older one",
+    ]
 
 
 def test_validating_creates_nothing(admin) -> None:

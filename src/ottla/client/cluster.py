@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ottla.base.chance import new_random
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
 from ottla.client.addresses import Address, parse_bootstrap
 from ottla.client.backoff import Backoff
 from ottla.client.connection import Connection, connect
@@ -14,11 +15,12 @@ from ottla.client.errors import (
     Closed,
     ConnectionFailed,
     RequestTimedOut,
+    UnknownTopic,
     check,
     refused,
     unknown_topic,
 )
-from ottla.client.view import NO_LEADER, ClusterView, TopicView, merged
+from ottla.client.view import NO_LEADER, ClusterView, PartitionView, TopicView, merged
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.metadata import (
@@ -190,6 +192,16 @@ class Cluster:
                 raise refused(code, f"describe the topic {name!r}")
             await self.pause(attempt)
             attempt += 1
+
+    async def partition(self, name: TopicPartition) -> PartitionView:
+        """A partition of a topic, as `topic` finds it. Raises UnknownTopic."""
+        partitions = (await self.topic(name.topic)).partitions
+        if not 0 <= name.partition < len(partitions):
+            raise UnknownTopic(
+                f"topic {name.topic!r} has partitions 0 to {len(partitions) - 1}, "
+                f"not {name.partition}"
+            )
+        return partitions[name.partition]
 
     async def topic_names(self) -> list[str]:
         """Names of all topics that this client may see, in order."""

@@ -100,13 +100,7 @@ class Consumer:
             raise _mixed()
         wanted = {TopicPartition(*partition) for partition in partitions}
         for partition in wanted:
-            view = await self.cluster.topic(partition.topic)
-            if not 0 <= partition.partition < len(view.partitions):
-                raise ClientError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    f"topic {partition.topic!r} has partitions 0 to "
-                    f"{len(view.partitions) - 1}, not {partition.partition}",
-                )
+            await self.cluster.partition(partition)
         new = wanted - self._fetcher.states.keys()
         self._interrupt()
         self._fetcher.replace(wanted)

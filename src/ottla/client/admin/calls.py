@@ -5,11 +5,15 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
 from ottla.client.cluster import Cluster
 from ottla.client.coordinator import MOVED, Coordinator
-from ottla.client.errors import ConnectionFailed, RequestTimedOut
+from ottla.client.errors import ConnectionFailed, RequestTimedOut, UnsupportedByBroker, check
+from ottla.client.view import NO_LEADER
+from ottla.wire.notation import Message
 
 Result = TypeVar("Result")
+Response = TypeVar("Response")
 
 # Worth asking again; what a user has to see to is not among them.
 _PASSING = MOVED | {
@@ -51,6 +55,30 @@ class Calls:
             except (ConnectionFailed, RequestTimedOut):
                 # The next attempt says so if it lasts.
                 continue
+
+    async def ask_ottla(
+        self, broker_id: int, request: Message, response_type: type[Response], lacks: str
+    ) -> Response:
+        """Ask a broker, once, what only Ottla answers; others are told of by what they `lack`.
+
+        Raises ConnectionFailed, RequestTimedOut, UnsupportedByBroker.
+        """
+        try:
+            return await self.cluster.ask(broker_id, request, response_type)
+        except UnsupportedByBroker:
+            raise UnsupportedByBroker(
+                f"broker {broker_id} {lacks}: it is no Ottla, or an older one"
+            ) from None
+
+    async def leader_of(self, partition: TopicPartition, what: str) -> int:
+        """Id of the leader, which is to do `what`.
+
+        Raises UnknownTopic, BrokerRefused (LEADER_NOT_AVAILABLE).
+        """
+        leader = (await self.cluster.partition(partition)).leader
+        if leader == NO_LEADER:
+            check(ErrorCode.LEADER_NOT_AVAILABLE, what)
+        return leader
 
     def coordinator_of(self, group_id: str) -> Coordinator:
         """The coordinator of a group, remembered between calls."""

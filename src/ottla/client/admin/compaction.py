@@ -118,19 +118,14 @@ class CompactionCalls(Calls):
         Raises UnknownTopic, ConnectionFailed where a replica's broker is away, BrokerRefused
         where the topic is not compacted, UnsupportedByBroker where the cluster is no Ottla.
         """
-        view = await self.cluster.topic(partition.topic)
         standings = []
-        for broker_id in view.partitions[partition.partition].replicas:
+        for broker_id in (await self.cluster.partition(partition)).replicas:
             request = CompactLogRequest(
                 topic=partition.topic, partition=partition.partition, action=int(action)
             )
-            try:
-                answer = await self.cluster.ask(broker_id, request, CompactLogResponse)
-            except UnsupportedByBroker:
-                raise UnsupportedByBroker(
-                    f"broker {broker_id} does not tell of its cleaner: it is no Ottla, or an "
-                    "older one"
-                ) from None
+            answer = await self.ask_ottla(
+                broker_id, request, CompactLogResponse, "does not tell of its cleaner"
+            )
             check(answer.error_code, f"compact {partition}", answer.error_message)
             standings.append(_standing(partition, broker_id, answer))
         return standings

@@ -10,7 +10,6 @@ from ottla.client.errors import (
     BrokerRefused,
     ConnectionFailed,
     RequestTimedOut,
-    UnsupportedByBroker,
     check,
 )
 from ottla.wire.messages.describe_decisions import (
@@ -51,7 +50,7 @@ class DecisionCalls(Calls):
         Raises UnknownTopic where there is no such partition, UnsupportedByBroker where the
         cluster is no Ottla.
         """
-        await self.cluster.topic(partition.topic)
+        await self.cluster.partition(partition)
         request = DescribeDecisionsRequest(
             topic=partition.topic,
             partition=partition.partition,
@@ -61,15 +60,13 @@ class DecisionCalls(Calls):
         silent: dict[int, OttlaError] = {}
         for broker_id in await self.retried(self.brokers):
             try:
-                answer = await self.cluster.ask(broker_id, request, DescribeDecisionsResponse)
+                answer = await self.ask_ottla(
+                    broker_id, request, DescribeDecisionsResponse, "keeps no decision records"
+                )
                 check(answer.error_code, f"tell of {partition}", answer.error_message)
             except (ConnectionFailed, RequestTimedOut) as error:
                 silent[broker_id] = error
                 continue
-            except UnsupportedByBroker:
-                raise UnsupportedByBroker(
-                    f"broker {broker_id} keeps no decision records: it is no Ottla, or an older one"
-                ) from None
             except BrokerRefused as error:
                 # It may have heard less of the topic than others.
                 if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

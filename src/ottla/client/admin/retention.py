@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
-from ottla.client.errors import UnknownTopic, UnsupportedByBroker, check
+from ottla.client.errors import check
 from ottla.wire.messages.retention_standing import (
     RetentionStandingRequest,
     RetentionStandingResponse,
@@ -69,23 +68,11 @@ class RetentionCalls(Calls):
         )
 
         async def once() -> RetentionStandingResponse:
-            view = await self.cluster.topic(partition.topic)
-            if not 0 <= partition.partition < len(view.partitions):
-                raise UnknownTopic(
-                    f"topic {partition.topic!r} has partitions 0 to {len(view.partitions) - 1}, "
-                    f"not {partition.partition}"
-                )
-            leader = view.partitions[partition.partition].leader
-            if leader < 0:
-                check(ErrorCode.LEADER_NOT_AVAILABLE, f"ask for the retention of {partition}")
-            try:
-                answer = await self.cluster.ask(leader, request, RetentionStandingResponse)
-            except UnsupportedByBroker:
-                raise UnsupportedByBroker(
-                    f"broker {leader} does not tell of its retention: it is no Ottla, or an "
-                    "older one"
-                ) from None
             what = f"ask for the retention of {partition}"
+            leader = await self.leader_of(partition, what)
+            answer = await self.ask_ottla(
+                leader, request, RetentionStandingResponse, "does not tell of its retention"
+            )
             check(answer.error_code, what, answer.error_message)
             return answer
 
