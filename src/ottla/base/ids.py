@@ -1,5 +1,6 @@
 """Names and numbers that identify things, kept apart by type."""
 
+from collections.abc import Iterable
 from typing import NamedTuple, NewType
 from uuid import UUID
 
@@ -22,3 +23,11 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """The numbers of each topic's partitions, in the order in which they come."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, []).append(number)
+    return topics

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.cluster import GROUP, TRANSACTIONAL_ID, Cluster
 from ottla.client.connection import Connection
 from ottla.client.errors import (
@@ -175,20 +175,18 @@ class Coordinator:
     def _fetch_request(
         self, wanted: list[TopicPartition] | None, version: int
     ) -> OffsetFetchRequest:
-        by_topic: dict[str, list[int]] = {}
-        for topic, partition in wanted or ():
-            by_topic.setdefault(topic, []).append(partition)
+        by_name = by_topic(wanted or ())
         if version < 8:
             old = [
                 OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
-                for topic, numbers in by_topic.items()
+                for topic, numbers in by_name.items()
             ]
             return OffsetFetchRequest(
                 group_id=self.group_id, topics=None if wanted is None else old
             )
         topics = [
             OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
-            for topic, numbers in by_topic.items()
+            for topic, numbers in by_name.items()
         ]
         group = OffsetFetchRequestGroup(
             group_id=self.group_id, topics=None if wanted is None else topics

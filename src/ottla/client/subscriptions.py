@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, by_topic
 from ottla.wire.stored import (
     AssignmentTopicPartition,
     ConsumerProtocolAssignment,
@@ -64,7 +64,7 @@ def encode_subscription(
         user_data=user_data,
         owned_partitions=[
             SubscriptionTopicPartition(topic=topic, partitions=numbers)
-            for topic, numbers in _by_topic(owned)
+            for topic, numbers in by_topic(owned).items()
         ],
         generation_id=generation,
     )
@@ -88,7 +88,7 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
     message = ConsumerProtocolAssignment(
         assigned_partitions=[
             AssignmentTopicPartition(topic=topic, partitions=numbers)
-            for topic, numbers in _by_topic(partitions)
+            for topic, numbers in by_topic(partitions).items()
         ]
     )
     return bytes(encode_versioned(message, _ASSIGNMENT_VERSION))
@@ -99,13 +99,6 @@ def decode_assignment(buffer: bytes | memoryview) -> tuple[TopicPartition, ...]:
     if not len(buffer):
         return ()
     return _listed(decode_versioned(ConsumerProtocolAssignment, buffer).assigned_partitions)
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> Iterable[tuple[str, list[int]]]:
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        by_topic.setdefault(topic, []).append(partition)
-    return by_topic.items()
 
 
 def _listed(

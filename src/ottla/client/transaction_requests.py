@@ -1,11 +1,11 @@
 """What a transactional producer asks of coordinators, until it is done or cannot be."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.cluster import TRANSACTIONAL_ID, Cluster
 from ottla.client.coordinator import LOST, MOVED, Coordinator
 from ottla.client.errors import (
@@ -96,7 +96,7 @@ class TransactionRequests:
             v3_and_below_producer_epoch=me.epoch,
             v3_and_below_topics=[
                 AddPartitionsToTxnTopic(name=topic, partitions=numbers)
-                for topic, numbers in _by_topic(partitions).items()
+                for topic, numbers in by_topic(partitions).items()
             ],
         )
         doing = f"add {', '.join(map(str, partitions))} to the transaction"
@@ -212,13 +212,6 @@ def _worst(answer: Any) -> ErrorCode:
     codes = [code for code in codes if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or codes
     lasting = [code for code in codes if not code.retriable]
     return (lasting or codes or [ErrorCode.NONE])[0]
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        topics.setdefault(topic, []).append(number)
-    return topics
 
 
 def _offsets_by_topic(

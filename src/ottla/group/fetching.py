@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, by_topic
 from ottla.group.group import AnyGroup
 from ottla.group.pending import PendingOffsets
 
@@ -41,10 +41,7 @@ def fetch(group: AnyGroup | None, wanted: Sequence[WantedTopic] | None) -> list[
     """
     offsets = {} if group is None else group.offsets
     if wanted is None:
-        partitions: dict[str, list[int]] = {}
-        for topic, partition in offsets:
-            partitions.setdefault(topic, []).append(partition)
-        wanted = [(topic, sorted(each)) for topic, each in sorted(partitions.items())]
+        wanted = [(topic, sorted(each)) for topic, each in sorted(by_topic(offsets).items())]
     answer = []
     for topic, indexes in wanted:
         fetched = []

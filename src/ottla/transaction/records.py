@@ -4,7 +4,7 @@ The key's version is 0. Values are written in version 1 (KIP-890), and read in 0
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, by_topic
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import Transaction
 from ottla.transaction.turn import TransactionRecord
@@ -49,9 +49,7 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
 
 
 def _stored(known: Transaction) -> TransactionLogValue:
-    topics: dict[str, list[int]] = {}
-    for topic, index in sorted(known.partitions):
-        topics.setdefault(topic, []).append(index)
+    topics = by_topic(sorted(known.partitions))
     return TransactionLogValue(
         producer_id=known.producer_id,
         previous_producer_id=known.previous_producer_id,

@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
+from ottla.base.ids import by_topic
 from ottla.broker.groups.answer import Gathering
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
@@ -49,9 +50,7 @@ def _put(
     if isinstance(found, ErrorCode):
         gathering.put(index, _failed(transactional_id, found))
         return
-    topics: dict[str, list[int]] = {}
-    for topic, number in sorted(found.partitions):
-        topics.setdefault(topic, []).append(number)
+    topics = by_topic(sorted(found.partitions))
     gathering.put(
         index,
         TransactionState(

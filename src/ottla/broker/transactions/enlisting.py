@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId, TopicPartition
+from ottla.base.ids import BrokerId, TopicPartition, by_topic
 from ottla.broker.internal_topics import TRANSACTION_STATE
 from ottla.broker.transactions.answer import Answer
 from ottla.broker.transactions.links import Links
@@ -108,9 +108,7 @@ class Enlisting:
         adds: bool,
         on_answer: Callable[[Codes], None],
     ) -> None:
-        topics: dict[str, list[int]] = {}
-        for topic, index in sorted(partitions):
-            topics.setdefault(topic, []).append(index)
+        topics = by_topic(sorted(partitions))
         question = AddPartitionsToTxnTransaction(
             transactional_id=transactional_id,
             producer_id=identity.producer_id,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId, TopicPartition
+from ottla.base.ids import BrokerId, TopicPartition, by_topic
 from ottla.broker.transactions.deleted import deleted_among
 from ottla.broker.transactions.links import Links
 from ottla.broker.transactions.marker_writing import Outcome, write_markers
@@ -169,16 +169,13 @@ class MarkerSender:
 
 
 def _marker(outcome: Outcome, partitions: Iterable[TopicPartition]) -> WritableTxnMarker:
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
     return WritableTxnMarker(
         producer_id=outcome.producer_id,
         producer_epoch=outcome.producer_epoch,
         transaction_result=outcome.is_commit,
         topics=[
             WritableTxnMarkerTopic(name=topic, partition_indexes=indexes)
-            for topic, indexes in topics.items()
+            for topic, indexes in by_topic(partitions).items()
         ],
         coordinator_epoch=outcome.coordinator_epoch,
         transaction_version=outcome.client_version,

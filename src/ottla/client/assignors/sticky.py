@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from struct import Struct, error
 
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.assignors.balance import balanced, valid_claims
 from ottla.client.subscriptions import Assignment, Subscription
 
@@ -21,11 +21,9 @@ class StickyAssignor:
         """Topics with their partitions, then the generation."""
         if not owned:
             return None
-        by_topic: dict[str, list[int]] = {}
-        for topic, number in owned:
-            by_topic.setdefault(topic, []).append(number)
-        written = bytearray(_COUNT.pack(len(by_topic)))
-        for topic, numbers in by_topic.items():
+        topics = by_topic(owned)
+        written = bytearray(_COUNT.pack(len(topics)))
+        for topic, numbers in topics.items():
             name = topic.encode()
             written += _LENGTH.pack(len(name)) + name + _COUNT.pack(len(numbers))
             for number in numbers:
