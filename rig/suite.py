@@ -14,6 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -57,6 +58,8 @@ PARTS = (
 )
 # For folders of tests that the table does not name.
 _OTHER_BUDGET_S = 360
+# How much of what a red part printed stands once more at the end.
+_LINES_TOLD = 60
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ class Result:
     over_budget: bool
     closing: str
     counts: Counter[str] = field(default_factory=Counter)
+    last_lines: Sequence[str] = ()
 
     def green(self) -> bool:
         return self.exit_code in (0, _NO_TESTS_COLLECTED) and not self.over_budget
@@ -114,13 +118,20 @@ def run(part: Part) -> Result:
         exit_code = child.wait(part.budget_s)
         over_budget = False
     except subprocess.TimeoutExpired:
+        # pytest's fault handler prints where each of its threads stands, then ends it.
+        child.send_signal(signal.SIGABRT)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(10)
         # The whole group: brokers and JVMs that the tests started must not outlive them.
-        os.killpg(child.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
         exit_code, over_budget = child.wait(), True
     reader.join(timeout=10)
     closing = next((line for line in reversed(lines) if _OUTCOME.search(line)), "no closing line")
     counts = Counter({word.rstrip("s"): int(n) for n, word in _OUTCOME.findall(closing)})
-    return Result(part, time.monotonic() - began_s, exit_code, over_budget, closing.strip(), counts)
+    seconds = time.monotonic() - began_s
+    last = lines[-_LINES_TOLD:]
+    return Result(part, seconds, exit_code, over_budget, closing.strip(), counts, last)
 
 
 def _java() -> dict[str, str]:
@@ -135,8 +146,13 @@ def _echo(stream: IO[str], lines: list[str]) -> None:
 
 
 def report(results: Sequence[Result], seconds: float) -> str:
-    """The table of parts and the sum of pytest's closing lines."""
-    rows = [f"{'part':<12} {'seconds':>8} {'budget':>7}  verdict      pytest's closing line"]
+    """How each red part ended, the table of parts and the sum of pytest's closing lines."""
+    rows = []
+    for red in (r for r in results if not r.green()):
+        rows += [f"== {red.part.name}: the last that it printed =="]
+        rows += [line.rstrip() for line in red.last_lines]
+        rows += [""]
+    rows += [f"{'part':<12} {'seconds':>8} {'budget':>7}  verdict      pytest's closing line"]
     rows += [
         f"{r.part.name:<12} {r.seconds:>8.1f} {r.part.budget_s:>7}  {r.verdict():<12} {r.closing}"
         for r in results
