@@ -138,6 +138,9 @@ def read_with_aiokafka(bootstrap: str, topic: str, group: str, reading: Reading)
                     reading.took([message.value for message in found])
                 if consumer.assignment():
                     reading.began.set()
+            # Where its coordinator died, aiokafka 0.14 commits for ever when it is stopped before
+            # it has found the next one: while it stops it looks for none.
+            await asyncio.wait_for(consumer.commit(), PATIENCE_S)
 
     asyncio.run(work())
 
