@@ -57,7 +57,10 @@ def test_what_librdkafka_compresses_only_its_consumer_expands(
     on_disk = stored(node, topic)
     found = headers(on_disk)
     assert len(found) <= 10
-    assert {header.compression for header in found} == {CODECS[codec]}
+    # What grows when it is compressed goes as it is: a record that was taken before the others.
+    many = [header for header in found if header.record_count > 2]
+    assert {header.compression for header in many} == {CODECS[codec]}
+    assert sum(header.record_count for header in many) > 900
     assert sum(header.record_count for header in found) == 1000
     assert len(on_disk) < 1000 * len(ROW) / 2
     assert fetch(client, topic, 0, max_bytes=1 << 20) == on_disk
