@@ -203,15 +203,17 @@ class Producer:
         Raises the first DeliveryFailed that neither `on_delivery` nor an awaited `Delivery`
         has told of.
         """
-        self._close_open()
-        for batch in list(self.accumulator.unfinished):
-            delivery = (batch.part_of or batch).delivery
-            if not delivery.is_done:
-                await delivery.settled()
+        await self._settle_all()
         failed, self._failed = self._failed, []
         for delivery in failed:
             if delivery.untold_error is not None:
                 raise delivery.untold_error
+
+    async def _settle_all(self) -> None:
+        """Send what is waiting; return once its fate is known."""
+        self._close_open()
+        for batch in list(self.accumulator.unfinished):
+            await (batch.part_of or batch).delivery.settled()
 
     async def close(self, timeout_ms: int | None = None) -> None:
         """Flush for at most `timeout_ms`, then end. By default every record gets its full time.

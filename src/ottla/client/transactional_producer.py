@@ -134,11 +134,6 @@ class TransactionalProducer(Producer):
                 await self.abort_transaction()
             raise
 
-    async def _settle_all(self) -> None:
-        self._close_open()
-        for batch in list(self.accumulator.unfinished):
-            await (batch.part_of or batch).delivery.settled()
-
     # -- sending, within transactions
 
     async def send(
