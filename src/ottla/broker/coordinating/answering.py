@@ -1,8 +1,4 @@
-"""What coordinators of all kinds share: appending their records, and answering when they are safe.
-
-decide -> append -> apply -> answer once the high watermark has passed everything appended. So
-nobody is told of anything that a crash could take back, readers included.
-"""
+"""What coordinators of all kinds share: batches of records, and answers when these are safe."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol

@@ -16,7 +16,7 @@ from ottla.group.placement import partition_of
 # How soon keys are waited for anew that could not be loaded yet.
 _LOAD_AGAIN_MS = 200
 
-S = TypeVar("S", bound=Shard[Any])
+S = TypeVar("S", bound=Shard[Any, Any])
 
 
 class Shards(Generic[S]):

@@ -1,24 +1,13 @@
-"""One partition of `__consumer_offsets` at work: its coordinator, its log, its timer.
-
-decide -> append -> apply -> answer once the high watermark has passed everything appended. So
-nobody is told of anything that a crash could take back, readers included.
-"""
+"""One partition of `__consumer_offsets` at work: its coordinator, its log, its timer."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from ottla.base.clock import Clock
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.coordinating import (
-    APPEND_FAILURES,
-    TOO_LARGE,
-    Shard,
-    fail,
-    give_when_committed,
-    split,
-)
+from ottla.base.errors import ErrorCode
+from ottla.broker.coordinating import TOO_LARGE, Shard
 from ottla.broker.groups.answer import Answer
 from ottla.broker.groups.replay import replay
 from ottla.broker.partition import OnBehalf, Partition
@@ -26,7 +15,7 @@ from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.group.consumer.topics import Topics
 from ottla.group.coordinator import Coordinator
 from ottla.group.flights import Flights
-from ottla.group.records import OffsetRecord, decode, encode
+from ottla.group.records import CoordinatorRecord, OffsetRecord, decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.turn import Call, Decision, Moment
 
@@ -39,7 +28,7 @@ Command = Callable[[Coordinator, Call, Moment], Decision]
 Upkeep = Callable[[Coordinator, Moment], Decision]
 
 
-class GroupShard(Shard[Coordinator]):
+class GroupShard(Shard[Coordinator, CoordinatorRecord]):
     """The groups of one partition."""
 
     what = "groups"
@@ -57,15 +46,17 @@ class GroupShard(Shard[Coordinator]):
         commit_timeout_ms: int,
         load_bytes: int,
     ) -> None:
-        super().__init__(partition)
+        super().__init__(
+            partition,
+            clock,
+            purgatory,
+            commit_timeout_ms=commit_timeout_ms,
+            load_bytes=load_bytes,
+        )
         self._settings = settings
-        self._clock = clock
-        self._purgatory = purgatory
         self._new_uuid = new_uuid
         self._flights = flights
         self._topics = topics
-        self._commit_timeout_ms = commit_timeout_ms
-        self._load_bytes = load_bytes
         self._deadline: Deadline | None = None
 
     def empty(self) -> Coordinator:
@@ -73,7 +64,7 @@ class GroupShard(Shard[Coordinator]):
 
     async def replayed(self) -> Coordinator:
         coordinator = self.empty()
-        found = await replay(self.partition, self._load_bytes)
+        found = await replay(self.partition, self.load_bytes)
         for key, (_, value) in found.written.items():
             if value is not None:
                 record = decode(key, value)
@@ -86,6 +77,31 @@ class GroupShard(Shard[Coordinator]):
                 coordinator.pending.add(producer_id, record, is_overtaken=overtaken)
         return coordinator
 
+    def encode(self, record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
+        return encode(record)
+
+    def apply(
+        self,
+        coordinator: Coordinator,
+        record: CoordinatorRecord,
+        _offset: int,
+        producer: OnBehalf | None,
+    ) -> None:
+        if producer is None:
+            coordinator.apply(record)
+        else:
+            coordinator.apply_pending(producer.producer_id, record)
+
+    def failure(self, code: ErrorCode, records: Sequence[CoordinatorRecord]) -> ErrorCode:
+        """A commit that is too large is its own fault, a group is not."""
+        if code in TOO_LARGE and not self.is_ahead(records):
+            return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+        return super().failure(code, records)
+
+    def is_ahead(self, records: Sequence[CoordinatorRecord]) -> bool:
+        """Memberships change in memory first."""
+        return any(not isinstance(record, OffsetRecord) for record in records)
+
     def begin(self, coordinator: Coordinator) -> None:
         if coordinator.groups:
             _log.info("loaded %d groups of %s", len(coordinator.groups), self.name)
@@ -93,7 +109,7 @@ class GroupShard(Shard[Coordinator]):
 
     def forsake(self, coordinator: Coordinator | None, code: ErrorCode) -> None:
         if self._deadline is not None:
-            self._purgatory.cancel(self._deadline)
+            self.purgatory.cancel(self._deadline)
             self._deadline = None
         if coordinator is not None:
             for ticket in coordinator.waiting():
@@ -137,44 +153,17 @@ class GroupShard(Shard[Coordinator]):
             self._carry_out(upkeep(self.coordinator, self._now()))
 
     def _now(self) -> Moment:
-        return Moment(self._clock.monotonic_ms(), self._clock.now_ms(), self._topics())
+        return Moment(self.clock.monotonic_ms(), self.clock.now_ms(), self._topics())
 
     # Hot: once per command.
     def _carry_out(self, decision: Decision, producer: OnBehalf | None = None) -> None:
         """Append, apply, answer."""
-        if decision.records and not self._write(decision, producer):
+        if decision.records and not self.write(decision, producer):
             return
         if decision.notes:
             self._flights.take(decision.notes, self._now())
-        if decision.replies:
-            give_when_committed(
-                decision.replies, self.partition, self._purgatory, self._commit_timeout_ms
-            )
+        self.answer(decision)
         self._arm()
-
-    def _write(self, decision: Decision, producer: OnBehalf | None) -> bool:
-        """Append and apply the records; False where that failed and everyone was told so."""
-        assert self.coordinator is not None
-        encoded = [encode(record) for record in decision.records]
-        appended = False
-        try:
-            for batch in split(encoded, self.partition.config.max_message_bytes):
-                self.partition.append_internal(batch, producer)
-                appended = True
-        except OttlaError as error:
-            _log.error("cannot write to %s: %s", self.name, error)
-            members = any(not isinstance(record, OffsetRecord) for record in decision.records)
-            fail(decision.replies, _append_failure(error.code, members=members))
-            # A membership already changed in memory, or half of the records, cannot be taken back.
-            if appended or members:
-                self.reload()
-            return False
-        for record in decision.records:
-            if producer is None:
-                self.coordinator.apply(record)
-            else:
-                self.coordinator.apply_pending(producer.producer_id, record)
-        return True
 
     def _arm(self) -> None:
         """Have the timer fire no later than the coordinator's next deadline."""
@@ -186,9 +175,9 @@ class GroupShard(Shard[Coordinator]):
         if self._deadline is not None:
             if self._deadline.at_ms <= next_ms:
                 return
-            self._purgatory.cancel(self._deadline)
-        delay_ms = next_ms - self._clock.monotonic_ms()
-        self._deadline = self._purgatory.schedule(delay_ms, self._on_deadline)
+            self.purgatory.cancel(self._deadline)
+        delay_ms = next_ms - self.clock.monotonic_ms()
+        self._deadline = self.purgatory.schedule(delay_ms, self._on_deadline)
 
     def _on_deadline(self) -> None:
         self._deadline = None
@@ -201,10 +190,3 @@ class GroupShard(Shard[Coordinator]):
             self._carry_out(coordinator.on_deadline(at))
             coordinator = self.coordinator
         self._arm()
-
-
-def _append_failure(code: ErrorCode, *, members: bool) -> ErrorCode:
-    """What a client is told; a commit that is too large is its own fault, a group is not."""
-    if code in TOO_LARGE:
-        return ErrorCode.UNKNOWN_SERVER_ERROR if members else ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-    return APPEND_FAILURES.get(code, code)

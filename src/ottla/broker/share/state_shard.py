@@ -7,16 +7,8 @@ from typing import Any
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.coordinating import (
-    APPEND_FAILURES,
-    TOO_LARGE,
-    Shard,
-    Ticket,
-    fail,
-    give_when_committed,
-    split,
-)
-from ottla.broker.partition import Partition
+from ottla.broker.coordinating import Shard, Ticket
+from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Purgatory
 from ottla.record.reader import batches, records
 from ottla.share.coordinator import Decision, ShareCoordinator
@@ -31,7 +23,7 @@ Command = Callable[[ShareCoordinator, Any, int], Decision]
 _SMALL_BYTES = 1_048_576
 
 
-class ShareStateShard(Shard[ShareCoordinator]):
+class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
     """The share state of one partition."""
 
     what = "share states"
@@ -46,12 +38,14 @@ class ShareStateShard(Shard[ShareCoordinator]):
         commit_timeout_ms: int,
         load_bytes: int,
     ) -> None:
-        super().__init__(partition)
+        super().__init__(
+            partition,
+            clock,
+            purgatory,
+            commit_timeout_ms=commit_timeout_ms,
+            load_bytes=load_bytes,
+        )
         self._settings = settings
-        self._clock = clock
-        self._purgatory = purgatory
-        self._commit_timeout_ms = commit_timeout_ms
-        self._load_bytes = load_bytes
 
     def empty(self) -> ShareCoordinator:
         return ShareCoordinator(self._settings)
@@ -74,6 +68,18 @@ class ShareStateShard(Shard[ShareCoordinator]):
             offset = following + 1 if chunk else end
         return coordinator
 
+    def encode(self, record: ShareRecord) -> tuple[bytes, bytes | None]:
+        return encode(record)
+
+    def apply(
+        self,
+        coordinator: ShareCoordinator,
+        record: ShareRecord,
+        offset: int,
+        _producer: OnBehalf | None,
+    ) -> None:
+        coordinator.apply(record, offset)
+
     def begin(self, coordinator: ShareCoordinator) -> None:
         if coordinator.states:
             _log.info("loaded %d share states of %s", len(coordinator.states), self.name)
@@ -84,21 +90,17 @@ class ShareStateShard(Shard[ShareCoordinator]):
     # Hot: once per command.
     def run(self, ticket: Ticket, command: Command) -> None:
         """Carry a command out, and answer it. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS)."""
-        decision = command(self.loaded(), ticket, self._clock.now_ms())
-        if decision.records and not self._write(decision):
-            return
-        if decision.replies:
-            give_when_committed(
-                decision.replies, self.partition, self._purgatory, self._commit_timeout_ms
-            )
+        decision = command(self.loaded(), ticket, self.clock.now_ms())
+        if not decision.records or self.write(decision):
+            self.answer(decision)
 
     def upkeep(self) -> None:
         """Write old snapshots anew, and cut what is needed no more off the log's beginning."""
         coordinator = self.coordinator
         if coordinator is None:
             return
-        decision = coordinator.refresh(self._clock.now_ms())
-        if decision.records and not self._write(decision):
+        decision = coordinator.refresh(self.clock.now_ms())
+        if decision.records and not self.write(decision):
             return
         end = self.partition.log_end_offset
         self.partition.on_high_watermark(end, lambda code: self._cut(coordinator, code))
@@ -116,34 +118,9 @@ class ShareStateShard(Shard[ShareCoordinator]):
             except OttlaError as error:
                 _log.warning("cannot cut %s: %s", self.name, error)
 
-    def _write(self, decision: Decision) -> bool:
-        """Append and apply the records; False where that failed and everyone was told so."""
-        assert self.coordinator is not None
-        encoded = [encode(record) for record in decision.records]
-        appended = False
-        offsets: list[int] = []
-        try:
-            for batch in split(encoded, self.partition.config.max_message_bytes):
-                first, last = self.partition.append_internal(batch)
-                offsets.extend(range(first, last + 1))
-                appended = True
-        except OttlaError as error:
-            _log.error("cannot write to %s: %s", self.name, error)
-            code = APPEND_FAILURES.get(error.code, error.code)
-            if error.code in TOO_LARGE:
-                code = ErrorCode.UNKNOWN_SERVER_ERROR
-            fail(decision.replies, code)
-            if appended:
-                # Half of the records cannot be taken back.
-                self.reload()
-            return False
-        for record, offset in zip(decision.records, offsets, strict=True):
-            self.coordinator.apply(record, offset)
-        return True
-
     def _read(self, offset: int, end: int) -> list[tuple[int, ShareRecord | None]]:
         """The records from `offset` on, some of them, in order."""
-        located = self.partition.log.read(offset, self._load_bytes, max_offset=end)
+        located = self.partition.log.read(offset, self.load_bytes, max_offset=end)
         buffer = located.file.pread(located.size, located.position)
         return [each for each in _decoded(buffer) if each[0] >= offset]
 

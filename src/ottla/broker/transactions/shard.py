@@ -11,18 +11,9 @@ from typing import Any
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.coordinating import (
-    APPEND_FAILURES,
-    TOO_LARGE,
-    Shard,
-    Ticket,
-    fail,
-    give,
-    give_when_committed,
-    split,
-)
+from ottla.broker.coordinating import Shard, Ticket, give
 from ottla.broker.groups.replay import last_values
-from ottla.broker.partition import Partition
+from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.records import decode, encode
@@ -42,7 +33,7 @@ SendMarkers = Callable[["TransactionShard", Markers, Callable[[], None]], None]
 _LOOK_AGAIN_MS = 100
 
 
-class TransactionShard(Shard[Coordinator]):
+class TransactionShard(Shard[Coordinator, TransactionRecord]):
     """The transactional ids of one partition; its term is the coordinator epoch of its markers."""
 
     what = "transactions"
@@ -58,13 +49,15 @@ class TransactionShard(Shard[Coordinator]):
         commit_timeout_ms: int,
         load_bytes: int,
     ) -> None:
-        super().__init__(partition)
+        super().__init__(
+            partition,
+            clock,
+            purgatory,
+            commit_timeout_ms=commit_timeout_ms,
+            load_bytes=load_bytes,
+        )
         self._settings = settings
-        self._clock = clock
-        self._purgatory = purgatory
         self._send_markers = send_markers
-        self._commit_timeout_ms = commit_timeout_ms
-        self._load_bytes = load_bytes
         # Who waits, by transactional id, for the outcome before to be written everywhere.
         self._parked: dict[str, list[_Parked]] = {}
 
@@ -73,13 +66,38 @@ class TransactionShard(Shard[Coordinator]):
 
     async def replayed(self) -> Coordinator:
         coordinator = self.empty()
-        values = await last_values(self.partition, self._load_bytes)
+        values = await last_values(self.partition, self.load_bytes)
         for key, value in values.items():
             if value is not None:
                 record = decode(key, value)
                 if record is not None:
                     coordinator.apply(record)
         return coordinator
+
+    def encode(self, record: TransactionRecord) -> tuple[bytes, bytes | None]:
+        return encode(record)
+
+    def apply(
+        self,
+        coordinator: Coordinator,
+        record: TransactionRecord,
+        _offset: int,
+        _producer: OnBehalf | None,
+    ) -> None:
+        coordinator.apply(record)
+
+    def check_size(self, record: TransactionRecord, value: bytes | None, max_bytes: int) -> None:
+        """Let no transaction grow beyond what a message may be; its end is always taken."""
+        changed = record.transaction
+        if value is not None and len(value) > max_bytes:
+            assert changed is not None
+            if changed.state is TransactionState.ONGOING:
+                raise OttlaError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"{record.transactional_id!r} would have {len(changed.partitions)} partitions "
+                    f"in one transaction, {len(value)} bytes; end it earlier, or raise "
+                    f"max.message.bytes of __transaction_state ({max_bytes})",
+                )
 
     def begin(self, coordinator: Coordinator) -> None:
         if coordinator.transactions:
@@ -89,7 +107,7 @@ class TransactionShard(Shard[Coordinator]):
     def forsake(self, _coordinator: Coordinator | None, code: ErrorCode) -> None:
         waiting, self._parked = self._parked, {}
         for parked in (each for room in waiting.values() for each in room):
-            self._purgatory.cancel(parked.deadline)
+            self.purgatory.cancel(parked.deadline)
             parked.ticket.fail(code)
 
     # Hot: once per command.
@@ -101,13 +119,13 @@ class TransactionShard(Shard[Coordinator]):
         Where only the markers of the transaction before are in its way, it is tried again when
         they are written, for `patience_ms`. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS).
         """
-        decision = command(self.loaded(), ticket, self._clock.now_ms())
+        decision = command(self.loaded(), ticket, self.clock.now_ms())
         if decision.waits and patience_ms > 0:
             replies, decision.replies = decision.replies, []
             if decision.records and not self._carry_out(decision):
                 return
             parked = _Parked(ticket, command, replies)
-            parked.deadline = self._purgatory.schedule(
+            parked.deadline = self.purgatory.schedule(
                 patience_ms, lambda: self._lose_patience(transactional_id, parked)
             )
             self._parked.setdefault(transactional_id, []).append(parked)
@@ -117,45 +135,16 @@ class TransactionShard(Shard[Coordinator]):
     def upkeep(self, upkeep: Upkeep) -> None:
         """Do what nobody asked for: aborts of what takes too long, and expiry."""
         if self.coordinator is not None:
-            self._carry_out(upkeep(self.coordinator, self._clock.now_ms()))
+            self._carry_out(upkeep(self.coordinator, self.clock.now_ms()))
 
     def _carry_out(self, decision: Decision) -> bool:
         """Append, apply, answer; False where the records could not be appended."""
-        if decision.records and not self._write(decision):
+        if decision.records and not self.write(decision):
             return False
-        if decision.replies:
-            give_when_committed(
-                decision.replies, self.partition, self._purgatory, self._commit_timeout_ms
-            )
+        self.answer(decision)
         if decision.markers:
             markers = list(decision.markers)
             self._when_committed(self.partition.log_end_offset, lambda: self._mark(markers))
-        return True
-
-    def _write(self, decision: Decision) -> bool:
-        """Append and apply the records; False where that failed and everyone was told so."""
-        assert self.coordinator is not None
-        encoded = [encode(record) for record in decision.records]
-        appended = False
-        max_bytes = self.partition.config.max_message_bytes
-        try:
-            for record, (_, value) in zip(decision.records, encoded, strict=True):
-                _check_size(record, value, max_bytes)
-            for batch in split(encoded, max_bytes):
-                self.partition.append_internal(batch)
-                appended = True
-        except OttlaError as error:
-            _log.error("cannot write to %s: %s", self.name, error)
-            code = APPEND_FAILURES.get(error.code, error.code)
-            if error.code in TOO_LARGE:
-                code = ErrorCode.UNKNOWN_SERVER_ERROR
-            fail(decision.replies, code)
-            if appended:
-                # Half of the records cannot be taken back.
-                self.reload()
-            return False
-        for record in decision.records:
-            self.coordinator.apply(record)
         return True
 
     def _when_committed(self, end: int, then: Callable[[], None]) -> None:
@@ -169,7 +158,7 @@ class TransactionShard(Shard[Coordinator]):
                 then()
             else:
                 # Too few replicas are in sync for now, or it is not certain that this one leads.
-                self._purgatory.schedule(_LOOK_AGAIN_MS, lambda: self._when_committed(end, then))
+                self.purgatory.schedule(_LOOK_AGAIN_MS, lambda: self._when_committed(end, then))
 
         self.partition.on_high_watermark(end, on_reached)
 
@@ -181,13 +170,13 @@ class TransactionShard(Shard[Coordinator]):
         coordinator = self.coordinator
         if self.closed or coordinator is None:
             return
-        decision = coordinator.complete(markers, self._clock.now_ms())
+        decision = coordinator.complete(markers, self.clock.now_ms())
         if not self._carry_out(decision):
             # The log takes nothing for the moment; the markers stand.
-            self._purgatory.schedule(_LOOK_AGAIN_MS, lambda: self._on_marked(markers))
+            self.purgatory.schedule(_LOOK_AGAIN_MS, lambda: self._on_marked(markers))
             return
         for parked in self._parked.pop(markers.transactional_id, ()):
-            self._purgatory.cancel(parked.deadline)
+            self.purgatory.cancel(parked.deadline)
             try:
                 # Once more only: then the client asks again.
                 self.run(markers.transactional_id, parked.ticket, parked.command, patience_ms=0)
@@ -201,20 +190,6 @@ class TransactionShard(Shard[Coordinator]):
             if not waiting:
                 del self._parked[transactional_id]
             give(parked.replies)
-
-
-def _check_size(record: TransactionRecord, value: bytes | None, max_bytes: int) -> None:
-    """Refuse to let a transaction grow beyond what a message may be; its end is always taken."""
-    changed = record.transaction
-    if value is not None and len(value) > max_bytes:
-        assert changed is not None
-        if changed.state is TransactionState.ONGOING:
-            raise OttlaError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"{record.transactional_id!r} would have {len(changed.partitions)} partitions in "
-                f"one transaction, {len(value)} bytes; end it earlier, or raise max.message.bytes "
-                f"of __transaction_state ({max_bytes})",
-            )
 
 
 class _Parked:
