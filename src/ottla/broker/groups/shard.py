@@ -8,8 +8,8 @@ from uuid import UUID
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.broker.coordinating import TOO_LARGE, Shard
+from ottla.broker.coordinating.replay import replay
 from ottla.broker.groups.answer import Answer
-from ottla.broker.groups.replay import replay
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.group.consumer.topics import Topics

@@ -1,13 +1,13 @@
 """One partition of `__share_group_state` at work: its coordinator, and its log, which it cuts."""
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import Shard, Ticket
+from ottla.broker.coordinating.replay import read_back
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Purgatory
 from ottla.record.reader import batches, records
@@ -19,8 +19,6 @@ _log = logging.getLogger(__name__)
 
 # Given the coordinator, who asks, and the time of day in ms.
 Command = Callable[[ShareCoordinator, Any, int], Decision]
-# Below this a log is read without a thread.
-_SMALL_BYTES = 1_048_576
 
 
 class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
@@ -53,19 +51,22 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
     async def replayed(self) -> ShareCoordinator:
         coordinator = self.empty()
         log = self.partition.log
-        small = log.size_bytes <= _SMALL_BYTES
-        offset, end = log.log_start_offset, log.log_end_offset
-        loop = asyncio.get_running_loop()
-        while offset < end:
-            if small:
-                chunk = self._read(offset, end)
-            else:
-                chunk = await loop.run_in_executor(None, self._read, offset, end)
-            following = offset
-            for following, record in chunk:
-                if record is not None:
-                    coordinator.apply(record, following)
-            offset = following + 1 if chunk else end
+        # It may lie within a batch.
+        start = log.log_start_offset
+
+        def take(buffer: bytes | memoryview) -> int:
+            following = -1
+            for position, header in batches(buffer):
+                following = header.last_offset + 1
+                if header.is_control:
+                    continue
+                for record in records(buffer, position, header):
+                    found = None if record.key is None else decode(record.key, record.value)
+                    if found is not None and record.offset >= start:
+                        coordinator.apply(found, record.offset)
+            return following
+
+        await read_back(log, self.load_bytes, take)
         return coordinator
 
     def encode(self, record: ShareRecord) -> tuple[bytes, bytes | None]:
@@ -117,19 +118,3 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
                 self.partition.advance_log_start(start)
             except OttlaError as error:
                 _log.warning("cannot cut %s: %s", self.name, error)
-
-    def _read(self, offset: int, end: int) -> list[tuple[int, ShareRecord | None]]:
-        """The records from `offset` on, some of them, in order."""
-        located = self.partition.log.read(offset, self.load_bytes, max_offset=end)
-        buffer = located.file.pread(located.size, located.position)
-        return [each for each in _decoded(buffer) if each[0] >= offset]
-
-
-def _decoded(buffer: bytes | memoryview) -> Iterator[tuple[int, ShareRecord | None]]:
-    for position, header in batches(buffer):
-        if header.is_control:
-            yield header.last_offset, None
-            continue
-        for record in records(buffer, position, header):
-            found = None if record.key is None else decode(record.key, record.value)
-            yield record.offset, found

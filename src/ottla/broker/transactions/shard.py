@@ -12,7 +12,7 @@ from typing import Any
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import Shard, Ticket, give
-from ottla.broker.groups.replay import last_values
+from ottla.broker.coordinating.replay import last_values
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.transaction.coordinator import Coordinator

@@ -1,10 +1,11 @@
-"""Reads a partition of coordinators' records back: the last value of each of its keys.
+"""Reads a partition of coordinators' records back, and of it the last value of each key.
 
 Records of a transaction count when their commit marker comes, unless a later one of the same key
 stands behind them; what has no marker yet is told apart.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ from ottla.storage.log import Log
 
 # Below this a read is not worth a thread.
 _SMALL_BYTES = 1_048_576
+
+# Takes in whole batches, and returns the offset after them, -1 for none.
+Take = Callable[[bytes | memoryview], int]
 
 
 class Written(NamedTuple):
@@ -80,20 +84,11 @@ class Replayed:
 async def replay(partition: Partition, chunk_bytes: int) -> Replayed:
     """The last value of each key up to the log's end, and what is pending there.
 
-    Only these matter for the state, so that a long log is decoded once per key. Reads in a thread,
-    `chunk_bytes` at a time, unless the log is small. Raises OttlaError where it cannot be read.
+    Only these matter for the state, so that a long log is decoded once per key. Raises as
+    `read_back`.
     """
-    log = partition.log
-    end = log.log_end_offset
     found = Replayed()
-    offset = log.log_start_offset
-    if log.size_bytes <= _SMALL_BYTES:
-        while offset < end:
-            offset = _read_chunk(log, offset, end, chunk_bytes, found)
-        return found
-    loop = asyncio.get_running_loop()
-    while offset < end:
-        offset = await loop.run_in_executor(None, _read_chunk, log, offset, end, chunk_bytes, found)
+    await read_back(partition.log, chunk_bytes, found.take)
     return found
 
 
@@ -103,9 +98,25 @@ async def last_values(partition: Partition, chunk_bytes: int) -> dict[bytes, byt
     return {key: written.value for key, written in found.written.items()}
 
 
-def _read_chunk(log: Log, offset: int, end: int, chunk_bytes: int, found: Replayed) -> int:
+async def read_back(log: Log, chunk_bytes: int, take: Take) -> None:
+    """Give `take` all of a log, in order, `chunk_bytes` at a time; in a thread unless it is small.
+
+    Raises OttlaError where it cannot be read, and what `take` raises.
+    """
+    end = log.log_end_offset
+    offset = log.log_start_offset
+    if log.size_bytes <= _SMALL_BYTES:
+        while offset < end:
+            offset = _read_chunk(log, offset, end, chunk_bytes, take)
+        return
+    loop = asyncio.get_running_loop()
+    while offset < end:
+        offset = await loop.run_in_executor(None, _read_chunk, log, offset, end, chunk_bytes, take)
+
+
+def _read_chunk(log: Log, offset: int, end: int, chunk_bytes: int, take: Take) -> int:
     """Take in the batches from `offset` on; return the offset after them."""
     located = log.read(offset, chunk_bytes, max_offset=end)
-    following = found.take(located.file.pread(located.size, located.position))
+    following = take(located.file.pread(located.size, located.position))
     # Behind the last batch there may be nothing, where the log was compacted.
     return following if following > offset else end
