@@ -24,9 +24,6 @@ from rig.clusters import Cluster, Member
 
 _PARTITIONS = 4
 _PATIENCE_S = 120.0
-# After so long without a record the copiers are replaced, and after longer nothing will come.
-_STUCK_S = 120.0
-_LOST_S = 600.0
 _AWAY_S = 2.0
 _POLL_S = 0.1
 _INTERNAL = ("__transaction_state", "__consumer_offsets")
@@ -34,7 +31,10 @@ _INTERNAL = ("__transaction_state", "__consumer_offsets")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do: so many records passed on by copiers of a kind, so many kills of both sorts."""
+    """What to do: so many records passed on by copiers of a kind, so many kills of both sorts.
+
+    After `stuck_s` without a record the copiers are replaced, and after `lost_s` nothing will come.
+    """
 
     kind: str
     records: int
@@ -43,6 +43,8 @@ class Plan:
     copiers: int = 2
     size: int = 50
     aborts: int = 10
+    stuck_s: float = 120.0
+    lost_s: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +146,11 @@ class Run:
                 seen, last_s, replaced = found, now_s, 0
             pause_s = now_s - last_s
             self._pause_s = max(self._pause_s, pause_s)
-            if pause_s > _STUCK_S * (replaced + 1):
+            if pause_s > self._plan.stuck_s * (replaced + 1):
                 replaced += 1
                 self._tell(f"no record has come for {pause_s:.0f} s: all copiers are replaced")
                 self._workers.replace()
-            if pause_s > _LOST_S:
+            if pause_s > self._plan.lost_s:
                 raise TimeoutError(
                     f"no record has come for {pause_s:.0f} s, after {seen} of "
                     f"{self._plan.records}; the copiers' words are in {self._folder}"

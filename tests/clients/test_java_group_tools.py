@@ -41,14 +41,16 @@ def reading(bootstrap: str, topic: str, client_id: str, **own: str) -> Iterator[
             consumer.poll(0.1)
         consumer.close()
 
-    thread = threading.Thread(target=poll)
+    # If it does not end, the others still do.
+    thread = threading.Thread(target=poll, daemon=True)
     thread.start()
     try:
         assert assigned.wait(180)
         yield
     finally:
         done.set()
-        thread.join()
+        thread.join(180)
+        assert not thread.is_alive(), f"{client_id} is still closing after 180 s"
 
 
 def test_groups_of_both_protocols_are_told_apart(

@@ -8,7 +8,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -43,6 +43,22 @@ class Reading:
     @property
     def is_over(self) -> bool:
         return self.give_up.is_set() or len(set(self.values)) == COUNT
+
+
+def in_background(work: Callable[[], None]) -> Future[None]:
+    """Run it in a thread that nobody waits for: a client that hangs fails its own test alone."""
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as failure:  # noqa: BLE001  Raised where its result is asked for.
+            done.set_exception(failure)
+        else:
+            done.set_result(None)
+
+    threading.Thread(target=run, daemon=True).start()
+    return done
 
 
 def write_with_librdkafka(bootstrap: str, topic: str, values: Values) -> list[bytes]:
@@ -101,7 +117,7 @@ def read_with_kafka_python(bootstrap: str, topic: str, group: str, reading: Read
         auto_offset_reset="earliest",
     )
     # It may share out a topic of which it does not know the partitions yet, and then has none.
-    while consumer.partitions_for_topic(topic) is None:
+    while consumer.partitions_for_topic(topic) is None and not reading.is_over:
         time.sleep(0.01)
     consumer.subscribe([topic])
     while not reading.is_over:
@@ -206,15 +222,14 @@ def test_what_was_acknowledged_is_read_though_the_leader_is_killed(
             time.sleep(PAUSE_S)
 
     reading = Reading()
-    with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(read, whole.bootstrap, topic, group, reading)
-        done.add_done_callback(lambda _done: reading.began.set())
-        try:
-            assert reading.began.wait(PATIENCE_S)
-            acknowledged = write(whole.bootstrap, topic, paced())
-            done.result(PATIENCE_S)
-        finally:
-            reading.give_up.set()
+    done = in_background(lambda: read(whole.bootstrap, topic, group, reading))
+    done.add_done_callback(lambda _done: reading.began.set())
+    try:
+        assert reading.began.wait(PATIENCE_S)
+        acknowledged = write(whole.bootstrap, topic, paced())
+        done.result(PATIENCE_S)
+    finally:
+        reading.give_up.set()
 
     assert sorted(acknowledged, key=int) == [b"%d" % number for number in range(COUNT)]
     assert set(reading.values) == set(acknowledged)
