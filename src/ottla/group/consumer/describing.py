@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.shares import NOTHING, Share, by_topic
+from ottla.group.consumer.shares import NOTHING, Share
 from ottla.group.consumer.targets import preferred_assignor
-from ottla.group.consumer.topics import Topics
+from ottla.group.consumer.topics import Topics, named_topics
 from ottla.wire.messages.consumer_group_describe import (
     Assignment,
     DescribedGroup,
@@ -59,15 +59,4 @@ def _member(group: ConsumerGroup, member_id: str, topics: Topics) -> Member:
 
 
 def _assignment(share: Share, topics: Topics) -> Assignment:
-    """Partitions of topics that are gone are left out: they have no name any more."""
-    named = [
-        (topic_id, topics.name_of(topic_id), partitions)
-        for topic_id, partitions in by_topic(share).items()
-    ]
-    return Assignment(
-        topic_partitions=[
-            TopicPartitions(topic_id=topic_id, topic_name=name, partitions=list(partitions))
-            for topic_id, name, partitions in named
-            if name is not None
-        ]
-    )
+    return Assignment(topic_partitions=named_topics(share, topics, TopicPartitions))

@@ -30,7 +30,7 @@ from ottla.group.consumer.records import (
 )
 from ottla.group.consumer.requests import JOIN, LEAVE, is_complete
 from ottla.group.consumer.sessions import cancel_timers, keep_alive, set_timers
-from ottla.group.consumer.shares import NOTHING, Share, Slot, by_topic, share_of
+from ottla.group.consumer.shares import NOTHING, Share, Slot, share_of, topics_of
 from ottla.group.consumer.targets import follow_topics
 from ottla.group.turn import Call, Turn
 from ottla.wire.messages.consumer_group_heartbeat import (
@@ -210,9 +210,4 @@ def _or(new: str | None, old: str | None) -> str | None:
 
 
 def _assignment(share: Collection[Slot]) -> Assignment:
-    return Assignment(
-        topic_partitions=[
-            TopicPartitionsResponse(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in by_topic(share).items()
-        ]
-    )
+    return Assignment(topic_partitions=topics_of(share, TopicPartitionsResponse))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from ottla.group.consumer.shares import Share, by_topic, share_of
+from ottla.group.consumer.shares import Share, share_of, topics_of
+from ottla.group.consumer.written import GroupEpoch, TargetEpoch, TargetShare
 from ottla.group.member import OfferedProtocol
 from ottla.wire.stored import decode_versioned, encode_versioned
 from ottla.wire.stored_consumer_groups import (
@@ -75,17 +76,10 @@ class Current:
     revoking: Share
 
 
-@dataclass(frozen=True, slots=True)
-class EpochRecord:
+class EpochRecord(GroupEpoch):
     """A group's epoch and the hash of the topics it was raised for; or its tombstone."""
 
-    group_id: str
-    epoch: int | None
-    topics_hash: int = 0
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.epoch is None
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +95,16 @@ class MemberRecord:
         return self.metadata is None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetEpochRecord:
+class TargetEpochRecord(TargetEpoch):
     """The group epoch that the target assignment is for, or its tombstone."""
 
-    group_id: str
-    epoch: int | None
-    timestamp_ms: int = 0
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.epoch is None
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRecord:
+class TargetRecord(TargetShare):
     """A member's share of the target assignment, or its tombstone."""
 
-    group_id: str
-    member_id: str
-    share: Share | None
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.share is None
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +146,7 @@ def encode(record: ConsumerGroupRecord) -> tuple[bytes, bytes | None]:
             kind = _TARGET_SHARE
             key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
             value = share is not None and ConsumerGroupTargetAssignmentMemberValue(
-                topic_partitions=[
-                    TopicPartition(topic_id=topic_id, partitions=list(partitions))
-                    for topic_id, partitions in by_topic(share).items()
-                ]
+                topic_partitions=topics_of(share, TopicPartition)
             )
         case CurrentRecord(group_id, member_id, current):
             kind = _CURRENT
@@ -214,16 +191,9 @@ def _current_value(current: Current) -> ConsumerGroupCurrentMemberAssignmentValu
         member_epoch=current.epoch,
         previous_member_epoch=current.previous_epoch,
         state=current.state,
-        assigned_partitions=_topics(current.assigned),
-        partitions_pending_revocation=_topics(current.revoking),
+        assigned_partitions=topics_of(current.assigned, TopicPartitions),
+        partitions_pending_revocation=topics_of(current.revoking, TopicPartitions),
     )
-
-
-def _topics(share: Share) -> list[TopicPartitions]:
-    return [
-        TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-        for topic_id, partitions in by_topic(share).items()
-    ]
 
 
 def _read_group(key: bytes, value: bytes | None) -> EpochRecord:

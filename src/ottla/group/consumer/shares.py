@@ -1,8 +1,11 @@
 """Sets of partitions, as members have and get them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 
 
 class Slot(NamedTuple):
@@ -25,6 +28,12 @@ class TopicPartitions(Protocol):
     partitions: list[int]
 
 
+class Entry(Protocol[T_co]):
+    """Makes a message's entry of one topic."""
+
+    def __call__(self, *, topic_id: UUID, partitions: list[int]) -> T_co: ...
+
+
 def share_of(topics: Iterable[TopicPartitions]) -> Share:
     """The set that a message's list of topics stands for."""
     return frozenset(
@@ -38,3 +47,11 @@ def by_topic(share: Iterable[Slot]) -> Mapping[UUID, Sequence[int]]:
     for slot in sorted(share):
         topics.setdefault(slot.topic_id, []).append(slot.partition)
     return topics
+
+
+def topics_of(share: Iterable[Slot], entry: Entry[T]) -> list[T]:
+    """The list of topics, each as `entry` makes it, that stands for the set in a message."""
+    return [
+        entry(topic_id=topic_id, partitions=list(partitions))
+        for topic_id, partitions in by_topic(share).items()
+    ]

@@ -2,8 +2,13 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
+
+from ottla.group.consumer.shares import Slot, by_topic
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class TopicShape(NamedTuple):
@@ -49,6 +54,25 @@ class _NoTopics:
 
 
 NO_TOPICS: Topics = _NoTopics()
+
+
+class NamedEntry(Protocol[T_co]):
+    """Makes a message's entry of one topic that is told by its name, too."""
+
+    def __call__(self, *, topic_id: UUID, topic_name: str, partitions: list[int]) -> T_co: ...
+
+
+def named_topics(share: Iterable[Slot], topics: Topics, entry: NamedEntry[T]) -> list[T]:
+    """As `shares.topics_of`, without topics that are gone: they have no name any more."""
+    named = [
+        (topic_id, topics.name_of(topic_id), partitions)
+        for topic_id, partitions in by_topic(share).items()
+    ]
+    return [
+        entry(topic_id=topic_id, topic_name=name, partitions=list(partitions))
+        for topic_id, name, partitions in named
+        if name is not None
+    ]
 
 
 def shape_hash(shapes: Iterable[TopicShape]) -> int:

@@ -1,8 +1,8 @@
 """ShareGroupDescribe: what a person sees of a share group."""
 
 from ottla.base.errors import ErrorCode
-from ottla.group.consumer.shares import by_topic
-from ottla.group.consumer.topics import Topics
+from ottla.group.consumer.shares import NOTHING
+from ottla.group.consumer.topics import Topics, named_topics
 from ottla.group.share.assignor import NAME
 from ottla.group.share.group import ShareGroup
 from ottla.wire.messages.share_group_describe import (
@@ -38,14 +38,7 @@ def not_found(group_id: str, *, is_other: bool) -> DescribedGroup:
 def _member(group: ShareGroup, member_id: str, topics: Topics) -> Member:
     metadata = group.members[member_id]
     current = group.current.get(member_id)
-    named = (
-        []
-        if current is None
-        else [
-            (topic_id, topics.name_of(topic_id), partitions)
-            for topic_id, partitions in by_topic(current.assigned).items()
-        ]
-    )
+    assigned = NOTHING if current is None else current.assigned
     return Member(
         member_id=member_id,
         rack_id=metadata.rack_id,
@@ -53,11 +46,5 @@ def _member(group: ShareGroup, member_id: str, topics: Topics) -> Member:
         client_id=metadata.client_id,
         client_host=metadata.client_host,
         subscribed_topic_names=list(metadata.topic_names),
-        assignment=Assignment(
-            topic_partitions=[
-                TopicPartitions(topic_id=topic_id, topic_name=name, partitions=list(partitions))
-                for topic_id, name, partitions in named
-                if name is not None
-            ]
-        ),
+        assignment=Assignment(topic_partitions=named_topics(assigned, topics, TopicPartitions)),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.assignors import Subscriber
 from ottla.group.consumer.pace import Pace
-from ottla.group.consumer.shares import NOTHING, Slot, by_topic
+from ottla.group.consumer.shares import NOTHING, Slot, topics_of
 from ottla.group.consumer.topics import Topics, TopicShape, shape_hash
 from ottla.group.share.assignor import simple
 from ottla.group.share.begun import change, missing
@@ -247,12 +247,7 @@ def _begun_count(group: ShareGroup, shape: TopicShape) -> int:
 
 
 def _assignment(share: Collection[Slot]) -> Assignment:
-    return Assignment(
-        topic_partitions=[
-            TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in by_topic(share).items()
-        ]
-    )
+    return Assignment(topic_partitions=topics_of(share, TopicPartitions))
 
 
 def _forbid(condition: bool, words: str) -> None:

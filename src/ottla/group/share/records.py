@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from ottla.group.consumer.shares import Share, by_topic, share_of
+from ottla.group.consumer.shares import Share, share_of, topics_of
+from ottla.group.consumer.written import GroupEpoch, TargetEpoch, TargetShare
 from ottla.wire.stored import decode_versioned, encode_versioned
 from ottla.wire.stored_share_groups import (
     ShareGroupCurrentMemberAssignmentKey,
@@ -73,43 +74,22 @@ class ShareMemberRecord:
         return self.metadata is None
 
 
-@dataclass(frozen=True, slots=True)
-class ShareEpochRecord:
+class ShareEpochRecord(GroupEpoch):
     """A group's epoch and the hash of the topics it was raised for; or its tombstone."""
 
-    group_id: str
-    epoch: int | None
-    topics_hash: int = 0
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.epoch is None
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShareTargetEpochRecord:
+class ShareTargetEpochRecord(TargetEpoch):
     """The group epoch that the target assignment is for, or its tombstone."""
 
-    group_id: str
-    epoch: int | None
-    timestamp_ms: int = 0
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.epoch is None
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShareTargetRecord:
+class ShareTargetRecord(TargetShare):
     """A member's part of the target assignment, or its tombstone."""
 
-    group_id: str
-    member_id: str
-    share: Share | None
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.share is None
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +155,7 @@ def encode(record: ShareGroupRecord) -> tuple[bytes, bytes | None]:
             kind = _TARGET_SHARE
             key = ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
             value = share is not None and ShareGroupTargetAssignmentMemberValue(
-                topic_partitions=[
-                    TopicPartition(topic_id=topic_id, partitions=list(partitions))
-                    for topic_id, partitions in by_topic(share).items()
-                ]
+                topic_partitions=topics_of(share, TopicPartition)
             )
         case ShareCurrentRecord(group_id, member_id, current):
             kind = _CURRENT
@@ -201,10 +178,7 @@ def _current_value(current: ShareCurrent) -> ShareGroupCurrentMemberAssignmentVa
         member_epoch=current.epoch,
         previous_member_epoch=current.previous_epoch,
         state=_STABLE,
-        assigned_partitions=[
-            TopicPartitions(topic_id=topic_id, partitions=list(partitions))
-            for topic_id, partitions in by_topic(current.assigned).items()
-        ],
+        assigned_partitions=topics_of(current.assigned, TopicPartitions),
     )
 
 

@@ -1,0 +1,48 @@
+"""What is written alike about groups of the consumer protocol and share groups.
+
+Each kind of group has records of its own, of a type and a number of their own, so that nobody
+takes those of the other for its own; what they say is said here.
+"""
+
+from dataclasses import dataclass
+
+from ottla.group.consumer.shares import Share
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEpoch:
+    """A group's epoch and the hash of the topics it was raised for; or its tombstone."""
+
+    group_id: str
+    epoch: int | None
+    topics_hash: int = 0
+
+    @property
+    def is_tombstone(self) -> bool:
+        return self.epoch is None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEpoch:
+    """The group epoch that the target assignment is for, or its tombstone."""
+
+    group_id: str
+    epoch: int | None
+    timestamp_ms: int = 0
+
+    @property
+    def is_tombstone(self) -> bool:
+        return self.epoch is None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetShare:
+    """A member's part of the target assignment, or its tombstone."""
+
+    group_id: str
+    member_id: str
+    share: Share | None
+
+    @property
+    def is_tombstone(self) -> bool:
+        return self.share is None
