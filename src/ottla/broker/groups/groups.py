@@ -1,21 +1,23 @@
 """All groups this broker coordinates, by the partitions of `__consumer_offsets` it leads."""
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ottla.base.chance import new_uuid
 from ottla.base.clock import Clock
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.coordinating import Shards
-from ottla.broker.groups.answer import Answer
+from ottla.broker.groups.answer import Answer, Gathering
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.groups.shard import Command, GroupShard
 from ottla.broker.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.purgatory import Purgatory
+from ottla.broker.request import RequestContext
 from ottla.broker.topics import ImageHolder
 from ottla.group.consumer.topics import Topics
 from ottla.group.flights import Flights
@@ -103,6 +105,24 @@ class Groups:
             self.run(group_id, answer, command)
         except OttlaError as error:
             answer.fail(error.code)
+
+    def ask_each(
+        self,
+        request: RequestContext,
+        group_ids: Sequence[str],
+        command: Callable[[str], Command],
+        failed: Callable[[str, ErrorCode], Any],
+        response: Callable[[list[Any]], Any],
+    ) -> None:
+        """Run a command on each group, and answer with one `response` of all their answers.
+
+        `failed` makes the part that tells of an error.
+        """
+        gathering = Gathering(request, len(group_ids), response)
+        for index, group_id in enumerate(group_ids):
+            self.try_run(
+                group_id, gathering.part(index, partial(failed, group_id)), command(group_id)
+            )
 
     def partition(self, group_id: str) -> Partition:
         """The partition that holds the group. Raises OttlaError (NOT_COORDINATOR)."""

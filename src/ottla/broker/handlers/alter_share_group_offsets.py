@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.broker.share.beginning import begin_state, delete_state
-from ottla.broker.share.group_commands import command
 from ottla.broker.share.messages import Begin
 from ottla.group.share.groups import Allowed
 from ottla.group.share.records import TopicState

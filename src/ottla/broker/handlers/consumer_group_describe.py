@@ -4,7 +4,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.groups.answer import Gathering
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
@@ -23,13 +22,14 @@ if TYPE_CHECKING:
 
 def handle(broker: "Broker", request: RequestContext, body: ConsumerGroupDescribeRequest) -> None:
     """Ask the coordinator of each group."""
-    gathering = Gathering(
-        request, len(body.group_ids), lambda groups: ConsumerGroupDescribeResponse(groups=groups)
-    )
     topics = ImageTopics(broker.image)
-    for index, group_id in enumerate(body.group_ids):
-        answer = gathering.part(index, partial(_failed, group_id))
-        broker.groups.try_run(group_id, answer, partial(_describe, group_id, topics))
+    broker.groups.ask_each(
+        request,
+        body.group_ids,
+        lambda group_id: partial(_describe, group_id, topics),
+        _failed,
+        lambda groups: ConsumerGroupDescribeResponse(groups=groups),
+    )
 
 
 def on_error(

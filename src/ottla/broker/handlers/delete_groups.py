@@ -7,10 +7,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.broker.share.beginning import delete_state
-from ottla.broker.share.group_commands import command
 from ottla.group.coordinator import Coordinator
 from ottla.group.share.groups import Allowed
 from ottla.group.turn import Call, Decision, Moment

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.broker.share.beginning import delete_state
-from ottla.broker.share.group_commands import command
 from ottla.group.share.groups import Allowed
 from ottla.share.coordinator import Answered
 from ottla.wire.api import ApiKey

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.groups.answer import Gathering
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.group.coordinator import Coordinator
@@ -25,12 +24,13 @@ if TYPE_CHECKING:
 
 def handle(broker: "Broker", request: RequestContext, body: DescribeGroupsRequest) -> None:
     """Ask the coordinator of each group."""
-    gathering = Gathering(
-        request, len(body.groups), lambda groups: DescribeGroupsResponse(groups=groups)
+    broker.groups.ask_each(
+        request,
+        body.groups,
+        lambda group_id: partial(_describe, group_id),
+        _failed,
+        lambda groups: DescribeGroupsResponse(groups=groups),
     )
-    for index, group_id in enumerate(body.groups):
-        answer = gathering.part(index, partial(_failed, group_id))
-        broker.groups.try_run(group_id, answer, partial(_describe, group_id))
 
 
 def on_error(

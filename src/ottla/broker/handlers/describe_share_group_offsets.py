@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.broker.share.group_commands import command
 from ottla.broker.share.log_ends import log_ends
 from ottla.broker.share.messages import SUMMARY
 from ottla.group.share.groups import Allowed

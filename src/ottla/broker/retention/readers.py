@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.groups.commands import command
 from ottla.broker.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.request import RequestContext
 from ottla.broker.transactions.links import Links
@@ -37,22 +38,6 @@ class _Asker:
     version: int = 0
     client_id: str = "ottla-retention"
     client_host: str = ""
-
-
-class _Waiting:
-    """Implements `broker.groups.answer.Answer`."""
-
-    def __init__(self) -> None:
-        self.request = cast("RequestContext", _Asker())
-        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    def give(self, message: Any) -> None:
-        if not self.future.done():
-            self.future.set_result(message)
-
-    def fail(self, code: ErrorCode) -> None:
-        if not self.future.done():
-            self.future.set_exception(OttlaError(code, "the coordinator did not answer"))
 
 
 class Readers:
@@ -101,9 +86,8 @@ class Readers:
             wanted = [(partition.topic, [partition.partition])]
             return coordinator.fetch(call, group, wanted, lambda topics: topics)
 
-        waiting = _Waiting()
-        self._broker.groups.run(group, waiting, fetch)
-        told: list[FetchedTopic] = await waiting.future
+        asker = cast("RequestContext", _Asker())
+        told: list[FetchedTopic] = await command(self._broker, asker, group, fetch)
         return told[0].partitions[0].offset
 
     async def _there(self, leader: BrokerId, group: str, partition: TopicPartition) -> int:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.groups.commands import command
 from ottla.broker.request import RequestContext
-from ottla.broker.share.group_commands import command
 from ottla.broker.share.messages import DELETE, INITIALIZE, Begin
 from ottla.group.share.records import TopicState
 from ottla.share.coordinator import Answered

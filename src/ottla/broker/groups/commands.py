@@ -1,4 +1,4 @@
-"""Commands on a share group that somebody of this broker waits for, as coroutines."""
+"""Commands on a group that somebody of this broker waits for, as coroutines."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Waiting:
-    """An answer that a coroutine waits for."""
+    """Implements `broker.groups.answer.Answer` for a coroutine."""
 
     __slots__ = ("future", "request")
 
