@@ -1,7 +1,7 @@
 """Tells a client that came to the wrong broker where to go, in the answer itself (KIP-951)."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
@@ -34,45 +34,27 @@ def tell_producer(broker: "Broker", request: Asked, response: produce.ProduceRes
     """Add the leaders of partitions that are not led here, and how to reach them."""
     if request.version < _PRODUCE_SINCE:
         return
-    leaders: dict[BrokerId, None] = {}
-    for topic in response.responses:
-        for answer in topic.partition_responses:
-            if answer.error_code not in _MOVED:
-                continue
-            name = topic.name
-            if request.version >= _PRODUCE_IDS_SINCE:
-                name = _name_of(broker, topic.topic_id)
-            leader = _leader_of(broker, name, answer.index)
-            if leader is not None:
-                answer.current_leader = produce.LeaderIdAndEpoch(
-                    leader_id=leader.id, leader_epoch=leader.epoch
-                )
-                leaders[leader.id] = None
-    response.node_endpoints = [
-        produce.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
-        for each in _addresses(broker, request, leaders)
-    ]
+    has_ids = request.version >= _PRODUCE_IDS_SINCE
+    moved = (
+        (_name_of(broker, topic.topic_id) if has_ids else topic.name, answer.index, answer)
+        for topic in response.responses
+        for answer in topic.partition_responses
+        if answer.error_code in _MOVED
+    )
+    _tell(broker, request, response, produce, moved)
 
 
 def tell_consumer(broker: "Broker", request: Asked, response: fetch.FetchResponse) -> None:
     """As `tell_producer`; from the first version that can say so on, topics have ids."""
     if request.version < _FETCH_SINCE:
         return
-    leaders: dict[BrokerId, None] = {}
-    for topic in response.responses:
-        for answer in topic.partitions:
-            if answer.error_code not in _MOVED:
-                continue
-            leader = _leader_of(broker, _name_of(broker, topic.topic_id), answer.partition_index)
-            if leader is not None:
-                answer.current_leader = fetch.LeaderIdAndEpoch(
-                    leader_id=leader.id, leader_epoch=leader.epoch
-                )
-                leaders[leader.id] = None
-    response.node_endpoints = [
-        fetch.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
-        for each in _addresses(broker, request, leaders)
-    ]
+    moved = (
+        (_name_of(broker, topic.topic_id), answer.partition_index, answer)
+        for topic in response.responses
+        for answer in topic.partitions
+        if answer.error_code in _MOVED
+    )
+    _tell(broker, request, response, fetch, moved)
 
 
 def tell_sharer(
@@ -81,21 +63,35 @@ def tell_sharer(
     response: share_fetch.ShareFetchResponse | share_acknowledge.ShareAcknowledgeResponse,
 ) -> None:
     """As `tell_producer`, for members of share groups."""
-    wire = (
-        share_fetch if isinstance(response, share_fetch.ShareFetchResponse) else (share_acknowledge)
+    is_fetch = isinstance(response, share_fetch.ShareFetchResponse)
+    moved = (
+        (_name_of(broker, topic.topic_id), answer.partition_index, answer)
+        for topic in response.responses
+        for answer in topic.partitions
+        if answer.error_code in _MOVED or getattr(answer, "acknowledge_error_code", 0) in _MOVED
     )
+    _tell(broker, request, response, share_fetch if is_fetch else share_acknowledge, moved)
+
+
+def _tell(
+    broker: "Broker",
+    request: Asked,
+    response: Any,
+    wire: Any,
+    moved: Iterable[tuple[str, int, Any]],
+) -> None:
+    """Name the leader in each part of the answer that `moved`, after its topic and partition.
+
+    `wire` is the module in which the response is declared.
+    """
     leaders: dict[BrokerId, None] = {}
-    for topic in response.responses:
-        for answer in topic.partitions:
-            codes = (answer.error_code, getattr(answer, "acknowledge_error_code", 0))
-            if not any(code in _MOVED for code in codes):
-                continue
-            leader = _leader_of(broker, _name_of(broker, topic.topic_id), answer.partition_index)
-            if leader is not None:
-                answer.current_leader = wire.LeaderIdAndEpoch(
-                    leader_id=leader.id, leader_epoch=leader.epoch
-                )
-                leaders[leader.id] = None
+    for topic, index, answer in moved:
+        leader = _leader_of(broker, topic, index)
+        if leader is not None:
+            answer.current_leader = wire.LeaderIdAndEpoch(
+                leader_id=leader.id, leader_epoch=leader.epoch
+            )
+            leaders[leader.id] = None
     response.node_endpoints = [
         wire.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
         for each in _addresses(broker, request, leaders)
