@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.broker.share.beginning import begin_state, delete_state
+from ottla.broker.share.beginning import begin_state, delete_state, require
 from ottla.broker.share.messages import Begin
 from ottla.group.share.groups import Allowed
 from ottla.group.share.records import TopicState
@@ -38,12 +38,7 @@ async def handle(
         group_id,
         lambda coordinator, call, at: coordinator.share.start_altering(call, group_id, at),
     )
-    if allowed.code is ErrorCode.NON_EMPTY_GROUP:
-        raise OttlaError(
-            allowed.code, f"The group {group_id} is not empty: its members must leave first."
-        )
-    if allowed.code is not ErrorCode.NONE:
-        raise OttlaError(allowed.code, f"Group {group_id} is not a share group.")
+    require(allowed, group_id, f"Group {group_id} is not a share group.")
     if allowed.topics:
         await delete_state(broker, request, group_id, allowed.topics)
     begins: dict[ShareKey, Begin] = {}

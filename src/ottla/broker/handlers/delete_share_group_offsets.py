@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.broker.share.beginning import delete_state
+from ottla.broker.share.beginning import delete_state, require
 from ottla.group.share.groups import Allowed
 from ottla.share.coordinator import Answered
 from ottla.wire.api import ApiKey
@@ -43,12 +43,7 @@ async def handle(
             call, group_id, list(ids.values()), at
         ),
     )
-    if allowed.code is ErrorCode.NON_EMPTY_GROUP:
-        raise OttlaError(
-            allowed.code, f"The group {group_id} is not empty: its members must leave first."
-        )
-    if allowed.code is not ErrorCode.NONE:
-        raise OttlaError(allowed.code, f"Group {group_id} not found.")
+    require(allowed, group_id, f"Group {group_id} not found.")
     answers = await delete_state(broker, request, group_id, allowed.topics)
     failed = {key.topic_id: each for key, each in answers.items() if each.code}
     return DeleteShareGroupOffsetsResponse(

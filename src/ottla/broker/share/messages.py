@@ -98,6 +98,13 @@ def _parts(kind: Any, batches: Iterable[StateBatch]) -> list[Any]:
     ]
 
 
+def _done(result: Callable[..., Any]) -> Callable[[int, Answered], Any]:
+    """The part of a response that tells of no more than whether it was done."""
+    return lambda index, answered: result(
+        partition=index, error_code=answered.code, error_message=answered.message
+    )
+
+
 INITIALIZE = Operation(
     lambda group_id, topics: initialize.InitializeShareGroupStateRequest(
         group_id=group_id, topics=topics
@@ -114,9 +121,7 @@ INITIALIZE = Operation(
     ),
     lambda results: initialize.InitializeShareGroupStateResponse(results=results),
     lambda topic_id, parts: initialize.InitializeStateResult(topic_id=topic_id, partitions=parts),
-    lambda index, answered: initialize.PartitionResult(
-        partition=index, error_code=answered.code, error_message=answered.message
-    ),
+    _done(initialize.PartitionResult),
     _outcome,
 )
 
@@ -179,9 +184,7 @@ WRITE = Operation(
     ),
     lambda results: write.WriteShareGroupStateResponse(results=results),
     lambda topic_id, parts: write.WriteStateResult(topic_id=topic_id, partitions=parts),
-    lambda index, answered: write.PartitionResult(
-        partition=index, error_code=answered.code, error_message=answered.message
-    ),
+    _done(write.PartitionResult),
     _outcome,
 )
 
@@ -195,9 +198,7 @@ DELETE = Operation(
     lambda key, _said: lambda coordinator, ticket, _now_ms: coordinator.delete(ticket, key),
     lambda results: delete.DeleteShareGroupStateResponse(results=results),
     lambda topic_id, parts: delete.DeleteStateResult(topic_id=topic_id, partitions=parts),
-    lambda index, answered: delete.PartitionResult(
-        partition=index, error_code=answered.code, error_message=answered.message
-    ),
+    _done(delete.PartitionResult),
     _outcome,
 )
 
