@@ -168,9 +168,10 @@ def evidence(one: CompactionStanding) -> list[str]:
     lines = [
         f"offsets    {one.log_start_offset} to {one.log_end_offset}; clean below "
         f"{one.first_dirty}, may be cleaned below {one.end}",
-        f"held up by {one.bound}",
         f"bytes      {one.clean_bytes:,} clean, {one.dirty_bytes:,} dirty",
     ]
+    if one.end < one.log_end_offset:
+        lines.insert(1, f"held up by {one.bound}")
     if one.last is not None:
         lines.append(f"last pass  {_told(one.last)}; {one.pass_count} since the broker's start")
     else:
