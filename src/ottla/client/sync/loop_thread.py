@@ -1,0 +1,85 @@
+"""The background thread whose loop does what plain calls ask for."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, TypeVar
+
+from ottla.client.errors import Closed, RequestTimedOut
+
+Result = TypeVar("Result")
+
+try:
+    import uvloop
+except ImportError:
+    _new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+else:
+    _new_event_loop = uvloop.new_event_loop
+
+
+class LoopThread:
+    """A loop in a daemon thread, for one client."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = _new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    def call(self, work: Coroutine[Any, Any, Result], timeout_s: float | None = None) -> Result:
+        """Run `work` on the loop and wait for what it returns or raises."""
+        if not self._thread.is_alive() or self.loop.is_closed():
+            work.close()
+            raise Closed("the client is closed; make a new one")
+        assert threading.current_thread() is not self._thread, "a callback must not block its loop"
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result(timeout_s)
+        except FutureTimeout:
+            if future.done():
+                raise
+            future.cancel()
+            raise RequestTimedOut(f"not done within {timeout_s:g} s") from None
+        except CancelledError:
+            raise Closed("the client was closed meanwhile") from None
+        except BaseException:
+            # Ctrl-C while waiting: the work ends too.
+            future.cancel()
+            raise
+
+    def call_plain(self, work: Callable[[], Result]) -> Result:
+        """`call` of what is no coroutine, but must run on the loop."""
+
+        async def run() -> Result:
+            return work()
+
+        return self.call(run())
+
+    def make(self, make: Callable[[], Result]) -> Result:
+        """What `make` makes on the loop; where it fails the thread ends, and this raises."""
+        try:
+            return self.call_plain(make)
+        except BaseException:
+            self.stop()
+            raise
+
+    def end(self, work: Coroutine[Any, Any, None]) -> None:
+        """`call` for the last time, then `stop`."""
+        try:
+            self.call(work)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """End the loop and its thread."""
+        if self._thread.is_alive():
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join(10)

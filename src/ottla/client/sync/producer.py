@@ -1,0 +1,161 @@
+"""The producer as plain calls: records are accepted on the caller's thread."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from time import time
+from typing import Self
+
+from ottla import _compiled
+from ottla.client.accumulator import as_bytes
+from ottla.client.columns import Column
+from ottla.client.delivery import Delivery
+from ottla.client.producer import Producer as AsyncProducer
+from ottla.client.producer_options import ProducerOptions
+from ottla.client.queues import Headers, TopicQueues
+from ottla.client.sync.loop_thread import LoopThread
+from ottla.record import builder
+
+
+def _is_add_atomic() -> bool:
+    """Whether no other thread runs while a record is added to a builder: compiled, with a GIL."""
+    has_gil = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+    return has_gil and _compiled.status().get(builder.__name__, False)
+
+
+class Producer:
+    """`ottla.client.producer.Producer` as plain calls; `with Producer("host:9092") as producer`.
+
+    `on_delivery` is called on the background thread, once per batch, and must not block.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | Iterable[str],
+        options: ProducerOptions | None = None,
+        *,
+        on_delivery: Callable[[Delivery], None] | None = None,
+    ) -> None:
+        self._start(lambda: AsyncProducer(bootstrap, options, on_delivery=on_delivery))
+
+    def _start(self, make: Callable[[], AsyncProducer]) -> None:
+        self._thread = LoopThread("ottla-producer")
+        self._closed = False
+        # Appending and closing batches happen on two threads.
+        self._lock = threading.Lock()
+        self._producer = self._thread.make(make)
+        self._accumulator = self._producer.accumulator
+        self._accumulator.lock = self._lock
+        self._router = self._producer.router
+        self._is_quick = self._router.is_default and _is_add_atomic()
+        self._wake = self._producer.on_news_from_elsewhere
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Hot: see bench/client.py for the cost per record.
+    def send(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery:
+        """Accept one record; waits only while the producer's memory is full.
+
+        See `ottla.client.producer.Producer.send`. Wait for the returned batch with `wait`.
+        """
+        queues = self._router.known.get(topic)
+        if queues is None or self._closed:
+            queues = self._thread.call(self._router.queues(topic))
+        if value.__class__ is not bytes:
+            value = as_bytes(value)
+        if key is not None:
+            key = as_bytes(key)
+        if timestamp_ms is None:
+            timestamp_ms = int(time() * 1000)
+        if partition is None and headers is None and self._is_quick:
+            # The common case, spelled out: there is room in the open batch. Without the lock, as
+            # `add` is one step for other threads, and refuses once the batch is closed.
+            queue = queues.sticky if key is None else queues.by_key.get(key)
+            batch = None if queue is None else queue.open
+            if batch is not None and batch.builder.add(timestamp_ms, key, value):
+                return batch.delivery
+        accumulator = self._accumulator
+        while True:
+            with self._lock:
+                queue = self._router.queue_for(queues, key, value, partition)
+                batch = accumulator.append(queue, key, value, timestamp_ms, headers)
+            if batch is not None:
+                break
+            if accumulator.has_news:
+                self._on_news(queues)
+            else:
+                self._thread.call(self._producer.room())
+        if accumulator.has_opened or accumulator.has_news:
+            self._on_news(queues)
+        return batch.delivery
+
+    def _on_news(self, queues: TopicQueues) -> None:
+        if self._accumulator.has_news:
+            self._router.move_on(queues)
+        self._accumulator.has_opened = self._accumulator.has_news = False
+        self._thread.loop.call_soon_threadsafe(self._wake, queues)
+
+    def send_and_wait(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery:
+        """Send one record and wait until it is acknowledged. Raises DeliveryFailed."""
+        return self._thread.call(
+            self._producer.send_and_wait(
+                topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
+            )
+        )
+
+    def send_batch(
+        self,
+        topic: str,
+        values: Column,
+        keys: Column | None = None,
+        *,
+        partition: int | None = None,
+        timestamps_ms: list[int] | None = None,
+    ) -> list[Delivery]:
+        """Send many records from lists or Arrow columns; a `Delivery` per batch."""
+        return self._thread.call(
+            self._producer.send_batch(
+                topic, values, keys, partition=partition, timestamps_ms=timestamps_ms
+            )
+        )
+
+    def wait(self, delivery: Delivery, timeout_s: float | None = None) -> Delivery:
+        """Wait for the fate of a batch. Raises DeliveryFailed, RequestTimedOut."""
+        return self._thread.call(_await(delivery), timeout_s)
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        """Send what is waiting; return once all of it is settled. Raises DeliveryFailed."""
+        self._thread.call(self._producer.flush(), timeout_s)
+
+    def close(self, timeout_ms: int | None = None) -> None:
+        """Flush, then end."""
+        if self._closed:
+            return
+        self._closed = True
+        self._thread.end(self._producer.close(timeout_ms))
+
+
+async def _await(delivery: Delivery) -> Delivery:
+    return await delivery
