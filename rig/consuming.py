@@ -1,9 +1,10 @@
 """Reading with librdkafka's consumer: it tells of passing trouble among the records."""
 
+import threading
 import time
 from collections.abc import Iterable
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, Message, ShareConsumer
 
 PATIENCE_S = 120.0
 # A connection that breaks, a coordinator that is being looked for, a leader that has moved: the
@@ -46,3 +47,11 @@ def read(consumer: Consumer, count: int, timeout_s: float = PATIENCE_S) -> list[
         assert time.monotonic() < deadline_s, f"only {len(found)} of {count} records came"
         found += records_among(consumer.consume(count - len(found), 0.5))
     return found
+
+
+def close(consumer: Consumer | ShareConsumer, timeout_s: float = PATIENCE_S) -> None:
+    """Leave the group; fails rather than wait for ever in the library, where no signal is heard."""
+    thread = threading.Thread(target=consumer.close, daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    assert not thread.is_alive(), f"librdkafka's close has not come back for {timeout_s:.0f} s"

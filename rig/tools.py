@@ -134,6 +134,11 @@ class Tools:
             if not self._recorder.codes:
                 self._recorder.codes.append(1)
                 failure = str(error)
+        except BaseException as interrupted:
+            # A test's time limit: the tool has not come back.
+            said = f"{out.toString()}{err.toString()}"
+            interrupted.add_note(f"{tool} {arguments} is at {self._stack()}\nand printed: {said}")
+            raise
         finally:
             for hook in self._hooks.hooks:
                 hook.run()
@@ -142,6 +147,15 @@ class Tools:
             system.setIn(streams[2])
         code = self._recorder.codes[0] if self._recorder.codes else 0
         return Ran(tool, code, out.toString(), err.toString() + failure)
+
+    def _stack(self) -> str:
+        """Where the threads of the JVM stand that came from here."""
+        stacks = self.jvm.java.lang.Thread.getAllStackTraces()
+        return "\n".join(
+            f"{thread.getName()}:\n  " + "\n  ".join(str(frame) for frame in stacks[thread])
+            for thread in stacks
+            if thread.getName().startswith("Thread-")
+        )
 
 
 @contextlib.contextmanager

@@ -153,7 +153,8 @@ class Run:
             if pause_s > self._plan.lost_s:
                 raise TimeoutError(
                     f"no record has come for {pause_s:.0f} s, after {seen} of "
-                    f"{self._plan.records}; the copiers' words are in {self._folder}"
+                    f"{self._plan.records}; the copiers' words are in {self._folder}:\n"
+                    f"{self._workers.last_words()}"
                 )
 
     def _wait_until_whole(self) -> None:

@@ -16,6 +16,7 @@ JAVA = "java"
 _TOOL = "org.apache.kafka.tools.TransactionalMessageCopier"
 # A JVM, or Python's faulthandler, writes down what its threads are doing.
 _LAST_WORDS_S = 2.0
+_WORDS = 6000
 _FLAGS = ("-Xms32m", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -72,6 +73,15 @@ class Workers:
                 process.child.terminate()
         for process in self._processes.values():
             process.terminate()
+
+    def last_words(self) -> str:
+        """The ends of all logs."""
+        logs = [log_of(task) for task in self._tasks.values()]
+        return "\n".join(
+            f"{log.name}: {log.read_text(errors='replace')[-_WORDS:]}"
+            for log in logs
+            if log.exists()
+        )
 
     def _count(self, code: int) -> None:
         if code == 0:

@@ -1,6 +1,7 @@
 """aiokafka, unmodified: the client that speaks the oldest versions (Produce 8, Fetch 11)."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -125,7 +126,9 @@ def test_partitions_are_shared_between_two_members(
         )
 
     async def settled(members: list[AIOKafkaConsumer], wanted: list[int]) -> None:
+        deadline_s = time.monotonic() + 120
         while [len(m.assignment()) for m in members] != wanted:
+            assert time.monotonic() < deadline_s, [m.assignment() for m in members]
             for consumer in members:
                 await consumer.getmany(timeout_ms=50)
 

@@ -36,7 +36,7 @@ def hanging_as_java_finds(jvm: Tools, node: Node, topic: str) -> list[tuple[str,
 def txn(node: Node, *arguments: str) -> str:
     """What `ottla txn` prints."""
     command = [sys.executable, "-m", "ottla.cli", "txn", *arguments, "--bootstrap", node.bootstrap]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -45,7 +45,7 @@ def reading(bootstrap: str, topic: str, client_id: str, **own: str) -> Iterator[
     thread = threading.Thread(target=poll, daemon=True)
     thread.start()
     try:
-        assert assigned.wait(180)
+        assert assigned.wait(180), f"{client_id} has got no partitions of {topic}"
         yield
     finally:
         done.set()

@@ -10,7 +10,7 @@ from rig.tools import Tools
 from tests.clients.test_java_clients import consumer_of, items, producer_of
 
 PARTITIONS = 6
-PATIENCE_S = 300
+PATIENCE_S = 120
 CLASSIC = {
     "group_protocol": "classic",
     "heartbeat_interval_ms": 500,
@@ -23,7 +23,7 @@ def partitions(consumer: Any) -> set[int]:
     return {each.partition() for each in items(consumer.assignment())}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(400)
 def test_java_consumers_are_replaced_one_by_one_while_the_group_reads_on(
     jvm: Tools, bootstrap: str, make_topic: Callable[..., str], group: str
 ) -> None:

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 from rig.clusters import Cluster
-from rig.consuming import records_among
+from rig.consuming import close, records_among
 from rig.tools import Tools
 
 from .conftest import unique
@@ -25,7 +25,7 @@ from .test_java_clients import consumer_of, items, producer_of, record
 
 COUNT = 300
 PAUSE_S = 0.005
-PATIENCE_S = 120.0
+PATIENCE_S = 100.0
 Values = Iterator[bytes]
 
 
@@ -97,7 +97,7 @@ def read_with_librdkafka(bootstrap: str, topic: str, group: str, reading: Readin
         reading.took([message.value() for message in found])
         if consumer.assignment():
             reading.began.set()
-    consumer.close()
+    close(consumer, PATIENCE_S)
 
 
 def write_with_kafka_python(bootstrap: str, topic: str, values: Values) -> list[bytes]:
@@ -106,7 +106,7 @@ def write_with_kafka_python(bootstrap: str, topic: str, values: Values) -> list[
     )
     sent = [(value, producer.send(topic, value)) for value in values]
     acknowledged = [value for value, future in sent if future.get(PATIENCE_S) is not None]
-    producer.close()
+    producer.close(PATIENCE_S)
     return acknowledged
 
 
@@ -165,8 +165,9 @@ def write_with_java(jvm: Tools) -> Callable[[str, str, Values], list[bytes]]:
     def write(bootstrap: str, topic: str, values: Values) -> list[bytes]:
         producer = producer_of(jvm, bootstrap, acks="all", enable_idempotence="true")
         sent = [(v, producer.send(record(jvm, topic, v.decode()))) for v in values]
-        producer.flush()
-        acknowledged = [value for value, future in sent if future.get() is not None]
+        seconds = jvm.jvm.java.util.concurrent.TimeUnit.SECONDS
+        limit = (int(PATIENCE_S), seconds)
+        acknowledged = [value for value, future in sent if future.get(*limit) is not None]
         producer.close()
         return acknowledged
 
@@ -177,9 +178,9 @@ def read_with_java(jvm: Tools) -> Callable[[str, str, str, Reading], None]:
     def read(bootstrap: str, topic: str, group: str, reading: Reading) -> None:
         consumer = consumer_of(jvm, bootstrap, group)
         consumer.subscribe([topic])
-        wait = jvm.jvm.java.time.Duration.ofMillis(100)
+        moment = jvm.jvm.java.time.Duration.ofMillis(100)
         while not reading.is_over:
-            reading.took([found.value().encode() for found in items(consumer.poll(wait))])
+            reading.took([found.value().encode() for found in items(consumer.poll(moment))])
             if not consumer.assignment().isEmpty():
                 reading.began.set()
         consumer.close()
@@ -201,7 +202,7 @@ def client(request: pytest.FixtureRequest) -> tuple[Any, Any]:
     return write_with_java(jvm), read_with_java(jvm)
 
 
-@pytest.mark.timeout(500)
+@pytest.mark.timeout(360)
 def test_what_was_acknowledged_is_read_though_the_leader_is_killed(
     whole: Cluster, client: tuple[Any, Any]
 ) -> None:

@@ -21,6 +21,7 @@ MakeTopic = Callable[..., str]
 RATE = 200_000
 RECORD = b"x" * 10_000
 COUNT = 100
+PATIENCE_S = 200
 # A second's worth may be used in advance, and the last request is not waited for.
 SOONEST_S = (COUNT * len(RECORD) - 30_000) / RATE - 1
 ON_KAFKA = os.environ.get("OTTLA_TEST_BROKER") == "kafka"
@@ -57,7 +58,7 @@ def produce(bootstrap: str, topic: str, client_id: str) -> float:
     began_s = time.monotonic()
     for _ in range(COUNT):
         producer.produce(topic, RECORD)
-    assert producer.flush(200) == 0
+    assert producer.flush(PATIENCE_S) == 0
     return time.monotonic() - began_s
 
 
@@ -132,6 +133,7 @@ def test_a_producer_and_a_consumer_keep_to_the_quota_of_their_client_id(
     consumer.subscribe([topic])
     values: list[bytes | None] = []
     while len(values) < COUNT:
+        assert time.monotonic() < began_s + PATIENCE_S, f"only {len(values)} of {COUNT} came"
         message = consumer.poll(1)
         if message is not None and message.error() is None:
             values.append(message.value())

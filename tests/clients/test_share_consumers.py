@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
     ConfigResource,
     ResourceType,
 )
+from rig.consuming import close
 
 from tests.clients.conftest import MakeTopic, unique
 
@@ -39,7 +40,7 @@ def member(bootstrap: str, group: str, topic: str, **configs: Any) -> Iterator[S
     try:
         yield consumer
     finally:
-        consumer.close()
+        close(consumer)
 
 
 def produce(bootstrap: str, topic: str, count: int, since: int = 0) -> None:

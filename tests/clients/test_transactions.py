@@ -133,16 +133,12 @@ def test_librdkafka_passes_records_on_exactly_once(
         producer = producer_of(bootstrap, group)
         producer.init_transactions(PATIENCE_S)
         while passed < stop_at:
-            messages = [m for m in consumer.consume(25, 1) if m.error() is None]
-            if not messages:
-                continue
+            messages = _some(consumer)
             _pass_on(consumer, producer, messages, target)
             producer.commit_transaction(PATIENCE_S)
             passed += len(messages)
         if stop_at < 300:
-            messages = []
-            while not messages:
-                messages = [m for m in consumer.consume(25, 1) if m.error() is None]
+            messages = _some(consumer)
             _pass_on(consumer, producer, messages, target)
             assert producer.flush(PATIENCE_S) == 0
             producer.abort_transaction(PATIENCE_S)
@@ -150,6 +146,16 @@ def test_librdkafka_passes_records_on_exactly_once(
 
     found = read_committed(bootstrap, target, 3, 300)
     assert sorted(map(int, found)) == list(range(300))
+
+
+def _some(consumer: Consumer) -> list[Any]:
+    """The next 25 records at most, and one at least."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    messages: list[Any] = []
+    while not messages:
+        assert time.monotonic() < deadline_s, f"no record comes from {consumer.assignment()}"
+        messages = [m for m in consumer.consume(25, 1) if m.error() is None]
+    return messages
 
 
 def _pass_on(consumer: Consumer, producer: Producer, messages: list[Any], target: str) -> None:

@@ -1,5 +1,6 @@
 """S6: unmodified consumers that have read what an unclean election drops notice it (KIP-320)."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from .test_java_clients import consumer_of, items
 
 py4j = pytest.importorskip("py4j.protocol", reason="Py4J comes with PySpark")
 
+PATIENCE_S = 120
 # Both have three records; the first leader has three more, the second five of its own.
 COMMON = [b"0", b"1", b"2"]
 DROPPED = [b"old3", b"old4", b"old5"]
@@ -87,7 +89,9 @@ def test_librdkafka_is_told_that_what_it_read_is_gone(whole: Cluster, topic: str
     consumer = librdkafka(whole, topic, "error")
     elect_the_other(whole, topic)
     told: list[KafkaError] = []
+    deadline_s = time.monotonic() + PATIENCE_S
     while not told:
+        assert time.monotonic() < deadline_s, "it reports nothing"
         for message in consumer.consume(10, 1.0):
             assert message.error() is not None, message.value()
             if message.error().code() in (
@@ -95,7 +99,7 @@ def test_librdkafka_is_told_that_what_it_read_is_gone(whole: Cluster, topic: str
                 KafkaError._LOG_TRUNCATION,
             ):
                 told.append(message.error())
-    consumer.close()
+    consuming.close(consumer)
     assert "truncat" in told[0].str().lower()
 
 
@@ -106,7 +110,7 @@ def test_librdkafka_with_a_rule_misses_nothing(whole: Cluster, topic: str) -> No
     values: list[bytes] = []
     while NEW[-1] not in values:
         values += [message.value() for message in consuming.read(consumer, 1)]
-    consumer.close()
+    consuming.close(consumer)
     assert values[-len(NEW) :] == NEW
 
 
@@ -121,10 +125,12 @@ def java_consumer(jvm: Tools, cluster: Cluster, topic: str, reset: str) -> Any:
 
 
 def poll(jvm: Tools, consumer: Any, count: int) -> list[bytes]:
-    """The next so many values; the time limit of the test is the only one."""
+    """The next so many values."""
     values: list[bytes] = []
     wait = jvm.jvm.java.time.Duration.ofMillis(200)
+    deadline_s = time.monotonic() + PATIENCE_S
     while len(values) < count:
+        assert time.monotonic() < deadline_s, f"only {values} of {count} came"
         values += [record.value().encode() for record in items(consumer.poll(wait))]
     return values
 
