@@ -6,13 +6,15 @@ Which role, and what follows from it, is decided by the cores in `replica` and c
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
+from ottla.broker.checkpoint_pace import CheckpointPace
 from ottla.broker.flush import Flusher
 from ottla.broker.sequence_gaps import SequenceGaps
+from ottla.broker.watching import Roles, Waiter, Watcher
 from ottla.ledger.history import Cause
 from ottla.metadata.image import PartitionImage
 from ottla.record.builder import BatchBuilder
@@ -31,46 +33,6 @@ from ottla.storage.errors import StorageError
 from ottla.storage.filesystem import Buffer
 from ottla.storage.log import Appended, Log
 from ottla.storage.producer_state import Guard
-
-# After so much or so long a partition is flushed in a way that saves a recovery from reading it.
-_CHECKPOINT_BYTES = 16 << 20
-_CHECKPOINT_MS = 60_000
-
-
-class Waiter(Protocol):
-    """A fetch that waits for more records."""
-
-    def wake(self) -> None:
-        """There may be enough now; looked at once per turn."""
-        ...
-
-
-class Watcher(Protocol):
-    """A follower's fetch session, as far as one partition of it is concerned."""
-
-    def on_appended(self) -> None:
-        """There are records it has not been sent, or a log start that cannot wait."""
-        ...
-
-    def on_committed(self) -> None:
-        """The high watermark or the log's start has moved."""
-        ...
-
-    def on_role(self) -> None:
-        """What was said about its last fetch holds no more."""
-        ...
-
-
-class Roles(Protocol):
-    """Carries out what a partition's role asks for; `broker.replication.roles` is one."""
-
-    def on_own_end(self, partition: "Partition", own_end: int) -> None:
-        """The log holds everything below `own_end`: flushed, with group commit."""
-        ...
-
-    def on_failure(self, partition: "Partition") -> None:
-        """The log is out of use."""
-        ...
 
 
 class OnBehalf(NamedTuple):
@@ -131,10 +93,7 @@ class Partition:
         self.start_waiters: dict[Waiter, None] = {}
         # Who is told of the next flush only: a follower's fetcher.
         self.on_next_flush: Callable[[Partition], None] | None = None
-        # Where, how large and when the log was at its last checkpoint.
-        self._checkpoint_offset = log.log_end_offset
-        self._checkpoint_bytes = log.size_bytes
-        self._checkpoint_ms = clock.now_ms()
+        self._checkpoints = CheckpointPace(log, clock.now_ms())
         # Why the log cannot be used, once its disk has failed or it was given up.
         self.failure: str | None = None
         # Why nothing may be appended here by clients.
@@ -407,15 +366,9 @@ class Partition:
 
     def checkpoint_soon(self, now_ms: int) -> bool:
         """Have a recovery start here, if it would have much to read otherwise; whether it is so."""
-        size_bytes = self.log.size_bytes
-        grown_bytes = size_bytes - self._checkpoint_bytes
-        changed = self.log.log_end_offset != self._checkpoint_offset
-        due = grown_bytes >= _CHECKPOINT_BYTES or now_ms - self._checkpoint_ms >= _CHECKPOINT_MS
-        if self.failure is not None or not changed or not due:
+        if self.failure is not None or not self._checkpoints.is_due(self.log, now_ms):
             return False
-        self._checkpoint_bytes = size_bytes
-        self._checkpoint_ms = now_ms
-        self._checkpoint_offset = self.log.log_end_offset
+        self._checkpoints.note(self.log, now_ms)
         self._flusher.mark_for_checkpoint(self)
         return True
 
@@ -441,7 +394,7 @@ class Partition:
             if role is not None:
                 role.log = log
         self._flusher.forget(self)
-        self._checkpoint_bytes = log.size_bytes
+        self._checkpoints.on_copied(log)
         self.on_flushed()
 
     def open_to_clients(self) -> None:

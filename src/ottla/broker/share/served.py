@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.partition import Partition, Waiter
+from ottla.broker.partition import Partition
 from ottla.broker.share.group_settings import ShareGroupConfig, share_group_config
 from ottla.broker.share.messages import READ, WRITE
 from ottla.broker.share.reading import Portion, read_portion
+from ottla.broker.watching import Waiter
 from ottla.share.coordinator import Write
 from ottla.share.partition import Acknowledged, Acquired, SharePartition
 from ottla.share.records import UNKNOWN, ShareKey
