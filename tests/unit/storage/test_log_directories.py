@@ -40,6 +40,21 @@ def open_one(directories: LogDirectories, number: int = 0, topic_id: UUID = TOPI
     return directories.open(partition(number), topic_id, LogConfig(), now_ms=1_000)
 
 
+def with_checkpoint(filesystem: MemoryFileSystem) -> tuple[LogDirectories, Log]:
+    """A log of three records in /one, flushed, and checkpoints that say so."""
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    for _ in range(3):
+        append(log)
+    log.flush()
+    directories.write_checkpoints({})
+    return directories, log
+
+
+def recovery_points(filesystem: MemoryFileSystem) -> bytes:
+    return filesystem.read_bytes("/one/recovery-point-offset-checkpoint")
+
+
 def test_new_partitions_go_where_the_fewest_are() -> None:
     """Disks are filled evenly by count, as in Kafka."""
     directories = start(MemoryFileSystem())
@@ -75,9 +90,7 @@ def test_checkpoints_are_written_and_used() -> None:
     append(log)
     log.advance_log_start(2)
     directories.write_checkpoints({partition(0): 3})
-    assert filesystem.read_bytes("/one/recovery-point-offset-checkpoint") == (
-        b"0\n1\nflights 0 4\n"
-    )
+    assert recovery_points(filesystem) == b"0\n1\nflights 0 4\n"
     assert filesystem.read_bytes("/one/replication-offset-checkpoint") == b"0\n1\nflights 0 3\n"
     assert filesystem.read_bytes("/one/log-start-offset-checkpoint") == b"0\n1\nflights 0 2\n"
     filesystem.crash()
@@ -225,16 +238,9 @@ def test_folder_of_an_older_topic_of_that_name_is_set_aside() -> None:
 def test_truncation_lowers_the_recovery_point_on_the_disk_first() -> None:
     """Else a crash in between would look like lost records."""
     filesystem = MemoryFileSystem()
-    directories = start(filesystem, "/one")
-    log = open_one(directories)
-    for _ in range(3):
-        append(log)
-    log.flush()
-    directories.write_checkpoints({})
+    directories, _ = with_checkpoint(filesystem)
     directories.truncate(partition(0), 1, 1_000)
-    assert filesystem.read_bytes("/one/recovery-point-offset-checkpoint") == (
-        b"0\n1\nflights 0 1\n"
-    )
+    assert recovery_points(filesystem) == b"0\n1\nflights 0 1\n"
     filesystem.crash()
     assert open_one(start(filesystem, "/one")).log_end_offset == 1
 
@@ -250,33 +256,23 @@ def test_older_checkpoint_never_replaces_a_newer_one() -> None:
     (late,) = directories.prepare_checkpoints({})
     directories.truncate(partition(0), 1, 1_000)
     late.run()
-    assert filesystem.read_bytes("/one/recovery-point-offset-checkpoint") == (
-        b"0\n1\nflights 0 1\n"
-    )
+    assert recovery_points(filesystem) == b"0\n1\nflights 0 1\n"
 
 
 def test_a_log_that_is_to_be_cut_is_promised_no_further_whoever_writes_the_checkpoint() -> None:
     """From then on until it is cut, or will not be; the cut itself then waits for no disk."""
     filesystem = MemoryFileSystem()
-    directories = start(filesystem, "/one")
-    log = open_one(directories)
-    for _ in range(3):
-        append(log)
-    log.flush()
-    directories.write_checkpoints({})
+    directories, log = with_checkpoint(filesystem)
     assert directories.is_low(partition(0), 3)
     assert not directories.is_low(partition(0), 1)
-
-    def promised() -> bytes:
-        return filesystem.read_bytes("/one/recovery-point-offset-checkpoint").splitlines()[-1]
-
     directories.hold_down(partition(0), 2)
     directories.hold_down(partition(0), 1)
     directories.write_checkpoints({})
-    assert (promised(), log.recovery_point) == (b"flights 0 1", 3)
+    assert recovery_points(filesystem) == b"0\n1\nflights 0 1\n"
+    assert log.recovery_point == 3
     directories.let_go(partition(0))
     directories.write_checkpoints({})
-    assert promised() == b"flights 0 3"
+    assert recovery_points(filesystem) == b"0\n1\nflights 0 3\n"
     directories.hold_down(partition(0), 1).unsure.clear()
     directories.write_checkpoints({})
     syncs: list[str] = []
@@ -294,20 +290,14 @@ def test_a_log_that_is_to_be_cut_is_promised_no_further_whoever_writes_the_check
 def test_a_checkpoint_that_could_not_be_lowered_is_lowered_before_the_next_attempt() -> None:
     """Else a log that is cut later, on a disk that has room again, would be promised too much."""
     filesystem = MemoryFileSystem()
-    directories = start(filesystem, "/one")
-    log = open_one(directories)
-    for _ in range(3):
-        append(log)
-    log.flush()
-    directories.write_checkpoints({})
+    directories, _ = with_checkpoint(filesystem)
     filesystem.capacity_bytes = 0
     with pytest.raises(StorageError):
         directories.truncate(partition(0), 1, 1_000)
     assert not directories.is_low(partition(0), 1)
     filesystem.capacity_bytes = None
     directories.truncate(partition(0), 1, 1_000)
-    promised = filesystem.read_bytes("/one/recovery-point-offset-checkpoint").splitlines()[-1]
-    assert promised == b"flights 0 1"
+    assert recovery_points(filesystem) == b"0\n1\nflights 0 1\n"
 
 
 def test_restarted_log_begins_empty_where_it_is_told() -> None:
@@ -373,12 +363,7 @@ def test_broker_stopped_in_order_has_kept_all() -> None:
 def test_unreadable_checkpoint_costs_time_but_no_records() -> None:
     """Without a recovery point the whole log is scanned."""
     filesystem = MemoryFileSystem()
-    directories = start(filesystem, "/one")
-    log = open_one(directories)
-    for _ in range(3):
-        append(log)
-    log.flush()
-    directories.write_checkpoints({})
+    with_checkpoint(filesystem)
     filesystem.crash()
     filesystem.open("/one/recovery-point-offset-checkpoint").truncate(5)
     log = open_one(start(filesystem, "/one"))
