@@ -9,6 +9,7 @@ or the whole load. Of two at once, one commits and the other raises `LoadLost`.
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
@@ -83,15 +84,12 @@ def load(
     """
     began = time.monotonic()
     table = Table.create_or_open(target, on_step)
-    cluster = connect(bootstrap)
-    try:
+    with closing(connect(bootstrap)) as cluster:
         before, before_digest = table.latest()
         described = cluster.describe(topic)
         with told_of_loss(cluster, described, before):
             _require_table_of(topic, before, described)
         plan = _plan(cluster, described, before, parse_boundary(start), parse_boundary(end))
-    finally:
-        cluster.close()
     on_step("planned")
     if not plan.ranges:
         removed = table.remove_orphans()
