@@ -1,6 +1,7 @@
 """Fetch over loopback: visibility, sizes, long polls, sessions, epochs."""
 
 import asyncio
+import gc
 import time
 from uuid import UUID
 
@@ -8,6 +9,7 @@ import pytest
 from broker_client import Client, batch, connected, fetch, fetched, produce, produced, until
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.delayed_fetch import DelayedFetch
 from ottla.record.reader import batches, records
 from ottla.storage.filesystem import OsFileSystem
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
@@ -188,6 +190,34 @@ def test_a_long_poll_ends_in_time_with_what_there_is():
             assert len(broker.purgatory) == 1  # The groups' own.
 
     run(scenario())
+
+
+def test_a_long_poll_that_is_over_leaves_nothing_to_the_garbage_collector():
+    """However it ends. Thousands of cycles of them stopped the broker for 50 ms now and then."""
+
+    def waiting():
+        return [each for each in gc.get_objects() if type(each) is DelayedFetch]
+
+    async def scenario():
+        async with connected() as (broker, client):
+            reader = await Client.connect(broker.port)
+            reader.send(fetch("a", 0, max_wait_ms=3_600_000), 11)
+            await until(waiting)
+            await fill(client, b"x")
+            await reader.receive(1, 11)
+            reader.send(fetch("a", 1, max_wait_ms=1), 11)
+            await reader.receive(1, 11)
+            reader.send(fetch("a", 1, max_wait_ms=3_600_000), 11)
+            await until(waiting)
+            reader.close()
+            await until(lambda: not waiting())
+
+    gc.collect()
+    gc.disable()
+    try:
+        run(scenario())
+    finally:
+        gc.enable()
 
 
 def test_a_long_poll_learns_that_its_topic_is_deleted():

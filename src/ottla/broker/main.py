@@ -15,9 +15,10 @@ from ottla.broker.broker import Broker
 
 _log = logging.getLogger(__name__)
 
-# Requests make almost no cycles; looking for them rarely keeps pauses out of the latencies.
+# Requests make almost no cycles; looking for them rarely keeps pauses out of the latencies, and
+# looking through few objects at a time keeps the pauses that remain short.
 _WARM_UP_S = 0.5
-_GC_THRESHOLDS = (50_000, 20, 50)
+_GC_THRESHOLDS = (10_000, 50, 50)
 
 
 def run(

@@ -99,7 +99,7 @@ class RequestContext:
         """What the handler already answered, or None and a place in line for the answer."""
         if self._early is None:
             self._slot = self.connection.defer(self.size)
-            self._slot.on_abandoned = self._on_abandoned
+            self._slot.on_abandoned, self._on_abandoned = self._on_abandoned, None
         return self._early
 
     def _send(self, parts: list[Part]) -> None:

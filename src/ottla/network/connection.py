@@ -104,6 +104,7 @@ class Connection(asyncio.BufferedProtocol):
                 let_go(slot.pieces)
             elif slot.on_abandoned is not None:
                 slot.on_abandoned()
+                slot.on_abandoned = None
         let_go(self._out)
         self._out = []
         for callback in self.on_lost:

@@ -62,6 +62,8 @@ class Slot:
     def answer(self, parts: list[Part]) -> None:
         """Send `parts` as soon as all earlier answers are sent. No parts: there is no answer."""
         assert self.pieces is None, "answered twice"
+        # Whoever waited holds this place: a cycle of both would wait for the garbage collector.
+        self.on_abandoned = None
         if self._connection.closed:
             self.pieces = []
             return
