@@ -9,6 +9,9 @@ from broker_client import Client, batch, connected, fetch, fetched, produce, pro
 
 from ottla.base.errors import ErrorCode
 from ottla.record.reader import batches, records
+from ottla.storage.memory_filesystem import MemoryFile, MemoryFileSystem
+from ottla.wire.api import ApiKey
+from ottla.wire.frames import decode_response
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 
 
@@ -116,6 +119,144 @@ def test_many_requests_at_once_are_answered_in_their_order():
     run(scenario())
 
 
+def of_producer(sequence):
+    return batch(b"x", producer_id=5, producer_epoch=0, base_sequence=sequence)
+
+
+async def pipelined(client, requests):
+    """Requests in one write, which the broker receives at once; the answers in their order."""
+    messages = []
+    client.writer, writer = Written(messages), client.writer
+    sent = [client.send(request, 9) for request in requests]
+    client.writer = writer
+    writer.write(b"".join(messages))
+    answers = []
+    for correlation_id in sent:
+        frame = await client.receive_frame()
+        assert struct.unpack_from(">i", frame)[0] == correlation_id
+        answers.append(produced(decode_response(ApiKey.PRODUCE, 9, frame)[1]))
+    return answers
+
+
+class Written:
+    """Keeps what is written."""
+
+    def __init__(self, messages):
+        self.write = messages.append
+
+
+def counting_runs(monkeypatch):
+    """How many batches each write of several brought, from now on."""
+    counts = []
+    real = MemoryFile.append_many
+
+    def append_many(self, buffers):
+        counts.append(len(buffers))
+        real(self, buffers)
+
+    monkeypatch.setattr(MemoryFile, "append_many", append_many)
+    return counts
+
+
+@pytest.mark.parametrize("policy", ["os", "group"])
+@pytest.mark.parametrize("acks", [1, -1])
+def test_requests_that_come_together_are_appended_with_one_write(monkeypatch, acks, policy):
+    """Each is told its own offset, with every acknowledgement and flush policy (P8)."""
+
+    async def scenario():
+        async with connected({"log.flush.policy": policy}) as (_, client):
+            await client.call(produce("a", batch(b"0"), acks=acks), 9)
+            counts = counting_runs(monkeypatch)
+            values = [[b"1"], [b"2", b"3"], [b"4"], [b"5"], [b"6", b"7"], [b"8"]]
+            requests = [produce("a", batch(*some), acks=acks) for some in values]
+            answers = await pipelined(client, requests)
+            assert [a.error_code for a in answers] == [0] * 6
+            assert [a.base_offset for a in answers] == [1, 2, 4, 5, 6, 8]
+            assert [a.log_append_time_ms for a in answers] == [-1] * 6
+            assert counts == [4, 2]
+            answer = fetched(await client.call(fetch("a", 0), 12))
+            assert values_in(bytes(answer.records)) == [b"%d" % n for n in range(9)]
+
+    run(scenario())
+
+
+def test_a_producers_requests_that_come_together_stay_idempotent(monkeypatch):
+    """New ones are appended with one write; the same again keep their offsets; a gap is refused."""
+
+    async def scenario():
+        async with connected() as (broker, client):
+            await client.call(produce("a", of_producer(0)), 9)
+            counts = counting_runs(monkeypatch)
+            requests = [produce("a", of_producer(sequence)) for sequence in (1, 2, 3)]
+            for _ in range(2):
+                answers = await pipelined(client, requests)
+                assert [(a.error_code, a.base_offset) for a in answers] == [(0, 1), (0, 2), (0, 3)]
+            assert counts == [3]
+            gap = [produce("a", of_producer(sequence)) for sequence in (7, 8)]
+            codes = [answer.error_code for answer in await pipelined(client, gap)]
+            assert codes == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER] * 2
+            assert broker.partitions.get("a", 0).log_end_offset == 4
+
+    run(scenario())
+
+
+def test_a_bad_request_among_those_that_come_together_fails_alone():
+    """Those before it and after it are appended."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            await client.call(produce("a", batch(b"0")), 9)
+            good = [produce("a", batch(b"x")) for _ in range(4)]
+            bad = [produce("a", bytes(BROKEN)), produce("nowhere", batch(b"x"))]
+            answers = await pipelined(client, good[:2] + bad[:1] + good[2:] + bad[1:])
+            assert [(a.error_code, a.base_offset) for a in answers] == [
+                (ErrorCode.NONE, 1),
+                (ErrorCode.NONE, 2),
+                (ErrorCode.CORRUPT_MESSAGE, -1),
+                (ErrorCode.NONE, 3),
+                (ErrorCode.NONE, 4),
+                (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
+            ]
+
+    run(scenario())
+
+
+def test_requests_that_come_together_are_all_refused_when_the_disk_is_full():
+    """None of their batches stays; with space they are taken again."""
+
+    async def scenario():
+        filesystem = MemoryFileSystem()
+        async with connected(filesystem=filesystem) as (broker, client):
+            await client.call(produce("a", batch(b"0")), 9)
+            requests = [produce("a", batch(b"x" * 100)) for _ in range(3)]
+            filesystem.capacity_bytes = 1 << 40
+            filesystem.capacity_bytes -= filesystem.room() - 200
+            answers = await pipelined(client, requests)
+            codes = [answer.error_code for answer in answers]
+            assert codes == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
+            assert broker.partitions.get("a", 0).log_end_offset == 1
+            filesystem.capacity_bytes = None
+            answers = await pipelined(client, requests)
+            assert [(a.error_code, a.base_offset) for a in answers] == [(0, 1), (0, 2), (0, 3)]
+
+    run(scenario())
+
+
+def test_requests_that_come_together_time_out_each_by_itself():
+    """REQUEST_TIMED_OUT to all; the batches stay appended."""
+
+    async def scenario():
+        async with connected() as (broker, client):
+            requests = [produce("a", batch(b"x"), timeout_ms=30) for _ in range(3)]
+            await client.call(requests[0], 9)
+            broker.flusher.mark_dirty = lambda partition: None
+            codes = [answer.error_code for answer in await pipelined(client, requests)]
+            assert codes == [ErrorCode.REQUEST_TIMED_OUT] * 3
+            assert broker.partitions.get("a", 0).log_end_offset == 4
+
+    run(scenario())
+
+
 BROKEN = bytearray(batch(b"x"))
 BROKEN[-1] ^= 1
 OLD = bytearray(batch(b"x"))
@@ -176,10 +317,6 @@ def test_a_repeated_batch_of_a_producer_keeps_its_first_offset():
 
     async def scenario():
         async with connected() as (_, client):
-
-            def of_producer(sequence):
-                return batch(b"x", producer_id=5, producer_epoch=0, base_sequence=sequence)
-
             for _ in range(3):
                 answer = produced(await client.call(produce("a", of_producer(0)), 9))
                 assert (answer.error_code, answer.base_offset) == (0, 0)

@@ -185,6 +185,14 @@ class Conversation:
         self._monotonic_ms = broker.clock.monotonic_ms
         self._produces = ProduceShortcuts(broker, connection, listener)
         self._fetches = FetchShortcut(broker)
+        connection.serve_run = self._serve_run
+
+    # Hot: once per receive that brought several requests.
+    def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
+        """See `network.connection.ServeRun`."""
+        if self._broker.throttling is not None:
+            return None
+        return self._produces.serve_run(received, count_max)
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:

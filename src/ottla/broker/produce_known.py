@@ -5,7 +5,7 @@ from typing import Final
 
 from ottla.base.errors import OttlaError
 from ottla.broker.partition import Partition
-from ottla.record.arrival import usual_header
+from ottla.record.arrival import Arrived, usual_header, usual_run
 from ottla.record.codec import LONG_MAX
 from ottla.record.header import BatchHeader
 from ottla.storage.config import LogConfig
@@ -23,6 +23,9 @@ FLEXIBLE_SINCE: Final = 9
 TRAILER: bytes = b"\x00\x00\x00"
 # Base offset, time of the append and log start offset, as they stand in an answer.
 NUMBERS: Final = Struct(">qqq")
+# Where the correlation id stands, in requests without their size and in answers with it.
+CORRELATION_POSITION: Final = 4
+_INT32: Final = Struct(">i")
 # Numbers that stand for themselves nowhere else in an answer.
 _MARKS = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
 
@@ -40,20 +43,35 @@ class Known:
         "answer",
         "head",
         "numbers_position",
+        "opening",
         "partition",
+        "prefix",
         "timeout_ms",
         "trailer_bytes",
         "version",
+        "was_usual",
     )
 
-    def __init__(self, head: int, version: int, body: ProduceRequest, partition: Partition) -> None:
-        # API key and version.
+    def __init__(
+        self,
+        head: int,
+        prefix: bytes,
+        version: int,
+        body: ProduceRequest,
+        partition: Partition,
+    ) -> None:
+        # API key and version, as a number and as bytes.
         self.head = head
+        self.opening = _INT32.pack(head)
+        # What is repeated between correlation id and records.
+        self.prefix = prefix
         self.version = version
         self.trailer_bytes = len(TRAILER) if version >= FLEXIBLE_SINCE else 0
         self.acks = body.acks
         self.timeout_ms = body.timeout_ms
         self.partition = partition
+        # Whether the last batch was taken as it was: whoever sends others sends more of them.
+        self.was_usual = True
         self._topic_name = body.topic_data[0].name
         parts = self._encode(
             PartitionProduceResponse(
@@ -73,14 +91,48 @@ class Known:
     # Hot: once per request.
     def usual(self, frame: memoryview, position: int, now_ms: int) -> BatchHeader | None:
         """The header of a batch that is taken as it is; None where it must be looked at closely."""
-        config = self.partition.log.config
-        if config is not self._config:
-            self._take(config)
-        if not self._is_plain:
+        if not self._takes_usual():
             return None
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
         flexible = self.version >= FLEXIBLE_SINCE
-        return usual_header(frame.tobytes(), position, flexible, self._size_max, newest_max)
+        header = usual_header(frame.tobytes(), position, flexible, self._size_max, newest_max)
+        self.was_usual = header is not None
+        return header
+
+    # Hot: once per receive.
+    def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> list[Arrived]:
+        """The batches that are taken as they are, from the start of what was received on."""
+        if not self._takes_usual():
+            return []
+        newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
+        flexible = self.version >= FLEXIBLE_SINCE
+        run = usual_run(
+            received, self.opening, self.prefix, flexible, self._size_max, newest_max, count_max
+        )
+        self.was_usual = bool(run)
+        return run
+
+    # Hot: once per run.
+    def answers(self, run: list[Arrived], base_offset: int, log_start_offset: int) -> bytearray:
+        """The answers to requests whose batches were appended from `base_offset` on, in order."""
+        answers = bytearray(self.answer * len(run))
+        size, numbers_position = len(self.answer), self.numbers_position
+        position = 0
+        for arrived in run:
+            _INT32.pack_into(answers, position + CORRELATION_POSITION, arrived.correlation_id)
+            NUMBERS.pack_into(
+                answers, position + numbers_position, base_offset, -1, log_start_offset
+            )
+            base_offset += arrived.header.last_offset_delta + 1
+            position += size
+        return answers
+
+    def _takes_usual(self) -> bool:
+        """Whether the topic's settings (replaced as a whole) leave usual batches alone."""
+        config = self.partition.log.config
+        if config is not self._config:
+            self._take(config)
+        return self._is_plain
 
     def _take(self, config: LogConfig) -> None:
         """Remember what the topic's settings, which are replaced as a whole, mean for a batch."""

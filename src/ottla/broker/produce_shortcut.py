@@ -2,26 +2,36 @@
 
 A produce request of one batch differs from the one before in its correlation id, its size and its
 records; all else stands in the same bytes. Where those are known, the batch is validated and
-appended at once, and the answer is a copy of a known one with other numbers in it. Whatever is
-unusual goes the general way, through the codec and `handlers/produce`, which tells all errors:
-to take the shortcut or not is never seen from outside.
+appended at once, and the answer is a copy of a known one with other numbers in it. Several such
+requests of one receive are appended with one write. Whatever is unusual goes the general way,
+through the codec and `handlers/produce`, which tells all errors: to take the shortcut or not is
+never seen from outside.
 
-Measured: 8 µs less per request than decoding and encoding.
+Measured: 8 µs less per request than decoding and encoding; a third less again where four come
+together.
 """
 
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned, read_unsigned
-from ottla.broker.new_leaders import tell_producer
-from ottla.broker.produce_known import FLEXIBLE_SINCE, NUMBERS, TRAILER, Known
+from ottla.broker.produce_acknowledgement import Acknowledgement, Asked
+from ottla.broker.produce_known import (
+    CORRELATION_POSITION,
+    FLEXIBLE_SINCE,
+    NUMBERS,
+    TRAILER,
+    Known,
+)
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
+from ottla.record.arrival import Arrived
 from ottla.record.header import LENGTH_OVERHEAD, TRANSACTIONAL_FLAG
 from ottla.record.validation import validate
+from ottla.storage.errors import StorageError
 from ottla.wire.frames import Part
-from ottla.wire.messages.produce import PartitionProduceResponse, ProduceRequest
+from ottla.wire.messages.produce import ProduceRequest
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -32,10 +42,11 @@ _ACKS_ALL = -1
 
 _HEAD = Struct(">ii")
 _INT32 = Struct(">i")
-_INT16 = Struct(">h")
-_CORRELATION_POSITION = 4
 # After API key, version and correlation id comes what is repeated.
 _PREFIX_START = 8
+_SIZE_BYTES = 4
+# One batch goes its own way, which knows more kinds.
+_RUN_MIN = 2
 # Connections to more partitions than this use the general way for the rest.
 _KNOWN_MAX = 1024
 
@@ -91,7 +102,7 @@ class ProduceShortcuts:
         except OttlaError as error:
             return known.refusal(error, correlation_id)
         answer = bytearray(known.answer)
-        _INT32.pack_into(answer, _CORRELATION_POSITION, correlation_id)
+        _INT32.pack_into(answer, CORRELATION_POSITION, correlation_id)
         NUMBERS.pack_into(
             answer,
             known.numbers_position,
@@ -101,11 +112,65 @@ class ProduceShortcuts:
         )
         if known.acks == _ACKS_ALL and partition.high_watermark <= appended.last_offset:
             slot = self._connection.defer(len(frame))
-            asked = _Asked(known.version, self._listener, self._connection)
-            acknowledgement = _Acknowledgement(self._broker, slot, answer, known, asked)
-            acknowledgement.wait(appended.last_offset + 1)
+            self._wait(known, slot, answer, appended.last_offset + 1)
             return []
         return [answer]
+
+    # Hot: once per receive that brought several requests.
+    def serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
+        """Do at once what several requests ask that follow one another, each behind its size.
+
+        How many bytes of them were served, and the answers. Or nothing at all, and None: then
+        the first request is to be served by itself.
+        """
+        begin, end = _SIZE_BYTES + _PREFIX_START, _SIZE_BYTES + self._prefix_end
+        prefix = received[begin:end].tobytes()
+        known = self._known.get(prefix)
+        if known is None or not known.was_usual:
+            return None
+        (size,) = _INT32.unpack_from(received)
+        second = _SIZE_BYTES + size
+        if received[second + begin : second + end] != prefix:
+            return None
+        partition = known.partition
+        if partition.closed is not None or (partition.under_min_isr and known.acks == _ACKS_ALL):
+            return None
+        now_ms = self._now_ms()
+        run = known.usual_run(received, count_max, now_ms)
+        if len(run) < _RUN_MIN:
+            return None
+        consumed = sum([_SIZE_BYTES + arrived.request_bytes for arrived in run])
+        headers = [arrived.header for arrived in run]
+        try:
+            base_offset = partition.append_run([arrived.batch for arrived in run], headers, now_ms)
+        except StorageError as error:
+            refusals = [known.refusal(error, arrived.correlation_id) for arrived in run]
+            return consumed, [part for refusal in refusals for part in refusal]
+        except OttlaError:
+            # The first one alone fails the same, and is told why.
+            return None
+        if base_offset is None:
+            return None
+        log = partition.log
+        answers = known.answers(run, base_offset, log.log_start_offset)
+        if known.acks == _ACKS_ALL and partition.high_watermark < log.log_end_offset:
+            self._defer_run(known, run, base_offset, answers)
+            return consumed, []
+        return consumed, [answers]
+
+    def _defer_run(
+        self, known: Known, run: list[Arrived], next_offset: int, answers: bytearray
+    ) -> None:
+        """Let each request be answered when its own batch is committed."""
+        slots = [self._connection.defer(arrived.request_bytes) for arrived in run]
+        size = len(known.answer)
+        for number, (arrived, slot) in enumerate(zip(run, slots, strict=True)):
+            next_offset += arrived.header.last_offset_delta + 1
+            self._wait(known, slot, answers[number * size : (number + 1) * size], next_offset)
+
+    def _wait(self, known: Known, slot: Slot, answer: bytearray, offset: int) -> None:
+        asked = Asked(known.version, self._listener, self._connection)
+        Acknowledgement(self._broker, slot, answer, known, asked).wait(offset)
 
     def learn(self, frame: memoryview, version: int, body: ProduceRequest) -> None:
         """Remember a request that was served the general way, where it is of the usual kind."""
@@ -145,7 +210,7 @@ class ProduceShortcuts:
         known = self._known.get(prefix)
         if known is None or known.partition is not partition:
             head, _ = _HEAD.unpack_from(frame)
-            self._known[prefix] = Known(head, version, body, partition)
+            self._known[prefix] = Known(head, prefix, version, body, partition)
 
 
 def _records(frame: memoryview, position: int, version: int) -> memoryview | None:
@@ -166,75 +231,3 @@ def _records(frame: memoryview, position: int, version: int) -> memoryview | Non
         if end < position or frame[end:] != TRAILER:
             return None
     return frame[position:end] if size == end - position else None
-
-
-class _Asked(NamedTuple):
-    """What `new_leaders` asks of a request."""
-
-    version: int
-    listener: str
-    connection: Connection
-
-    @property
-    def local_host(self) -> str:
-        return self.connection.local_host
-
-    @property
-    def local_port(self) -> int:
-        return self.connection.local_port
-
-
-class _Acknowledgement:
-    """An answer that waits for the high watermark."""
-
-    __slots__ = ("_answer", "_asked", "_broker", "_deadline", "_known", "_slot")
-
-    def __init__(
-        self, broker: "Broker", slot: Slot, answer: bytearray, known: Known, asked: _Asked
-    ) -> None:
-        self._broker = broker
-        self._slot: Slot | None = slot
-        self._answer = answer
-        self._known = known
-        self._asked = asked
-
-    def wait(self, offset: int) -> None:
-        known = self._known
-        self._deadline = self._broker.purgatory.schedule(known.timeout_ms, self._on_timeout)
-        known.partition.on_high_watermark(offset, self._on_reached)
-
-    def _on_reached(self, code: ErrorCode) -> None:
-        if self._slot is not None:
-            self._broker.purgatory.cancel(self._deadline)
-            self._give(code)
-
-    def _on_timeout(self) -> None:
-        if self._slot is not None:
-            self._give(ErrorCode.REQUEST_TIMED_OUT)
-
-    def _give(self, code: ErrorCode) -> None:
-        slot, self._slot = self._slot, None
-        assert slot is not None
-        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            slot.answer(self._redirection())
-            return
-        if code is not ErrorCode.NONE:
-            _INT16.pack_into(self._answer, self._known.numbers_position - _INT16.size, code)
-        slot.answer([self._answer])
-
-    def _redirection(self) -> list[Part]:
-        """Somebody else leads, and the answer says who (KIP-951)."""
-        known, answer = self._known, self._answer
-        base_offset, appended_ms, log_start = NUMBERS.unpack_from(answer, known.numbers_position)
-        response = known.response(
-            PartitionProduceResponse(
-                index=known.partition.index,
-                error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                base_offset=base_offset,
-                log_append_time_ms=appended_ms,
-                log_start_offset=log_start,
-            )
-        )
-        tell_producer(self._broker, self._asked, response)
-        (correlation_id,) = _INT32.unpack_from(answer, _CORRELATION_POSITION)
-        return known.encode(response, correlation_id)

@@ -13,7 +13,7 @@ from struct import Struct
 from typing import cast
 
 from ottla.network.output import Output, Piece, held, let_go
-from ottla.network.service import CloseConnection, Hub, Serve, Slot
+from ottla.network.service import CloseConnection, Hub, Serve, ServeRun, Slot
 from ottla.network.sniff import explain_bad_size, foreign_protocol
 from ottla.wire.parts import Part
 
@@ -30,6 +30,8 @@ _NOTHING = memoryview(b"")
 _ANSWERS_AT_ONCE = 2
 _ANSWERS_AT_ONCE_IF_LARGE = 4
 _LARGE_REQUEST_BYTES = 4096
+# Requests that are served together are answered together, too: one more would wait too long.
+_RUN_MAX = 4
 # How an IPv4 address looks on a socket that serves both families.
 _MAPPED = "::ffff:"
 
@@ -43,6 +45,8 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, hub: Hub, loop: asyncio.AbstractEventLoop) -> None:
         self._hub = hub
         self._loop = loop
+        # Set by a service that can serve several requests at once.
+        self.serve_run: ServeRun | None = None
         self._serve_frame = hub.service.attach(self)
         self._shared = hub.receive_buffer
         self._limits = hub.limits
@@ -252,11 +256,22 @@ class Connection(asyncio.BufferedProtocol):
             frame_end = position + _SIZE_BYTES + size
             if frame_end > end:
                 break
-            parts = self._serve(view[position + _SIZE_BYTES : frame_end])
+            slots = self._slots
+            at_once = (
+                _ANSWERS_AT_ONCE_IF_LARGE if size >= _LARGE_REQUEST_BYTES else _ANSWERS_AT_ONCE
+            )
+            run = None
+            if end - frame_end >= _SIZE_BYTES and self.serve_run is not None:
+                run = self._serve_run(view[position:end])
+            if run is not None:
+                consumed, parts = run
+                frame_end = position + consumed
+                answers = at_once
+            else:
+                parts = self._serve(view[position + _SIZE_BYTES : frame_end])
             position = frame_end
             if self.closed:
                 return end
-            slots = self._slots
             if parts:
                 pieces = held(parts)
                 if slots:
@@ -264,8 +279,6 @@ class Connection(asyncio.BufferedProtocol):
                 else:
                     self._out += pieces
                     answers += 1
-                    is_large = size >= _LARGE_REQUEST_BYTES
-                    at_once = _ANSWERS_AT_ONCE_IF_LARGE if is_large else _ANSWERS_AT_ONCE
                     if answers >= at_once and end - position >= _SIZE_BYTES:
                         answers = 0
                         self._flush()
@@ -283,11 +296,24 @@ class Connection(asyncio.BufferedProtocol):
         except CloseConnection as order:
             self.close(str(order))
         except Exception:  # noqa: BLE001  # The supervisor of connections: one may fail, the rest serve on.
-            _log.exception(
-                "a request from %s:%d failed unexpectedly", self.peer_host, self.peer_port
-            )
-            self.close("the broker failed to serve its request; the error is logged above")
+            self._fail()
         return None
+
+    def _serve_run(self, view: memoryview) -> tuple[int, list[Part] | None] | None:
+        """Serve the first requests in `view` together, where the service can."""
+        serve_run, room = self.serve_run, self._limits.unanswered_requests_max - len(self._slots)
+        # While it is muted or delayed nothing may be served past `_serve_frame`.
+        if serve_run is None or room < _RUN_MAX or self._unmute is not None:
+            return None
+        try:
+            return serve_run(view, _RUN_MAX)
+        except Exception:  # noqa: BLE001  # As in `_serve`.
+            self._fail()
+        return len(view), None
+
+    def _fail(self) -> None:
+        _log.exception("a request from %s:%d failed unexpectedly", self.peer_host, self.peer_port)
+        self.close("the broker failed to serve its request; the error is logged above")
 
     def _is_acceptable(self, head: bytes, size: int) -> bool:
         if 0 < size <= self._size_max:

@@ -20,6 +20,11 @@ class CloseConnection(Exception):
 # CloseConnection.
 Serve = Callable[[memoryview], "list[Part] | None"]
 
+# Serves several requests that follow one another, each behind its size: how many bytes of them (a
+# whole number of requests, at most so many), and the parts to send. None, and nothing is done,
+# where the first is to be served by itself.
+ServeRun = Callable[[memoryview, int], "tuple[int, list[Part]] | None"]
+
 
 class Service(Protocol):
     """Who answers the requests of connections."""

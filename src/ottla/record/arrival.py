@@ -26,6 +26,11 @@ from ottla.record.walk import check_part
 
 # Tag counts that end a produce request: of its partition, its topic and itself.
 TRAILER_SIZE: Final = 3
+# Before a request stands its size; its first fields are API key with version, correlation id.
+_SIZE_BYTES: Final = 4
+_OPENING_SIZE: Final = 4
+_PREFIX_START: Final = 8
+_SEQUENCE_MASK: Final = 0x7FFFFFFF
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _CRC_MASK: Final = 0xFFFFFFFF
 _LENGTH_POSITION: Final = 8
@@ -36,6 +41,74 @@ _PRODUCER_ID_POSITION: Final = 43
 _PRODUCER_EPOCH_POSITION: Final = 51
 _BASE_SEQUENCE_POSITION: Final = 53
 _RECORD_COUNT_POSITION: Final = 57
+
+
+class Arrived:
+    """A usual batch where it lies in what was received, and the request that brought it."""
+
+    __slots__ = ("batch", "correlation_id", "header", "request_bytes")
+
+    def __init__(
+        self, correlation_id: int, batch: memoryview, header: BatchHeader, request_bytes: int
+    ) -> None:
+        self.correlation_id = correlation_id
+        self.batch = batch
+        self.header = header
+        # The size that stands before it not counted.
+        self.request_bytes = request_bytes
+
+
+# Hot: once per receive, its loop once per request of a known producer.
+def usual_run(
+    received: memoryview,
+    opening: bytes,
+    prefix: bytes,
+    is_flexible: bool,
+    size_max: i64,
+    newest_max: i64,
+    count_max: i64,
+) -> list[Arrived]:
+    """Return the usual batches that whole produce requests at the start of `received` bring.
+
+    The requests follow one another, each behind its size. It ends, after `count_max` at the
+    latest, with the first that does not begin as the others: with `opening` (API key and version),
+    a correlation id and `prefix`; whose batch is not usual (see `usual_header`); or is not the
+    next one of the same producer.
+    """
+    run: list[Arrived] = []
+    after_prefix: i64 = _PREFIX_START + len(prefix)
+    end: i64 = len(received)
+    position: i64 = 0
+    while len(run) < count_max and end - position > _SIZE_BYTES + after_prefix:
+        size: i64 = i64(read_i32_be(received[position : position + _SIZE_BYTES].tobytes(), 0))
+        position += _SIZE_BYTES
+        if size <= after_prefix or size > end - position:
+            break
+        request = received[position : position + size].tobytes()
+        if not request.startswith(prefix, _PREFIX_START) or not request.startswith(opening):
+            break
+        header = usual_header(request, after_prefix, is_flexible, size_max, newest_max)
+        if header is None or (run and not _is_next(header, run[-1].header)):
+            break
+        position += size
+        batch_end: i64 = position - TRAILER_SIZE if is_flexible else position
+        batch_size: i64 = header.batch_length + LENGTH_OVERHEAD
+        batch = received[batch_end - batch_size : batch_end]
+        run.append(Arrived(read_i32_be(request, _OPENING_SIZE), batch, header, size))
+    return run
+
+
+def _is_next(header: BatchHeader, before: BatchHeader) -> bool:
+    """Whether a batch continues the one before it, if their producer counts at all."""
+    producer_id: i64 = header.producer_id
+    if producer_id < 0:
+        return before.producer_id < 0
+    expected: i64 = before.base_sequence + before.last_offset_delta + 1
+    return (
+        producer_id == before.producer_id
+        and header.producer_epoch == before.producer_epoch
+        and header.base_sequence == expected & _SEQUENCE_MASK
+    )
 
 
 # Hot: once per request of a known producer.

@@ -6,6 +6,7 @@ Not here: buffering (the page cache is the only one) and locks between threads.
 
 import fcntl
 import os
+from collections.abc import Sequence
 from typing import Protocol
 
 from ottla.storage.mount_id import mount_id
@@ -29,7 +30,7 @@ class File(Protocol):
         """Write all of `buffer` at the end. After an error any part of it may stand there."""
         ...
 
-    def append_many(self, buffers: list[Buffer]) -> None:
+    def append_many(self, buffers: Sequence[Buffer]) -> None:
         """Write all buffers at the end, one behind the other, in as few calls as possible."""
         ...
 
@@ -163,7 +164,7 @@ class OsFile:
         if written != len(buffer):
             self._append_rest(memoryview(buffer)[written:])
 
-    def append_many(self, buffers: list[Buffer]) -> None:
+    def append_many(self, buffers: Sequence[Buffer]) -> None:
         expected = sum(map(len, buffers))
         written = os.writev(self._descriptor, buffers[:1024]) if buffers else 0
         if written != expected:

@@ -6,7 +6,7 @@ It can be cut off like a machine: `crash()` forgets the process and keeps what i
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random  # noqa: TID251  # Only the type: the caller brings a seeded one.
 
 from ottla.storage.filesystem import Buffer
@@ -41,7 +41,7 @@ class MemoryFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
         self._node.content.extend(buffer)
 
-    def append_many(self, buffers: list[Buffer]) -> None:
+    def append_many(self, buffers: Sequence[Buffer]) -> None:
         for buffer in buffers:
             self.append(buffer)
 

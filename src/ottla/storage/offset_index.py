@@ -33,6 +33,10 @@ class OffsetIndex:
     def is_full(self) -> bool:
         return len(self.positions) >= self.entries_max
 
+    def has_room(self, count: int) -> bool:
+        """Whether it is not full before the last of `count` entries more."""
+        return len(self.positions) + count <= self.entries_max
+
     def append(self, last_offset: int, position: int) -> None:
         """Note that the batch ending with `last_offset` begins at byte `position`."""
         self.relative_offsets.append(last_offset - self.base_offset)

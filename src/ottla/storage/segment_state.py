@@ -5,6 +5,7 @@ needed, so that a log of many segments holds few descriptors.
 """
 
 import contextlib
+from collections.abc import Sequence
 
 from ottla.ledger.files import decode_removals
 from ottla.ledger.removals import Removals
@@ -146,6 +147,16 @@ class SegmentState:
         except OSError as error:
             self.undo_append(error)
         self.index_batch(position, size, last_offset, max_timestamp)
+
+    def append_many(self, batches: Sequence[memoryview]) -> None:
+        """Write batches at the end with one call; `index_batch` has yet to be told of each.
+
+        Raises StorageError, with nothing of them left.
+        """
+        try:
+            self.file.append_many(batches)
+        except OSError as error:
+            self.undo_append(error)
 
     def undo_append(self, error: OSError) -> None:
         """Cut off what a failed write left, then raise what it means."""

@@ -33,6 +33,10 @@ class TimeIndex:
         # The last place is kept for the entry that is written when the segment is closed.
         return len(self.timestamps) >= self.entries_max - 1
 
+    def has_room(self, count: int) -> bool:
+        """Whether it is not full before the last of `count` entries more."""
+        return len(self.timestamps) + count <= self.entries_max - 1
+
     def append(self, timestamp: int, offset: int) -> None:
         """Note that `timestamp` is the greatest up to `offset`; ignored where it is not new."""
         timestamps = self.timestamps

@@ -135,6 +135,105 @@ def test_requests_of_one_receive_are_served_together_and_answered_two_by_two():
     assert rig.transport.writes == [b"<ONE><TWO>", b"<A><B>", b"<C><D>", b"<E>"]
 
 
+class Together(Echo):
+    """Serves small letters together where it can, and all else one by one."""
+
+    def __init__(self):
+        super().__init__()
+        self.runs = []
+
+    def attach(self, connection):
+        connection.serve_run = self.serve_run
+        return super().attach(connection)
+
+    def serve_run(self, received, count_max):
+        position, run = 0, []
+        while len(run) < count_max and received[position + 4 : position + 5].tobytes().islower():
+            (size,) = struct.unpack_from(">i", received, position)
+            if position + 4 + size > len(received):
+                break
+            run.append(bytes(received[position + 4 : position + 4 + size]))
+            position += 4 + size
+        if b"crash" in run:
+            raise ZeroDivisionError
+        if len(run) < 2:
+            return None
+        self.runs.append(run)
+        return position, [b"".join(b"<" + request.upper() + b">" for request in run)]
+
+
+def together():
+    """A rig whose service serves several requests at once."""
+    rig = Rig()
+    rig.service = rig.hub.service = Together()
+    rig.connection = Connection(rig.hub, rig.loop)
+    rig.connection.connection_made(rig.transport)
+    return rig
+
+
+def frames(names):
+    return b"".join(frame(name.encode()) for name in names)
+
+
+def test_several_requests_of_one_receive_may_be_served_at_once():
+    """Up to four; what is alone, or of another kind, is served by itself, all in their order."""
+    rig = together()
+    rig.receive(frames("abcdefG") + frame(b"h")[:3])
+    assert rig.service.runs == [[b"a", b"b", b"c", b"d"], [b"e", b"f"]]
+    assert rig.service.seen == [b"G"]
+    assert rig.transport.writes == [b"<A><B><C><D>", b"<E><F>", b"<G>"]
+    rig.receive(frame(b"h")[3:])
+    assert rig.service.seen == [b"G", b"h"]
+    assert rig.written == b"<A><B><C><D><E><F><G><H>"
+
+
+def test_answers_of_a_run_wait_for_those_before_them():
+    """A request that waits holds back the answers behind it, not their serving."""
+    rig = together()
+    rig.receive(frame(b"later") + frame(b"B") + frames("cd"))
+    assert rig.service.runs == [[b"c", b"d"]]
+    assert rig.written == b""
+    rig.service.slots[0].answer([b"<LATER>"])
+    rig.loop.run()
+    assert rig.written == b"<LATER><B><C><D>"
+
+
+def test_a_run_that_fails_closes_only_its_connection():
+    """As a single request does."""
+    rig = together()
+    rig.receive(frame(b"a") + frame(b"crash"))
+    assert rig.connection.closed
+    assert rig.service.seen == []
+    assert rig.written == b""
+
+
+def test_nothing_is_served_together_while_a_connection_is_delayed():
+    """What comes is held, however much."""
+    rig = together()
+    rig.loop.time = lambda: 0.0
+    rig.loop.call_later = lambda _delay_s, callback, *arguments: Timer(callback, arguments)
+    rig.connection.delay(1000)
+    timer = rig.connection._unmute
+    rig.receive(frames("abc"))
+    assert (rig.service.runs, rig.service.seen) == ([], [])
+    timer.fire()
+    rig.loop.run()
+    assert rig.written == b"<A><B><C>"
+
+
+class Timer:
+    """A timer that fires when told."""
+
+    def __init__(self, callback, arguments):
+        self.callback, self.arguments = callback, arguments
+
+    def fire(self):
+        self.callback(*self.arguments)
+
+    def cancel(self):
+        pass
+
+
 @pytest.mark.parametrize("cut", range(1, 14))
 def test_a_stream_cut_anywhere_gives_the_same_requests(cut):
     """Where TCP cuts the stream means nothing."""

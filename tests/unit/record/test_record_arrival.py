@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ottla.base.crc32c import checksum
 from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned
-from ottla.record.arrival import usual_header
+from ottla.record.arrival import Arrived, usual_header, usual_run
 from ottla.record.builder import BatchBuilder, build_batch
 from ottla.record.header import BatchHeader, read_header
 from ottla.record.validation import validate
@@ -132,3 +132,103 @@ def test_what_is_usual_validate_takes_unchanged(data: st.DataObject, flexible: b
     if header is not None:
         assert expected.buffer is view
         assert header == expected.header
+
+
+OPENING = b"\x00\x00\x00\x09"
+PREFIX = HEAD[8:]
+
+
+def framed(correlation_id: int, data: bytes, *, flexible: bool, opening: bytes = OPENING) -> bytes:
+    """A whole request behind its size, as it is received."""
+    whole = bytearray(request(data, flexible=flexible))
+    whole[:8] = opening + struct.pack(">i", correlation_id)
+    return struct.pack(">i", len(whole)) + whole
+
+
+def run_in(received: bytes, *, flexible: bool = True, count_max: int = 10) -> list[Arrived]:
+    return usual_run(
+        memoryview(received), OPENING, PREFIX, flexible, SIZE_MAX, NEWEST_MS, count_max
+    )
+
+
+def ids(run: list[Arrived]) -> list[int]:
+    return [arrived.correlation_id for arrived in run]
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+def test_a_run_tells_each_batch_and_its_request(flexible: bool) -> None:
+    """In their order, where they lie; what is not whole yet is left."""
+    sent = [batch(NOW_MS), batch(*[NOW_MS] * 70), batch()]
+    requests = [
+        framed(number, data, flexible=flexible) for number, data in enumerate(sent, start=-1)
+    ]
+    received = bytearray(b"".join(requests) + requests[0][:-1])
+    run = usual_run(memoryview(received), OPENING, PREFIX, flexible, SIZE_MAX, NEWEST_MS, 10)
+    assert ids(run) == [-1, 0, 1]
+    assert [bytes(arrived.batch) for arrived in run] == sent
+    assert [arrived.header for arrived in run] == [read_header(data) for data in sent]
+    assert [4 + arrived.request_bytes for arrived in run] == [len(one) for one in requests]
+    run[0].batch[0] = 7
+    assert received[len(requests[0]) - len(sent[0]) - 3 * flexible] == 7
+
+
+def test_a_run_is_no_longer_than_asked_for() -> None:
+    received = b"".join(framed(number, batch(), flexible=True) for number in range(5))
+    assert ids(run_in(received, count_max=3)) == [0, 1, 2]
+
+
+OTHERS = {
+    "another API or version": framed(9, batch(), flexible=True, opening=b"\x00\x01\x00\x09"),
+    "another client or topic": framed(9, batch(), flexible=True).replace(b"topic", b"tonic"),
+    "a compressed batch": framed(9, batch(compression=1), flexible=True),
+    "a damaged batch": framed(9, batch()[:-1] + b"\xff", flexible=True),
+    "another producer": framed(9, batch(producer_id=5, producer_epoch=0), flexible=True),
+    "no request": b"\xff" * 100,
+    "an empty request": b"\x00" * 100,
+    "a huge request": b"\x7f" * 100,
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_run_ends_before_what_is_not_like_it(what: str) -> None:
+    """What comes after that is none of its business."""
+    usual = framed(1, batch(), flexible=True)
+    assert ids(run_in(usual * 2 + OTHERS[what] + usual)) == [1, 1]
+
+
+@pytest.mark.parametrize("end", range(0, 300, 7))
+def test_a_run_cut_anywhere_has_only_whole_requests(end: int) -> None:
+    usual = framed(1, batch(), flexible=True)
+    assert len(run_in((usual * 3)[:end])) == end // len(usual)
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"producer_id": 5, "producer_epoch": 0, "base_sequence": 10}, 2),
+        ({"producer_id": 5, "producer_epoch": 0, "base_sequence": 7}, 1),
+        ({"producer_id": 5, "producer_epoch": 0, "base_sequence": 11}, 1),
+        ({"producer_id": 5, "producer_epoch": 1, "base_sequence": 10}, 1),
+        ({"producer_id": 6, "producer_epoch": 0, "base_sequence": 10}, 1),
+        ({}, 1),
+    ],
+)
+def test_a_producers_run_goes_on_with_its_next_sequence(fields: dict[str, int], count: int) -> None:
+    """A gap, a repetition, another epoch or producer are looked at by themselves."""
+    first = batch(producer_id=5, producer_epoch=0, base_sequence=7)
+    received = framed(1, first, flexible=True) + framed(2, batch(**fields), flexible=True)
+    assert len(run_in(received)) == count
+
+
+def test_sequences_of_a_run_wrap_around() -> None:
+    """From 2^31 - 1 to 0."""
+    first = batch(producer_id=5, producer_epoch=0, base_sequence=2**31 - 2)
+    then = batch(producer_id=5, producer_epoch=0, base_sequence=1)
+    assert ids(run_in(framed(1, first, flexible=True) + framed(2, then, flexible=True))) == [1, 2]
+
+
+@given(st.binary(max_size=200), st.integers(0, 4))
+def test_rubbish_is_no_run(rubbish: bytes, at: int) -> None:
+    """Nor does it spoil the run before it."""
+    usual = framed(1, batch(), flexible=True)
+    assert ids(run_in(usual * at + rubbish)) == [1] * at
