@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ottla.testing.simulation.calm import draw_calm
+from ottla.testing.simulation.exact import draw_exact
 from ottla.testing.simulation.profile import draw
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.table import events, wrongs
@@ -75,8 +76,9 @@ def test_twenty_seeds_hold_and_repeat_whatever_strings_hash_to() -> None:
 def test_seed_that_once_failed_holds(seed: int, world: str) -> None:
     """What a seed has shown once is looked at for ever."""
     kind, _, seconds = world.partition(":")
-    if kind == "calm":
-        report = simulate_seed(seed, profile=draw_calm(seed), seconds=float(seconds))
+    worlds = {"calm": draw_calm, "exact": draw_exact}
+    if kind in worlds:
+        report = simulate_seed(seed, profile=worlds[kind](seed), seconds=float(seconds))
     else:
         brokers = None if world == "-" else int(world)
         report = simulate_seed(seed, profile=draw(seed, brokers))

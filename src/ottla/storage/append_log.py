@@ -95,6 +95,7 @@ class AppendLog:
         recovery_point: int = 0,
         clean: bool = False,
         is_lossy: bool = False,
+        lost_power: bool = False,
         producer_expiration_ms: int = 86_400_000,
         now_ms: int,
     ) -> Self:
@@ -102,7 +103,8 @@ class AppendLog:
 
         Below `recovery_point` everything was flushed; `clean` says that the log was closed in
         order, so that its end need not be checked; `is_lossy` that the cluster takes records
-        above `recovery_point` for lost. Raises LogCorrupt, StorageError.
+        above `recovery_point` for lost; `lost_power` that pages which were not flushed may be
+        missing, and nothing in them was promised. Raises LogCorrupt, StorageError.
         """
         write_again = has_failed_flush(filesystem, folder)
         clean = clean and not write_again
@@ -115,6 +117,7 @@ class AppendLog:
             clean=clean,
             write_again=write_again,
             is_lossy=is_lossy,
+            lost_power=lost_power,
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )

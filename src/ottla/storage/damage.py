@@ -4,7 +4,8 @@ A crash may lose, tear or leave empty what was not yet flushed; it cannot do so 
 something that was flushed, for a flush covers all of a file before it. So the end of a log is
 cut where nothing valid stands behind the first bad batch, or where the bad batch lies in
 a page that was never written. A bad batch with valid ones behind it, in a page that was
-written, is damage: cutting there could drop acknowledged records.
+written, is damage: cutting there could drop acknowledged records. What lies in the next segment
+is no sign of a flush by itself: a power cut may take the end of one file and leave the next.
 """
 
 import re
@@ -52,15 +53,37 @@ def _is_batch(file: File, position: int, size: int, base_offset: int) -> bool:
     return len(batch) == header.size and computed_crc(batch, 0, header.size) == header.crc
 
 
-def is_unwritten(file: File, position: int, claimed_end: int, size: int) -> bool:
+def is_unwritten(
+    file: File, position: int, claimed_end: int, size: int, *, anywhere: bool = False
+) -> bool:
     """Whether the bad batch at `position` runs into a page that never reached the disk.
 
     Such a page is zeros from its first byte. Zeros inside a batch may be its records', so the
     page must also cover a place where a header must stand: the bad batch's or the next one's.
+    Not so with `anywhere`, after a power cut and above what was flushed: there a whole page of
+    zeros anywhere in the bad batch is one that is missing.
     """
+    if anywhere and _has_empty_page(file, position, claimed_end):
+        return True
     page = (claimed_end - 1) // PAGE_BYTES * PAGE_BYTES
     if page < position:
         return False
     zeros = file.pread(min(PAGE_BYTES, size - page), page)
     covers_header = page == position or page + len(zeros) - claimed_end > MAGIC_POSITION
     return covers_header and not any(zeros)
+
+
+def _has_empty_page(file: File, position: int, end: int) -> bool:
+    """Whether a page that begins in [position, end) is zeros.
+
+    Or the rest of the page in which `position` lies, where that would hold a batch's header.
+    """
+    first = -(-position // PAGE_BYTES) * PAGE_BYTES
+    if first - position > MAGIC_POSITION and not any(file.pread(first - position, position)):
+        return True
+    for begin in range(first, end, _CHUNK_BYTES):
+        chunk = file.pread(min(_CHUNK_BYTES, end - begin + PAGE_BYTES), begin)
+        for place in range(0, min(len(chunk), end - begin), PAGE_BYTES):
+            if not any(chunk[place : place + PAGE_BYTES]):
+                return True
+    return False

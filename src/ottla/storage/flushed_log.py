@@ -60,7 +60,12 @@ class FlushedLog(AppendLog):
         if job.epoch_changes != self.epoch_changes_written:
             path = f"{self.folder}/{LEADER_EPOCHS}"
             job.side_files.append(SideFile(path, self.leader_epochs.encode(), whole=True))
-        if checkpoint or self.active.size - self.checkpointed_size >= CHECKPOINT_BYTES:
+        if (
+            checkpoint
+            or self.active.size - self.checkpointed_size >= CHECKPOINT_BYTES
+            # Recovery concludes from a snapshot that what lies before it was flushed.
+            or len(job.rolled) > len(self.rolled_snapshots)
+        ):
             self._add_checkpoint(job)
         self._last_job = job
         return job

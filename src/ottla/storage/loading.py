@@ -53,12 +53,14 @@ def load(
     clean: bool,
     write_again: bool,
     is_lossy: bool,
+    lost_power: bool,
     producer_expiration_ms: int,
     now_ms: int,
 ) -> LoadedLog:
     """Load and, after an unclean stop, recover. Raises LogCorrupt and other StorageErrors.
 
     `write_again`: a flush of this log has failed, see `failed_flush`. `is_lossy`: see `recover`.
+    `lost_power`: pages that were not flushed may be missing, and none of them was promised.
     """
     try:
         filesystem.mkdir(folder)
@@ -66,7 +68,7 @@ def load(
         is_new = not any(name.endswith(LOG_SUFFIX) for name in filesystem.listdir(folder))
         segments = _find_segments(filesystem, folder, config, log_start_offset, now_ms)
         known_below = 2**63 - 1 if clean else recovery_point
-        snapshots = _snapshots(filesystem, folder, known_below)
+        snapshots, flushed = _snapshots(filesystem, folder, known_below)
         producers = ProducerStates(producer_expiration_ms)
         replay = _begin_replay(filesystem, segments, producers, snapshots, known_below, now_ms)
         found = recover(
@@ -76,6 +78,7 @@ def load(
             check_end=not clean,
             write_again=write_again,
             is_lossy=is_lossy,
+            kept_to=max(flushed, recovery_point) if lost_power else None,
         )
         if write_again:
             forget_failed_flush(filesystem, folder)
@@ -186,20 +189,22 @@ def _read_transactions(segments: list[Segment]) -> bool:
     return True
 
 
-def _snapshots(filesystem: FileSystem, folder: str, offset_max: int) -> list[int]:
-    """Offsets of the producer snapshots, those above `offset_max` removed.
+def _snapshots(filesystem: FileSystem, folder: str, offset_max: int) -> tuple[list[int], int]:
+    """Offsets of the producer snapshots, and up to where they say that the log was flushed.
 
-    A snapshot from above the flushed end may speak of records that were lost.
+    Those above `offset_max` are removed: they may speak of records that were lost. A snapshot is
+    written after the flush of all before it.
     """
-    kept = []
+    kept, flushed = [], 0
     for name in filesystem.listdir(folder):
         parsed = parse_segment_file(name)
         if parsed is not None and parsed[1] == SNAPSHOT_SUFFIX:
+            flushed = max(flushed, parsed[0])
             if parsed[0] > offset_max:
                 filesystem.unlink(f"{folder}/{name}")
             else:
                 kept.append(parsed[0])
-    return sorted(kept)
+    return sorted(kept), flushed
 
 
 def _restart_at(segments: list[Segment], log_start_offset: int) -> Segment:

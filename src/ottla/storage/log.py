@@ -164,7 +164,7 @@ class Log(FlushedLog):
             return self.restart_at(offset, now_ms)
         keep = self.segments.floor(offset) + 1
         removed = self.segments.remove_after(keep)
-        self._forget_flushes()
+        self._forget_flushes(self.segments.last)
         deletions = [self._set_aside(removed)] if removed else []
         self.active = active = self.segments.last
         try:
@@ -185,7 +185,7 @@ class Log(FlushedLog):
     def restart_at(self, offset: int, now_ms: int) -> list[Deletion]:
         """Drop all records and go on, empty, at `offset`. Raises StorageError."""
         self._note_start(0, offset, Cause.WHOLE, now_ms)
-        self._forget_flushes()
+        self._forget_flushes(None)
         removed = self.segments.as_list()
         deletion = self._set_aside(removed)
         segment = Segment(self.filesystem, self.folder, offset, self.config, now_ms)
@@ -243,12 +243,14 @@ class Log(FlushedLog):
         if self.replacement is not None:
             self.replacement.abandon()
 
-    def _forget_flushes(self) -> None:
+    def _forget_flushes(self, last: Segment | None) -> None:
+        """A cut leaves the segments up to `last`: those before it are flushed as before."""
         self._abandon_replacement()
         self.truncations += 1
         self.checkpointed_size = 0
-        self.rolled.clear()
-        self.rolled_snapshots.clear()
+        base = -1 if last is None else last.base_offset
+        self.rolled = [segment for segment in self.rolled if segment.base_offset < base]
+        self.rolled_snapshots = [kept for kept in self.rolled_snapshots if kept[0] <= base]
         self.has_new_files = True
 
     def _end_at(self, offset: int) -> None:

@@ -6,7 +6,7 @@ stopped in order), and the three offset checkpoints.
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -34,7 +34,13 @@ from ottla.storage.names import (
     stray_folder,
 )
 from ottla.storage.offset_ledger import LedgerJob
-from ottla.storage.run_marker import RunMarker, read_run_marker, write_run_marker
+from ottla.storage.run_marker import (
+    RUN_MARKER,
+    RunMarker,
+    encode_run_marker,
+    read_run_marker,
+    write_run_marker,
+)
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
@@ -150,13 +156,24 @@ class LogDirectory:
         # Whether all is here that the last run acknowledged. Not so where there was none: then
         # the directory is new, and so may be the disk.
         self.kept_all = self.was_clean or (last is not None and last.kept_all(page_cache_id))
+        # Whether pages that were not flushed may be missing.
+        self.lost_power = not self.was_clean and not (last and last.kept_cache(page_cache_id))
         # From here on the directory is in use: a crash must not find the clean marker.
         self.filesystem.unlink(marker)
         self._run = RunMarker(page_cache_id, flushes_first)
+        # Logs that are to be read as such.
+        names = self.filesystem.listdir(self.path) if self.lost_power and flushes_first else []
+        self._unread = {found for found in map(parse_partition_folder, names) if found}
         # What is lacking is remembered until the cluster knows of it, however often a start fails.
         unknown = RunMarker("", flushes_first=False)
-        write_run_marker(self.filesystem, self.path, self._run if self.kept_all else unknown)
+        self._told = self._begun if self.kept_all else unknown
+        write_run_marker(self.filesystem, self.path, self._told)
         self.filesystem.fsync_directory(self.path)
+
+    @property
+    def _begun(self) -> RunMarker:
+        """Until all logs have been read after a loss of power, the next run must know of it."""
+        return replace(self._run, page_cache_id="") if self._unread else self._run
 
     def confirm_run(self) -> None:
         """The cluster knows what is lacking here: the next run is judged by this one.
@@ -164,7 +181,8 @@ class LogDirectory:
         Raises StorageError.
         """
         try:
-            write_run_marker(self.filesystem, self.path, self._run)
+            write_run_marker(self.filesystem, self.path, self._begun)
+            self._told = self._begun
             self.filesystem.fsync_directory(self.path)
         except OSError as error:
             raise storage_error(error, self.path, "note that this broker runs") from error
@@ -244,9 +262,11 @@ class LogDirectory:
             # What was flushed before it was acknowledged is never cut for the sake of a leader
             # that may be nobody else.
             is_lossy=not self.kept_all and not self._run.flushes_first,
+            lost_power=self.lost_power and self._run.flushes_first,
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )
+        self._unread.discard(partition)
         # One that never was flushed, as far as is known, may have a name in the cache alone.
         log.has_new_folder = known != topic_id or not self.recovery_points.get(partition)
         return log
@@ -255,6 +275,7 @@ class LogDirectory:
         """Take a log out by another name; it need not be open. Raises StorageError."""
         log = self.logs.pop(partition, None)
         self.refused.pop(partition, None)
+        self._unread.discard(partition)
         for known in (
             self.recovery_points,
             self.high_watermarks,
@@ -292,6 +313,10 @@ class LogDirectory:
             LOG_START_OFFSETS: self.log_starts,
         }
         files = {f"{self.path}/{name}": encode_offsets(said) for name, said in contents.items()}
+        if self._told.flushes_first and self._told != self._begun:
+            # All logs have been read.
+            files[f"{self.path}/{RUN_MARKER}"] = encode_run_marker(self._begun)
+            self._told = self._begun
         self._order.prepared += 1
         ledgers = [
             log.ledger.job(self.filesystem, log.folder)

@@ -49,15 +49,15 @@ class FileNode:
         if self.old_tail and random.random() < 0.5:
             kept += self.old_tail
         elif unsynced:
-            kept += _survivors(unsynced, random)
+            kept += _survivors(unsynced, len(kept) % PAGE_BYTES, random)
         self.content = kept
         self.old_tail = b""
         self.synced = len(kept)
         self.poisoned = self.is_locked = False
 
 
-def _survivors(unsynced: bytearray, random: Random) -> bytearray:
-    """What a power cut leaves of bytes that were written and not flushed."""
+def _survivors(unsynced: bytearray, begin: int, random: Random) -> bytearray:
+    """What a power cut leaves of bytes that were written from `begin` in a page on, not flushed."""
     kind = random.random()
     kept = unsynced[: random.randint(0, len(unsynced))]
     if kind < 0.70:
@@ -68,9 +68,9 @@ def _survivors(unsynced: bytearray, random: Random) -> bytearray:
     if kind < 0.95:
         return kept + bytes(len(unsynced) - len(kept))
     pages = bytearray(unsynced)
-    for start in range(0, len(pages), PAGE_BYTES):
+    for page in range(-begin, len(pages), PAGE_BYTES):
         if random.random() < 0.5:
-            end = min(start + PAGE_BYTES, len(pages))
+            start, end = max(page, 0), min(page + PAGE_BYTES, len(pages))
             pages[start:end] = bytes(end - start)
     return pages
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
 from ottla.storage.batch_walk import BadHeader, header_at, header_fault, walk
 from ottla.storage.damage import is_unwritten, valid_batch_behind
-from ottla.storage.errors import LogCorrupt
+from ottla.storage.errors import LogCorrupt, fsync_error
+from ottla.storage.failed_flush import note_failed_flush
 from ottla.storage.filesystem import File
 from ottla.storage.replay import Replay
 from ottla.storage.segment import RELATIVE_OFFSET_MAX, Segment
@@ -34,6 +35,14 @@ class Recovery:
     write_again: bool = False
     # Whether any page that was not flushed may be missing, also before one that is there.
     is_lossy: bool = False
+    # Where that is so, and only what was flushed was promised: up to where that is, as far as
+    # is known. None where no page can be missing.
+    kept_to: int | None = None
+
+    @property
+    def may_lack_pages(self) -> bool:
+        """Whether what the last run wrote and did not flush may be gone, in any order."""
+        return self.is_lossy or self.kept_to is not None
 
 
 def recover(
@@ -44,6 +53,7 @@ def recover(
     check_end: bool,
     write_again: bool = False,
     is_lossy: bool = False,
+    kept_to: int | None = None,
 ) -> Recovery:
     """Read `segments` (by base offset) from where `replay` must begin; cut the torn end.
 
@@ -51,18 +61,25 @@ def recover(
     that ends below its recovery point is refused. With `write_again` what stands above the
     recovery point is written again, in place, before it is read. `is_lossy`: a power cut took
     what was not flushed, and the cluster knows: what is bad above the recovery point is cut with
-    all behind it. Raises LogCorrupt, OSError.
+    all behind it. `kept_to`: a power cut took what was not flushed, and nobody had been promised
+    any of it; below this offset all was flushed, however old the recovery point is.
+    Raises LogCorrupt, OSError.
     """
-    result = Recovery(write_again=write_again, is_lossy=is_lossy)
+    result = Recovery(write_again=write_again, is_lossy=is_lossy, kept_to=kept_to)
     number = 0
     while number < len(segments):
         segment = segments[number]
         following = segments[number + 1].base_offset if number + 1 < len(segments) else None
-        if following is None or following > min(recovery_point, replay.next_offset):
+        # The one that ends at the recovery point, too: a cut that was not flushed may be undone.
+        if following is None or following >= recovery_point or following > replay.next_offset:
             whole = _recover_segment(segment, replay, recovery_point, segments[number:], result)
             end = max(replay.next_offset, segment.base_offset)
             if following is not None:
-                if whole and (end >= following or following <= recovery_point):
+                # Compaction leaves gaps. A segment that runs into the next one's offsets above
+                # the recovery point was cut, and the cut was undone: what is next is older.
+                is_gap = end < following <= recovery_point
+                is_undone = end > following >= recovery_point and result.may_lack_pages
+                if end == following or (whole and (is_gap or end > following) and not is_undone):
                     segment.become_inactive()
                 else:
                     _drop(segments, number + 1, result, end)
@@ -126,7 +143,7 @@ def _recover_segment(
     if end == size:
         return True
     if not result.is_lossy:
-        _judge(segment, end, scan, following)
+        _judge(segment, end, scan, following, result.kept_to)
     result.cut_bytes += size - end
     result.notes.append(
         f"{segment.path()}: cut {size - end} bytes of an unfinished write at byte {end}, "
@@ -134,6 +151,7 @@ def _recover_segment(
     )
     segment.file.truncate(end)
     segment.size = end
+    _make_durable(segment)
     return False
 
 
@@ -230,13 +248,17 @@ class _Scan:
         self.bad_end = end if position < end <= self.segment.size else self.segment.size
 
 
-def _judge(segment: Segment, end: int, scan: _Scan, following: list[Segment]) -> None:
+def _judge(
+    segment: Segment, end: int, scan: _Scan, following: list[Segment], kept_to: int | None
+) -> None:
     """Raise LogCorrupt where the bad batch at `end` is no torn end of the log."""
     file: File = segment.file
-    if is_unwritten(file, end, scan.bad_end, segment.size):
+    # Closed segments are flushed one after the other, but the system may write them in any order.
+    may_lack = kept_to is not None and kept_to <= scan.next_offset
+    if is_unwritten(file, end, scan.bad_end, segment.size, anywhere=may_lack):
         return
     behind = valid_batch_behind(file, end, segment.size, segment.base_offset)
-    if behind < 0 and not any(later.size for later in following[1:]):
+    if behind < 0 and (may_lack or not any(later.size for later in following[1:])):
         return
     where = f"at byte {behind}" if behind >= 0 else "in the next segment"
     raise LogCorrupt(
@@ -248,6 +270,16 @@ def _judge(segment: Segment, end: int, scan: _Scan, following: list[Segment]) ->
     )
 
 
+def _make_durable(cut: Segment) -> None:
+    """A cut must not be undone by the next power cut, once other records stand in its place."""
+    try:
+        cut.file.fsync()
+        cut.filesystem.fsync_directory(cut.folder)
+    except OSError as error:
+        note_failed_flush(cut.filesystem, cut.folder)
+        raise fsync_error(error, cut.path()) from error
+
+
 def _drop(segments: list[Segment], keep: int, result: Recovery, end: int) -> None:
     """Remove segments whose beginning the log no longer reaches."""
     for segment in segments[keep:]:
@@ -256,3 +288,4 @@ def _drop(segments: list[Segment], keep: int, result: Recovery, end: int) -> Non
         segment.close()
         segment.remove_files()
     del segments[keep:]
+    _make_durable(segments[-1])

@@ -24,8 +24,11 @@ class RunMarker:
 
     def kept_all(self, page_cache_id: str) -> bool:
         """Whether all that the run acknowledged is still there, however it ended."""
-        same = self.page_cache_id != "" and self.page_cache_id == page_cache_id
-        return self.flushes_first or same
+        return self.flushes_first or self.kept_cache(page_cache_id)
+
+    def kept_cache(self, page_cache_id: str) -> bool:
+        """Whether the run's writes are all still there, flushed or not."""
+        return self.page_cache_id != "" and self.page_cache_id == page_cache_id
 
 
 def read_run_marker(filesystem: FileSystem, path: str) -> RunMarker | None:
@@ -37,12 +40,17 @@ def read_run_marker(filesystem: FileSystem, path: str) -> RunMarker | None:
         return None
 
 
-def write_run_marker(filesystem: FileSystem, path: str, marker: RunMarker) -> None:
-    """Replace the marker; the caller makes its name durable. Raises OSError."""
+def encode_run_marker(marker: RunMarker) -> bytes:
+    """The bytes of the file."""
     held = {
         "version": 1,
         "page_cache": marker.page_cache_id,
         "flushes_first": marker.flushes_first,
     }
-    content = json.dumps(held).encode()
+    return json.dumps(held).encode()
+
+
+def write_run_marker(filesystem: FileSystem, path: str, marker: RunMarker) -> None:
+    """Replace the marker; the caller makes its name durable. Raises OSError."""
+    content = encode_run_marker(marker)
     write_atomically(filesystem, f"{path}/{RUN_MARKER}", content, sync_folder=False)

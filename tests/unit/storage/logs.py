@@ -21,6 +21,7 @@ def open_log(
     log_start_offset: int = 0,
     clean: bool = False,
     is_lossy: bool = False,
+    lost_power: bool = False,
     config: LogConfig | None = None,
     folder: str = FOLDER,
     partition: TopicPartition = PARTITION,
@@ -36,6 +37,7 @@ def open_log(
         log_start_offset=log_start_offset,
         clean=clean,
         is_lossy=is_lossy,
+        lost_power=lost_power,
         now_ms=NOW_MS,
     )
 
