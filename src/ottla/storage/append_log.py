@@ -28,7 +28,7 @@ from ottla.storage.errors import StorageError, storage_error
 from ottla.storage.failed_flush import has_failed_flush
 from ottla.storage.filesystem import Buffer, FileSystem
 from ottla.storage.leader_epochs import LeaderEpochs
-from ottla.storage.loading import LoadedLog, load
+from ottla.storage.loading import LoadedLog, begin, load
 from ottla.storage.producer_state import ProducerStates
 from ottla.storage.replay import take_marker
 from ottla.storage.segment import NOT_READ, RELATIVE_OFFSET_MAX, Segment
@@ -123,6 +123,27 @@ class AppendLog:
         )
         flushed = loaded.log_end_offset if clean else recovery_point
         return cls(filesystem, folder, topic_partition, config, loaded, flushed, now_ms)
+
+    @classmethod
+    def begin(
+        cls,
+        filesystem: FileSystem,
+        folder: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        *,
+        producer_expiration_ms: int = 86_400_000,
+        now_ms: int,
+    ) -> Self:
+        """The log of a folder that was just made for it. Raises StorageError."""
+        loaded = begin(
+            filesystem,
+            folder,
+            config,
+            producer_expiration_ms=producer_expiration_ms,
+            now_ms=now_ms,
+        )
+        return cls(filesystem, folder, topic_partition, config, loaded, 0, now_ms)
 
     @property
     def size_bytes(self) -> int:

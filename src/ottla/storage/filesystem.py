@@ -108,8 +108,8 @@ class FileSystem(Protocol):
 
     def is_directory(self, path: str) -> bool: ...
 
-    def mkdir(self, path: str) -> None:
-        """Make the folder and those above it; one that exists is no error."""
+    def mkdir(self, path: str) -> bool:
+        """Make the folder and those above it; False where it stood there before."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -268,8 +268,16 @@ class OsFileSystem:
     def is_directory(self, path: str) -> bool:
         return os.path.isdir(path)
 
-    def mkdir(self, path: str) -> None:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+    def mkdir(self, path: str) -> bool:
+        try:
+            os.mkdir(path, 0o700)
+        except FileNotFoundError:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
+            return False
+        return True
 
     def rename(self, source: str, target: str) -> None:
         os.replace(source, target)

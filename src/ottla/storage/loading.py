@@ -107,6 +107,27 @@ def load(
     return LoadedLog(segments, epochs, producers, kept, start, end, found, ledger)
 
 
+def begin(
+    filesystem: FileSystem,
+    folder: str,
+    config: LogConfig,
+    *,
+    producer_expiration_ms: int,
+    now_ms: int,
+) -> LoadedLog:
+    """The log of a folder that was just made: there is nothing to look for. Raises StorageError."""
+    segment = Segment(filesystem, folder, 0, config, now_ms)
+    try:
+        segment.begin()
+    except OSError as error:
+        raise storage_error(error, folder, "begin the log") from error
+    producers = ProducerStates(producer_expiration_ms)
+    producers.load([], 0, now_ms)
+    return LoadedLog(
+        [segment], LeaderEpochs(), producers, [], 0, 0, Recovery(), OffsetLedger.begin()
+    )
+
+
 def _begin_replay(
     filesystem: FileSystem,
     segments: list[Segment],

@@ -161,6 +161,8 @@ class LogDirectories:
         self, wanted: Sequence[Wanted], *, now_ms: int
     ) -> dict[TopicPartition, Log | StorageError]:
         """Open many logs at once, recovering what an unclean stop left; errors are values."""
+        # Threads are for reading. To make names they only wait for each other.
+        threads = LOADING_THREADS if any(w.topic_partition in self._homes for w in wanted) else 1
         places: list[tuple[Wanted, LogDirectory]] = []
         found: dict[TopicPartition, Log | StorageError] = {}
         for one in wanted:
@@ -176,10 +178,10 @@ class LogDirectories:
             except StorageError as error:
                 return error
 
-        if len(places) < 2 or not all(d.filesystem.is_concurrent for d in self.directories):
+        if len(places) < 2 or threads < 2 or not self._filesystem.is_concurrent:
             logs = [open_one(place) for place in places]
         else:
-            with ThreadPoolExecutor(LOADING_THREADS, "ottla-load") as pool:
+            with ThreadPoolExecutor(threads, "ottla-load") as pool:
                 logs = list(pool.map(open_one, places))
         for (one, directory), log in zip(places, logs, strict=True):
             found[one.topic_partition] = log

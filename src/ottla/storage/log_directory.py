@@ -240,6 +240,8 @@ class LogDirectory:
         folder = self.folder_of(partition)
         filesystem = self.filesystem
         try:
+            if filesystem.mkdir(folder) and not self._is_promised(partition):
+                return self._begin_log(partition, topic_id, config, producer_expiration_ms, now_ms)
             known = partition_metadata.read(filesystem, folder)
             is_stray = known is not None and known != topic_id
             if is_stray:
@@ -269,6 +271,35 @@ class LogDirectory:
         self._unread.discard(partition)
         # One that never was flushed, as far as is known, may have a name in the cache alone.
         log.has_new_folder = known != topic_id or not self.recovery_points.get(partition)
+        return log
+
+    def _is_promised(self, partition: TopicPartition) -> bool:
+        """Whether a checkpoint says that there should be a log with records."""
+        return bool(self.recovery_points.get(partition) or self.log_starts.get(partition))
+
+    def _begin_log(
+        self,
+        partition: TopicPartition,
+        topic_id: UUID,
+        config: LogConfig,
+        producer_expiration_ms: int,
+        now_ms: int,
+    ) -> Log:
+        """A log in the folder that was just made for it. Raises OSError, StorageError.
+
+        Topics have thousands of partitions, so there are no more calls than names to be made.
+        """
+        folder = self.folder_of(partition)
+        partition_metadata.begin(self.filesystem, folder, topic_id)
+        log = Log.begin(
+            self.filesystem,
+            folder,
+            partition,
+            config,
+            producer_expiration_ms=producer_expiration_ms,
+            now_ms=now_ms,
+        )
+        log.has_new_folder = True
         return log
 
     def delete_log(self, partition: TopicPartition, unique: UUID) -> Deletion:

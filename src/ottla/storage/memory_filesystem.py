@@ -177,17 +177,18 @@ class MemoryFileSystem:
     def is_directory(self, path: str) -> bool:
         return isinstance(self._find(path), FolderNode)
 
-    def mkdir(self, path: str) -> None:
+    def mkdir(self, path: str) -> bool:
         self.check("mkdir", path)
-        folder = self._root
+        folder, made = self._root, False
         for name in _parts(path):
             node = folder.names.get(name)
             if node is None:
-                node = FolderNode()
+                node, made = FolderNode(), True
                 folder.change({name: node})
             if isinstance(node, FileNode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
             folder = node
+        return made
 
     def rename(self, source: str, target: str) -> None:
         self.check("rename", source)

@@ -57,9 +57,14 @@ class OffsetLedger:
         try:
             history = decode_history(filesystem.read_bytes(f"{folder}/{LEDGER}"))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            history = History(unrecorded_below=unrecorded_below, compacted_below=unrecorded_below)
-            return cls(history, is_written=False)
+            return cls.begin(unrecorded_below)
         return cls(history, is_written=True)
+
+    @classmethod
+    def begin(cls, unrecorded_below: int = 0) -> "OffsetLedger":
+        """One that has no file: nothing is known of what is missing below `unrecorded_below`."""
+        history = History(unrecorded_below=unrecorded_below, compacted_below=unrecorded_below)
+        return cls(history, is_written=False)
 
     @property
     def is_written(self) -> bool:

@@ -48,3 +48,15 @@ def write(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
     """
     path = f"{folder}/{PARTITION_METADATA}"
     write_atomically(filesystem, path, encode(topic_id), durable=False)
+
+
+def begin(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
+    """The same for a folder that was just made. Raises OSError.
+
+    A crash may leave the file empty: it says nothing then, of a folder that has nothing.
+    """
+    file = filesystem.open(f"{folder}/{PARTITION_METADATA}", create=True)
+    try:
+        file.append(encode(topic_id))
+    finally:
+        file.close()

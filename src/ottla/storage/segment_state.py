@@ -133,8 +133,13 @@ class SegmentState:
 
     def create(self) -> None:
         """Make the empty `.log` file, or take over one that stands there. Raises OSError."""
-        self._file = self.filesystem.open(self.path(), create=True)
+        if self._file is None:
+            self._file = self.filesystem.open(self.path(), create=True)
         self.size = self._file.size()
+
+    def begin(self) -> None:
+        """Make the empty `.log` file in a folder that is known to have none. Raises OSError."""
+        self._file = self.filesystem.open(self.path(), create=True)
 
     def append(self, buffer: Buffer, size: int, last_offset: int, max_timestamp: int) -> None:
         """Write one batch at the end. Raises StorageError, with nothing of the batch left."""

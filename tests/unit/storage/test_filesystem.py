@@ -38,10 +38,10 @@ def test_appended_bytes_are_read_by_position(place: tuple[FileSystem, str]) -> N
 
 
 def test_names_can_be_changed_and_removed(place: tuple[FileSystem, str]) -> None:
-    """Renaming replaces; removing what is not there is no error."""
+    """Renaming replaces; making what is there and removing what is not is no error."""
     filesystem, folder = place
-    filesystem.mkdir(f"{folder}/a/b")
-    filesystem.mkdir(f"{folder}/a/b")
+    assert filesystem.mkdir(f"{folder}/a/b") is True
+    assert filesystem.mkdir(f"{folder}/a/b") is False
     for name in ("one", "two"):
         filesystem.open(f"{folder}/a/{name}", create=True).append(name.encode())
     filesystem.rename(f"{folder}/a/one", f"{folder}/a/two")

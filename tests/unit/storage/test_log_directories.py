@@ -1,6 +1,9 @@
 """Laws of log directories: placing, checkpoints, clean and unclean stops, failing disks."""
 
 import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from uuid import UUID
 
@@ -10,6 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage.config import LogConfig
 from ottla.storage.errors import DirectoryFailed, LogCorrupt, StorageError
+from ottla.storage.filesystem import OsFileSystem
 from ottla.storage.log import Log
 from ottla.storage.log_directories import LogDirectories, Wanted
 from ottla.storage.memory_filesystem import MemoryFileSystem
@@ -464,3 +468,70 @@ def test_making_partitions_waits_for_no_disk() -> None:
     for number in range(50):
         open_one(directories, number)
     assert synced == []
+
+
+def test_a_new_log_costs_its_names_and_no_look_around() -> None:
+    """Topics have thousands of partitions: folder, whose it is, and the first segment."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    asked: list[tuple[str, str]] = []
+    filesystem.fault = lambda operation, path: asked.append((operation, path))
+    open_one(directories)
+    assert asked == [
+        ("mkdir", "/one/flights-0"),
+        ("open", "/one/flights-0/partition.metadata"),
+        ("append", "/one/flights-0/partition.metadata"),
+        ("open", "/one/flights-0/00000000000000000000.log"),
+    ]
+
+
+def test_a_folder_whose_process_died_before_it_said_whose_it_is_is_taken() -> None:
+    """Nothing can be in it, and nobody else's id stands there."""
+    for steps in range(4):
+        filesystem = MemoryFileSystem()
+        directories = start(filesystem, "/one")
+        left = iter(range(steps))
+
+        def die(_operation: str, path: str, left: Iterator[int] = left) -> OSError | None:
+            if path.startswith("/one/flights-0") and next(left, None) is None:
+                return OSError(errno.EIO, "Input/output error")
+            return None
+
+        filesystem.fault = die
+        with pytest.raises(StorageError):
+            open_one(directories)
+        filesystem.crash()
+        directories = start(filesystem, "/one")
+        append(open_one(directories))
+        directories.close({}, clean=True)
+        directories = start(filesystem, "/one")
+        assert directories.partitions_on_disk() == {partition(0): TOPIC_ID}
+        assert open_one(directories).log_end_offset == 1
+
+
+def test_a_log_that_was_promised_and_is_gone_is_missed() -> None:
+    """An empty one in its place would hide the loss."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    append(open_one(directories))
+    directories.close({}, clean=True)
+    filesystem.rename("/one/flights-0", "/lost")
+    with pytest.raises(LogCorrupt, match="flushed up to offset 1"):
+        open_one(start(filesystem, "/one"))
+
+
+def test_an_open_log_holds_one_descriptor(tmp_path: Path) -> None:
+    """New, found after a crash or after a clean stop: a broker has thousands of logs."""
+
+    def held() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    for was_clean in (None, False, True):
+        directories = LogDirectories(OsFileSystem(), [str(tmp_path)], cluster_id="mine", node_id=1)
+        before = held()
+        log = open_one(directories)
+        assert held() - before == 1, f"after a clean stop: {was_clean}"
+        append(log)
+        clean = was_clean is False
+        log.close(clean=clean)
+        directories.close({}, clean=clean)
