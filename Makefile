@@ -18,7 +18,9 @@ help:
 	@echo "make chaos   real brokers killed, stopped, cut off, without power: SEED=1 CYCLES=2 STORE=sqlite"
 	@echo "make rig     Java and the jars that tests and measurements use"
 
+# Byte code as pip writes it for what it installs: else each broker's start compiles all sources.
 venv: $(INSTALLED) $(COMPILED)
+	@$(PY) -m compileall -q src
 
 $(PY):
 	@test -n "$(BASE_PYTHON)" || { echo "Ottla needs Python 3.11 or newer"; exit 1; }

@@ -4,6 +4,7 @@ The figures also go to out/bench.json.
 """
 
 import argparse
+import compileall
 import importlib
 import importlib.util
 import json
@@ -13,7 +14,7 @@ import sys
 import time
 
 from bench.figures import Figure, Scale, as_json, table
-from rig.paths import OUT
+from rig.paths import OUT, ROOT
 
 MODULES = (
     "codec",
@@ -60,6 +61,8 @@ def main() -> int:
         parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
     scale = Scale(quick=arguments.quick, rounds=2 if arguments.quick else arguments.rounds)
     about = machine()
+    # As pip leaves what it installs: a start that compiles its sources is nobody's.
+    compileall.compile_dir(ROOT / "src", quiet=1)
     figures: list[Figure] = []
     for name in arguments.names or MODULES:
         if importlib.util.find_spec(f"bench.{name}") is None:
