@@ -38,6 +38,8 @@ class Recovery:
     # Where that is so, and only what was flushed was promised: up to where that is, as far as
     # is known. None where no page can be missing.
     kept_to: int | None = None
+    # Of the batches so far.
+    leader_epoch: int = -1
 
     @property
     def may_lack_pages(self) -> bool:
@@ -129,6 +131,7 @@ def _recover_segment(
                 segment.resume_batch(position, header)
             replay.batch(segment, position, header)
             offset = header.last_offset + 1
+            result.leader_epoch = header.leader_epoch
             position += header.size
     except BadHeader as bad:
         if offset < recovery_point:
@@ -138,11 +141,13 @@ def _recover_segment(
     if result.write_again:
         segment.filesystem.rewrite(segment.path(), position)
     scan = _Scan(segment, replay, max(offset, segment.base_offset))
+    scan.leader_epoch, scan.terms_rise = result.leader_epoch, result.may_lack_pages
     end = scan.run(position, size)
+    result.leader_epoch = scan.leader_epoch
     result.scanned_bytes += end - position
     if end == size:
         return True
-    if not result.is_lossy:
+    if not result.is_lossy and not scan.is_older:
         _judge(segment, end, scan, following, result.kept_to)
     result.cut_bytes += size - end
     result.notes.append(
@@ -189,6 +194,11 @@ class _Scan:
         # Why the scan stopped, and where the bad batch claims to end.
         self.fault = ""
         self.bad_end = 0
+        # Leaders' terms only rise along a log. Batches of an earlier one were cut off, and a
+        # power cut has undone that behind what was written in their place.
+        self.terms_rise = False
+        self.leader_epoch = -1
+        self.is_older = False
 
     def run(self, position: int, size: int) -> int:
         """Scan to `size`; return where the first bad batch begins, `size` for none."""
@@ -227,6 +237,9 @@ class _Scan:
             fault = header_fault(header, size - position, self.next_offset)
             if fault is None and header.last_offset > self.offset_max:
                 fault = f"base offset {header.base_offset} is too high for its segment"
+            if fault is None and self.terms_rise and header.leader_epoch < self.leader_epoch:
+                fault = f"leader epoch {header.leader_epoch} after {self.leader_epoch}"
+                self.is_older = True
             if fault is not None:
                 self._stop(fault, header, position)
                 return place
@@ -239,6 +252,7 @@ class _Scan:
             segment.resume_batch(position, header)
             replay.batch(segment, position, header)
             self.next_offset = header.last_offset + 1
+            self.leader_epoch = header.leader_epoch
             place += batch_size
         return place
 
