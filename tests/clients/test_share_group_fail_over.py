@@ -4,22 +4,26 @@ import itertools
 import time
 from collections.abc import Callable
 
-from confluent_kafka import KafkaException, Producer, ShareConsumer
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, ShareConsumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.clusters import Cluster
+from rig.consuming import records_among
 
 from .conftest import unique
 from .test_share_consumers import configure
 
 PARTITIONS = 6
 COUNT = 120
+ACCEPT, REJECT = 1, 3
 PATIENCE_S = 120
 
 
 class Books:
-    """What was given out and accepted, by number."""
+    """What was given out and accepted, by number; or rejected."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: int = ACCEPT) -> None:
+        self._answer = answer
         # Of these the broker has said that they are accepted.
         self.accepted: set[int] = set()
         # Given out although they were.
@@ -46,7 +50,7 @@ class Books:
                 meanwhile()
                 meanwhile = None
             for each in messages:
-                consumer.acknowledge(each)
+                consumer.acknowledge(each, self._answer)
             try:
                 done = consumer.commit_sync(30)
             except KafkaException:
@@ -86,3 +90,67 @@ def test_what_was_accepted_stays_so_though_a_broker_is_killed(whole: Cluster) ->
         consumer.close()
     assert books.again == set()
     assert books.accepted | books.unsure == set(range(3 * COUNT))
+
+
+@pytest.mark.timeout(600)
+def test_letters_that_a_broker_could_not_write_before_it_died_are_written_by_the_next(
+    whole: Cluster,
+) -> None:
+    """That a record was rejected is known; where its letter goes is away, then who was to write it.
+
+    The topic for dead letters has one replica. Its broker is killed first, so that no letter can be
+    written; then the one that leads the records, and the first is started again.
+    """
+    topic, dead, group = unique("queue"), unique("dlq.letters"), unique("share")
+    admin = AdminClient({"bootstrap.servers": whole.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(60)
+    whole.wait_until_in_sync(topic)
+    leader = whole.seen_by(1, [topic]).topics[topic][0].leader
+    away = next(number for number in whole.members if number != leader)
+    config = {"errors.deadletterqueue.group.enable": "true"}
+    new = NewTopic(dead, 1, replica_assignment=[[away]], config=config)
+    admin.create_topics([new])[dead].result(60)
+    whole.wait_until_in_sync(dead)
+    configure(
+        admin,
+        group,
+        share_auto_offset_reset="earliest",
+        errors_deadletterqueue_topic_name=dead,
+        errors_deadletterqueue_copy_record_enable="true",
+    )
+    producer = Producer({"bootstrap.servers": whole.bootstrap, "log_level": 0})
+    for number in range(COUNT):
+        producer.produce(topic, str(number).encode())
+    assert producer.flush(PATIENCE_S) == 0
+
+    settings = {"share.acknowledgement.mode": "explicit", "log_level": 0}
+    consumer = ShareConsumer({"bootstrap.servers": whole.bootstrap, "group.id": group, **settings})
+    consumer.subscribe([topic])
+    try:
+        books = Books(REJECT)
+        books.read(consumer, set(range(COUNT)), whole.members[away].kill)
+        assert books.accepted == set(range(COUNT))
+        whole.members[leader].kill()
+        whole.members[away].start()
+        found = letters_of(whole, dead, consumer)
+    finally:
+        consumer.close()
+    assert found == set(range(COUNT))
+    assert books.again == set()
+
+
+def letters_of(whole: Cluster, dead: str, member: ShareConsumer) -> set[int]:
+    """What letters hold, up to the number of records; a member of the group stays meanwhile."""
+    reader = Consumer(
+        {"bootstrap.servers": whole.bootstrap, "group.id": unique("reader"), "log_level": 0}
+    )
+    reader.assign([TopicPartition(dead, 0, 0)])
+    found: set[int] = set()
+    deadline = time.monotonic() + 2 * PATIENCE_S
+    try:
+        while len(found) < COUNT and time.monotonic() < deadline:
+            assert records_among(member.poll(0.2)) == []
+            found |= {int(each.value() or b"") for each in records_among(reader.consume(100, 0.2))}
+    finally:
+        reader.close()
+    return found

@@ -33,6 +33,7 @@ from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
 from ottla.metadata.nodes import decode_configs, encode_configs
 from ottla.metadata.topic_names import check_topic_name
+from ottla.share import dead_letters
 
 _log = logging.getLogger(__name__)
 
@@ -153,6 +154,9 @@ class Configs:
                     _log.warning("topic %s: %s", name, oddity.sentence)
             case ResourceType.GROUP:
                 check_group_configs(after, self._settings)
+                letters = after.get(dead_letters.TOPIC_NAME, "").strip()
+                if letters and letters != held.get(dead_letters.TOPIC_NAME, "").strip():
+                    dead_letters.check_name(letters, self._settings.text(dead_letters.NAME_PREFIX))
             case _:
                 changed = frozenset(
                     key for key in {*held, *after} if held.get(key) != after.get(key)

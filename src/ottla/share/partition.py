@@ -20,14 +20,15 @@ from ottla.share.window import Run, Window
 class Limits:
     """What the group's settings say.
 
-    How long a record is locked, how often it is given out at most, how many may be under way, and
-    whether a lock may be renewed.
+    How long a record is locked, how often it is given out at most, how many may be under way,
+    whether a lock may be renewed, and whether a record that nobody accepts leaves a dead letter.
     """
 
     lock_ms: int = 30_000
     delivery_count: int = 5
     records: int = 2_000
     renews: bool = True
+    dead_letters: bool = False
 
 
 class Found(NamedTuple):
@@ -54,14 +55,6 @@ class Acknowledged(NamedTuple):
     types: Sequence[int]
 
 
-class Changes(NamedTuple):
-    """What has to be written: where the group begins, what changed, how much is done with."""
-
-    start_offset: int
-    batches: tuple[StateBatch, ...]
-    complete_count: int
-
-
 # How many of those that nobody accepted a partition remembers, to be told of.
 _DEAD_KEPT = 100
 
@@ -75,11 +68,24 @@ class Dead(NamedTuple):
     rejected: bool
 
 
+class Changes(NamedTuple):
+    """What has to be written: where the group begins, what changed, how much is done with.
+
+    `letters` are those whose dead letters are to be written after that, and then `archive`d.
+    """
+
+    start_offset: int
+    batches: tuple[StateBatch, ...]
+    complete_count: int
+    letters: tuple[Dead, ...] = ()
+
+
 class SharePartition:
     """The deliveries of one partition to one group.
 
     Invariant: a record is acquired by one member at most; what is final stays so; no record was
-    given out more than `limits.delivery_count` times by what is known here.
+    given out more than `limits.delivery_count` times by what is known here; one that is to leave a
+    dead letter is not final before `archive`, and counts as under way.
     """
 
     def __init__(
@@ -93,6 +99,8 @@ class SharePartition:
         self._written_start = start_offset
         # The latest of them.
         self.dead: deque[Dead] = deque(maxlen=_DEAD_KEPT)
+        # Those of them that are to leave a letter, and that `changes` has not told of.
+        self._letters: list[Dead] = []
         for batch in sorted(batches):
             self._window.extend(batch.last)
             for run in self._window.cut(batch.first, batch.last):
@@ -125,6 +133,18 @@ class SharePartition:
     def runs(self) -> list[StateBatch]:
         """All that is known, for tests and people."""
         return [StateBatch(run.first, run.last, run.state, run.deliveries) for run in self._window]
+
+    def archiving(self) -> list[Dead]:
+        """Whose dead letters may not be written yet: for who takes over.
+
+        Why is not written; one that was given out as often as may be is taken for exhausted.
+        """
+        limit = self.limits.delivery_count
+        return [
+            Dead(run.first, run.last, run.deliveries, rejected=run.deliveries < limit)
+            for run in self._window
+            if run.state is Delivery.ARCHIVING
+        ]
 
     def next_offset(self) -> int | None:
         """From where to read for a member; None where there is nothing to give."""
@@ -209,6 +229,13 @@ class SharePartition:
         self._tidy()
         return bool(overdue)
 
+    def archive(self, first: int, last: int) -> None:
+        """The dead letters of these offsets are written, or never will be."""
+        for run in self._window.cut(first, last):
+            if run.state is Delivery.ARCHIVING:
+                self._settle(run, Delivery.ARCHIVED)
+        self._tidy()
+
     def on_log_start(self, log_start_offset: int) -> None:
         """The log begins later: what is before that is gone."""
         if log_start_offset > self._window.start:
@@ -232,7 +259,8 @@ class SharePartition:
                 batches.append(StateBatch(max(run.first, first), min(run.last, last), state, count))
         self._dirty = []
         self._written_start = self._window.start
-        return Changes(self._window.start, tuple(batches), self.complete_count)
+        letters, self._letters = tuple(self._letters), []
+        return Changes(self._window.start, tuple(batches), self.complete_count, letters)
 
     def _acquire_batch(
         self, member_id: str, batch: Found, most: int, now_ms: int, *, strict: bool
@@ -316,8 +344,13 @@ class SharePartition:
             self._settle(run, Delivery.AVAILABLE)
 
     def _bury(self, run: Run, *, rejected: bool) -> None:
-        self.dead.append(Dead(run.first, run.last, run.deliveries, rejected))
-        self._settle(run, Delivery.ARCHIVED)
+        dead = Dead(run.first, run.last, run.deliveries, rejected)
+        self.dead.append(dead)
+        if self.limits.dead_letters:
+            self._letters.append(dead)
+            self._settle(run, Delivery.ARCHIVING)
+        else:
+            self._settle(run, Delivery.ARCHIVED)
 
     def _settle(self, run: Run, state: Delivery) -> None:
         run.state, run.member_id, run.deadline_ms = state, None, 0

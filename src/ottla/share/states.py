@@ -8,13 +8,15 @@ from typing import NamedTuple
 class Delivery(IntEnum):
     """Where a record stands, by Kafka's numbers.
 
-    AVAILABLE: it may be given to a member. ACQUIRED: a member has it. ACKNOWLEDGED and ARCHIVED
-    are final: a member accepted it; nobody will, or there is no such record.
+    AVAILABLE: it may be given to a member. ACQUIRED: a member has it. ARCHIVING: nobody will be
+    given it, and a dead letter is to be written (KIP-1191). ACKNOWLEDGED and ARCHIVED are final: a
+    member accepted it; nobody will, or there is no such record.
     """
 
     AVAILABLE = 0
     ACQUIRED = 1
     ACKNOWLEDGED = 2
+    ARCHIVING = 3
     ARCHIVED = 4
 
     @property

@@ -254,3 +254,78 @@ def test_a_gap_is_archived() -> None:
     acquire(partition, "a", [Found(0, 1)])
     partition.acknowledge("a", [Acknowledged(0, 1, GAP)], 0)
     assert (partition.start_offset, list(partition.dead)) == (2, [])
+
+
+def test_a_record_that_leaves_a_letter_is_done_with_only_after_that() -> None:
+    """It is told of with the changes that say so, and holds the start until it is archived."""
+    partition = SharePartition(Limits(dead_letters=True), 0)
+    acquire(partition, "a", [Found(0, 2)])
+    partition.acknowledge("a", [Acknowledged(0, 1, REJECT), Acknowledged(2, 2, ACCEPT)], 0)
+    letter = Dead(0, 1, 1, rejected=True)
+    assert partition.changes() == Changes(
+        0,
+        (
+            StateBatch(0, 1, Delivery.ARCHIVING, 1),
+            StateBatch(2, 2, Delivery.ACKNOWLEDGED, 1),
+        ),
+        1,
+        (letter,),
+    )
+    # Nobody is given it, and it is told of once.
+    assert partition.next_offset() == 3
+    assert (partition.start_offset, partition.in_flight, partition.has_changes) == (0, 2, False)
+    partition.archive(0, 0)
+    assert partition.changes() == Changes(1, (), 1)
+    partition.archive(1, 1)
+    assert (partition.start_offset, partition.in_flight) == (3, 0)
+    assert partition.changes() == Changes(3, (), 0)
+
+
+def test_a_record_given_out_too_often_leaves_a_letter() -> None:
+    """Whether its lock ended, its member released it, or left."""
+    partition = SharePartition(Limits(lock_ms=100, delivery_count=2, dead_letters=True), 0)
+    for give_back in (
+        lambda: partition.expire(100),
+        lambda: partition.release_all("a"),
+    ):
+        acquire(partition, "a", [Found(0, 0)])
+        give_back()
+    assert partition.changes().letters == (Dead(0, 0, 2, rejected=False),)
+
+
+def test_who_takes_over_writes_the_letters_that_may_be_missing() -> None:
+    """Why is told by the count; records that were to be given out go on."""
+    written = [
+        StateBatch(0, 0, Delivery.ARCHIVING, 5),
+        StateBatch(1, 1, Delivery.AVAILABLE, 1),
+        StateBatch(2, 3, Delivery.ARCHIVING, 2),
+    ]
+    partition = SharePartition(Limits(delivery_count=5), 0, written)
+    assert partition.archiving() == [
+        Dead(0, 0, 5, rejected=False),
+        Dead(2, 3, 2, rejected=True),
+    ]
+    assert partition.next_offset() == 1
+    assert not partition.has_changes
+
+
+def test_letters_under_way_count_as_records_under_way() -> None:
+    """So a dead-letter topic that cannot be written to stops the giving out, not the memory."""
+    partition = SharePartition(Limits(records=3, dead_letters=True), 0)
+    acquire(partition, "a", [Found(0, 2)])
+    partition.acknowledge("a", [Acknowledged(0, 2, REJECT)], 0)
+    assert partition.next_offset() is None
+    partition.archive(0, 2)
+    assert partition.next_offset() == 3
+
+
+def test_what_the_log_has_lost_needs_no_archiving() -> None:
+    """Retention may overtake a letter."""
+    partition = SharePartition(Limits(dead_letters=True), 0)
+    acquire(partition, "a", [Found(0, 2)])
+    partition.acknowledge("a", [Acknowledged(0, 2, REJECT)], 0)
+    partition.on_log_start(2)
+    partition.archive(0, 1)
+    assert partition.start_offset == 2
+    partition.archive(2, 2)
+    assert partition.start_offset == 3

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.share.partition import Acknowledged, Found, Limits, SharePartition
+from ottla.share.partition import Acknowledged, Dead, Found, Limits, SharePartition
 from ottla.share.states import StateBatch, overlay
 
 LIMIT = 2
@@ -37,7 +37,13 @@ class World:
     accepted: set[int] = field(default_factory=set)
     # Rejected, or given out as often as may be.
     given_up: set[int] = field(default_factory=set)
+    # Of these a member said that there are none.
+    gaps: set[int] = field(default_factory=set)
     counts: dict[int, int] = field(default_factory=dict)
+    # Whether there is a dead-letter topic; which letters are to be written, and which are.
+    letters: bool = False
+    waiting: list[Dead] = field(default_factory=list)
+    posted: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.begin()
@@ -50,8 +56,9 @@ class World:
             getattr(self, step[0])(*step[1:])
 
     def begin(self) -> None:
-        limits = Limits(lock_ms=100, delivery_count=LIMIT, records=12)
+        limits = Limits(lock_ms=100, delivery_count=LIMIT, records=12, dead_letters=self.letters)
         self.partition = SharePartition(limits, self.written_start, self.written)
+        self.waiting = self.partition.archiving()
 
     def acquire(self, member: str, most: int, *, strict: bool) -> None:
         offset = self.partition.next_offset()
@@ -93,6 +100,8 @@ class World:
             self.accepted |= mine
         if kind in (0, 3):
             self.given_up |= mine
+        if kind == 0:
+            self.gaps |= mine
         # Nobody is told before it is written.
         self.write()
 
@@ -100,6 +109,14 @@ class World:
         changes = self.partition.changes()
         self.written_start = changes.start_offset
         self.written = overlay(self.written, changes.batches, changes.start_offset)
+        self.waiting += changes.letters
+
+    def post(self) -> None:
+        """The next letter is written."""
+        if self.waiting:
+            dead = self.waiting.pop(0)
+            self.posted |= set(range(dead.first, dead.last + 1))
+            self.partition.archive(dead.first, dead.last)
 
     def expire(self, ms: int) -> None:
         self.now_ms += ms
@@ -141,6 +158,8 @@ class World:
         for record in READABLE:
             if record < self.partition.start_offset or record in final:
                 assert record in self.accepted or record in self.given_up, "a record was lost"
+                if self.letters and record not in self.accepted | self.gaps:
+                    assert record in self.posted, "a record left no letter"
 
 
 MEMBER = st.sampled_from(MEMBERS)
@@ -159,25 +178,35 @@ STEPS = st.one_of(
     st.tuples(st.just("expire"), st.integers(0, 120)),
     st.tuples(st.just("leave"), MEMBER),
     st.tuples(st.just("write")),
+    st.tuples(st.just("post")),
     st.tuples(st.just("crash")),
 )
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(STEPS, max_size=60))
-def test_nothing_accepted_comes_again_and_nothing_else_is_lost(steps: list[tuple]) -> None:  # type: ignore[type-arg]
-    """Whatever members do and wherever the leader is lost, with counts within the limit."""
-    world = World()
+@given(st.lists(STEPS, max_size=60), st.booleans())
+def test_nothing_accepted_comes_again_and_nothing_else_is_lost(
+    steps: list[tuple],  # type: ignore[type-arg]
+    letters: bool,
+) -> None:
+    """Whatever members do and wherever the leader is lost, with counts within the limit.
+
+    With a dead-letter topic each record that nobody accepted has left a letter by then.
+    """
+    world = World(letters=letters)
     for step in steps:
         world.do(step)
         world.check()
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(STEPS, max_size=30))
-def test_every_record_is_done_with_in_the_end(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+@given(st.lists(STEPS, max_size=30), st.booleans())
+def test_every_record_is_done_with_in_the_end(
+    steps: list[tuple],  # type: ignore[type-arg]
+    letters: bool,
+) -> None:
     """After any course, a member that accepts what it gets comes to the end of the log."""
-    world = World()
+    world = World(letters=letters)
     for step in steps:
         world.do(step)
     world.expire(1_000)
@@ -185,4 +214,7 @@ def test_every_record_is_done_with_in_the_end(steps: list[tuple]) -> None:  # ty
         world.acquire("a", 5, strict=False)
         for record in sorted(world.held["a"]):
             world.acknowledge("a", record, 1, 1)
+        world.write()
+        while world.waiting:
+            world.post()
     assert world.partition.start_offset == 32

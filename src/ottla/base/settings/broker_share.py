@@ -1,12 +1,18 @@
 """Settings of share groups (KIP-932) and of the coordinator of their state."""
 
-from ottla.base.settings.notation import CLUSTER_WIDE, INT, LIST, READ_ONLY, SHORT, STRING
+from ottla.base.settings.notation import BOOLEAN, CLUSTER_WIDE, INT, LIST, READ_ONLY, SHORT, STRING
 from ottla.base.settings.setting import Setting, Use
 from ottla.base.settings.validators import at_least, between
 
 # Two lines a row keep the table readable.
 # fmt: off
 SHARE_SETTINGS: tuple[Setting, ...] = (
+    Setting("errors.deadletterqueue.auto.create.topics.enable", BOOLEAN, False, None, CLUSTER_WIDE,
+            "Whether dead-letter topics that do not exist are created (KIP-1191).",
+            differs="Kafka has it from 4.4 on."),
+    Setting("errors.deadletterqueue.topic.name.prefix", STRING, "dlq.", None, CLUSTER_WIDE,
+            "How names of dead-letter topics of share groups must begin (KIP-1191).",
+            differs="Kafka has it from 4.4 on."),
     Setting("group.share.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER_WIDE,
             "Time between two assignments of a share group, in milliseconds.", use=Use.UNUSED),
     Setting("group.share.assignors", LIST, ("simple",), None, READ_ONLY,

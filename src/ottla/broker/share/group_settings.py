@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.settings.offset_reset import Reset, parse_reset
 from ottla.group.consumer.pace import Pace
+from ottla.share import dead_letters
 from ottla.share.partition import Limits
 
 if TYPE_CHECKING:
@@ -15,26 +16,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupConfig:
-    """What the leaders of partitions need to know of a group."""
+    """What the leaders of partitions need to know of a group.
+
+    `letters` is its dead-letter topic, "" where it has none; `copies` whether dead letters hold
+    what their records held.
+    """
 
     limits: Limits
     reset: Reset
     committed: bool
+    letters: str
+    copies: bool
 
 
 def share_group_config(broker: "Broker", group_id: str) -> ShareGroupConfig:
     """The settings as they are now."""
     own = broker.image.group_configs.get(group_id, {})
     value = partial(_value, broker, own)
+    letters = own.get(dead_letters.TOPIC_NAME, "").strip()
     return ShareGroupConfig(
         Limits(
             lock_ms=value("group.share.record.lock.duration.ms"),
             delivery_count=value("group.share.delivery.count.limit"),
             records=value("group.share.partition.max.record.locks"),
             renews=own.get("share.renew.acknowledge.enable", "true").strip().lower() == "true",
+            dead_letters=bool(letters),
         ),
         parse_reset(own.get("share.auto.offset.reset", "latest")),
         own.get("share.isolation.level", "").strip().lower() == "read_committed",
+        letters,
+        own.get(dead_letters.COPY_RECORD, "").strip().lower() == "true",
     )
 
 

@@ -14,7 +14,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.share.messages import Operation
 from ottla.broker.share.states import ShareStates, key_text
-from ottla.broker.transactions.links import Links
+from ottla.broker.transactions.links import Links, idle_ms
 from ottla.share.coordinator import Answered
 from ottla.share.records import ShareKey
 
@@ -34,8 +34,6 @@ _AGAIN = frozenset(
 )
 _BACKOFF_S = (0.02, 0.05, 0.1, 0.2)
 _REQUEST_TIMEOUT_MS = 10_000
-# A connection that nobody needs is given back after this time.
-_IDLE_MS = 20_000
 
 
 class Persister:
@@ -44,9 +42,7 @@ class Persister:
     def __init__(self, broker: "Broker", states: ShareStates) -> None:
         self._broker = broker
         self._states = states
-        idle_ms = broker.settings.integer("connections.max.idle.ms")
-        idle_ms = min(_IDLE_MS, max(1, idle_ms // 3)) if idle_ms > 0 else _IDLE_MS
-        self._links = Links(broker.peers, idle_ms=idle_ms)
+        self._links = Links(broker.peers, idle_ms=idle_ms(broker.settings))
 
     def close(self) -> None:
         """The broker stops."""

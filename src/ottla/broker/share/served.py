@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partition import Partition
+from ottla.broker.share.dead_letter_post import DeadLetterPost
+from ottla.broker.share.dead_letters import DeadLetterWriter
+from ottla.broker.share.first_offset import first_offset
 from ottla.broker.share.group_settings import ShareGroupConfig, share_group_config
 from ottla.broker.share.messages import READ, WRITE
 from ottla.broker.share.reading import Portion, read_portion
@@ -45,6 +48,7 @@ class ServedPartition:
         self,
         broker: "Broker",
         persister: "Persister",
+        post: DeadLetterPost,
         key: ShareKey,
         partition: Partition,
         on_gone: Callable[["ServedPartition"], None],
@@ -67,6 +71,7 @@ class ServedPartition:
         # Who waits for what is not being written yet.
         self._waiting: list[OnDone] = []
         self._timer: Deadline | None = None
+        self._letters = DeadLetterWriter(broker, post, key.group_id, partition, self._on_letters)
 
     @property
     def is_current(self) -> bool:
@@ -97,6 +102,7 @@ class ServedPartition:
             return
         self._closed = True
         self.core = None
+        self._letters.close()
         if self._timer is not None:
             self._broker.purgatory.cancel(self._timer)
             self._timer = None
@@ -169,7 +175,10 @@ class ServedPartition:
 
     def release_all(self, member_id: str) -> None:
         """A member is gone: the others get what it had."""
-        if self.core is not None and self.core.release_all(member_id):
+        if self.core is None:
+            return
+        self.core.limits = self._config().limits
+        if self.core.release_all(member_id):
             self._write()
             self._wake()
 
@@ -184,11 +193,13 @@ class ServedPartition:
             )
             state = answered.state
             if answered.code is not ErrorCode.NONE or state is None:
-                raise OttlaError(answered.code, answered.message or "no share state")
+                why = answered.message or "its coordinator cannot be asked: ottla cluster health"
+                raise OttlaError(answered.code, f"share state is not read: {why}")
             self._state_epoch = state.state_epoch
             start = state.start_offset
             if start == UNKNOWN:
-                start = self._begin_offset()
+                now_ms = self._broker.clock.now_ms()
+                start = first_offset(self.partition, self._config().reset, now_ms)
                 # Noted before any record is given out: who takes over must begin there, too.
                 write = Write(state.state_epoch, self.leader_epoch, start, 0, ())
                 noted = await self._persister.ask_one(
@@ -199,24 +210,13 @@ class ServedPartition:
             if not self._closed:
                 self.core = SharePartition(self._config().limits, start, state.batches)
                 self.core.on_log_start(self.partition.log_start_offset)
+                self._letters.add(self.core.archiving())
+                self._write()
         except OttlaError as error:
             _log.warning("cannot serve %s to a share group: %s", self._name, error.message)
-            self.error = OttlaError(_as_told(error.code), error.message)
+            self.error = OttlaError(as_fetched(error.code), error.message)
         self._wake()
         self._end_if_done()
-
-    def _begin_offset(self) -> int:
-        """Where the settings say that a group begins."""
-        reset = self._config().reset
-        partition = self.partition
-        if reset.to_start:
-            return partition.log_start_offset
-        if reset.back_ms is not None:
-            since_ms = self._broker.clock.now_ms() - reset.back_ms
-            found = partition.log.offset_for_timestamp(since_ms)
-            if found is not None:
-                return min(found.offset, partition.high_watermark)
-        return partition.high_watermark
 
     @property
     def _name(self) -> str:
@@ -238,7 +238,7 @@ class ServedPartition:
 
     async def _write_all(self) -> None:
         while self.core is not None and self.core.has_changes:
-            start, batches, complete = self.core.changes()
+            start, batches, complete, letters = self.core.changes()
             waiting, self._waiting = self._waiting, []
             answered = await self._persister.ask_one(
                 WRITE,
@@ -255,13 +255,14 @@ class ServedPartition:
                 self._writing = False
                 self.close(_as_told(code))
                 return
+            self._letters.add(letters)
         self._writing = False
         # Those that came last and changed nothing.
         self._write()
         self._end_if_done()
 
     def _end_if_done(self) -> None:
-        if self._retiring and not self._writing and not self._closed:
+        if self._retiring and not self._writing and not self._closed and self._letters.is_idle:
             if self.core is not None and self.core.has_changes:
                 self._write()
             else:
@@ -281,18 +282,38 @@ class ServedPartition:
 
     def _on_deadline(self) -> None:
         self._timer = None
-        if self.core is not None and self.core.expire(self._broker.clock.monotonic_ms()):
-            self._write()
-            self._wake()
+        if self.core is not None:
+            self.core.limits = self._config().limits
+            if self.core.expire(self._broker.clock.monotonic_ms()):
+                self._write()
+                self._wake()
         self._arm()
+
+    def _on_letters(self, first: int, last: int) -> None:
+        """There are dead letters of these offsets now, or never will be."""
+        if self.core is not None:
+            self.core.archive(first, last)
+            self._write()
+            # There may be room for others.
+            self._wake()
 
     def _wake(self) -> None:
         for waiter in list(self.waiters):
             waiter.wake()
 
 
+def as_fetched(code: ErrorCode) -> ErrorCode:
+    """An error of a coordinator, as members are told of it who fetch.
+
+    Of most errors they would tell their program; of these they try again.
+    """
+    if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return code
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def _as_told(code: ErrorCode) -> ErrorCode:
-    """An error of a coordinator, as members are told of it."""
+    """An error of a coordinator, as members are told of it who acknowledge."""
     if code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_CONFIG):
         return code
     if code in (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST):

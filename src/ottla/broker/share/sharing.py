@@ -5,6 +5,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partition import Partition
+from ottla.broker.share.dead_letter_post import DeadLetterPost
 from ottla.broker.share.persister import Persister
 from ottla.broker.share.served import ServedPartition
 from ottla.broker.share.states import ShareStates
@@ -23,6 +24,7 @@ class Sharing:
         self._broker = broker
         self.states = ShareStates(broker)
         self.persister = Persister(broker, self.states)
+        self.post = DeadLetterPost(broker)
         self.sessions = ShareSessions(broker.settings.integer("group.share.max.share.sessions"))
         self._served: dict[ShareKey, ServedPartition] = {}
         self._closed = False
@@ -38,6 +40,7 @@ class Sharing:
             served.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.states.close()
         self.persister.close()
+        self.post.close()
 
     def on_role(self, partition: Partition) -> None:
         """A partition changed hands."""
@@ -59,7 +62,9 @@ class Sharing:
         if served is None:
             if self._closed:
                 raise OttlaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is stopping")
-            served = ServedPartition(self._broker, self.persister, key, partition, self._on_gone)
+            served = ServedPartition(
+                self._broker, self.persister, self.post, key, partition, self._on_gone
+            )
             self._served[key] = served
             served.start()
         served.retain()

@@ -6,9 +6,19 @@ from typing import Any
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId
+from ottla.base.settings import BrokerSettings
 from ottla.broker.peers import Peers
 from ottla.network.peer import PeerConnection
 from ottla.wire.notation import Message
+
+# A connection that nobody needs is given back after this time.
+_IDLE_MS = 20_000
+
+
+def idle_ms(settings: BrokerSettings) -> int:
+    """After which time a connection is given back: before the other broker would end it."""
+    longest_ms = settings.integer("connections.max.idle.ms")
+    return min(_IDLE_MS, max(1, longest_ms // 3)) if longest_ms > 0 else _IDLE_MS
 
 
 class Links:

@@ -9,7 +9,7 @@ from ottla.broker.coordinating import Shards, Ticket
 from ottla.broker.internal_topics import TRANSACTION_STATE
 from ottla.broker.partition import Partition
 from ottla.broker.transactions.enlisting import Enlisting
-from ottla.broker.transactions.links import Links
+from ottla.broker.transactions.links import Links, idle_ms
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.opening import Openings
 from ottla.broker.transactions.shard import Command, TransactionShard, Upkeep
@@ -25,8 +25,6 @@ NeedyCommand = Callable[[Coordinator, Any, int | None, int], Decision]
 
 # How long a client's request waits for the markers of the transaction before.
 PATIENCE_MS = 1_000
-# A connection that nobody needs is given back after this time.
-_IDLE_MS = 20_000
 # How long an answer waits for its record to be committed.
 _COMMIT_TIMEOUT_MS = 30_000
 
@@ -39,11 +37,9 @@ class Transactions:
         settings = broker.settings
         self._settings = _transaction_settings(settings)
         self._load_bytes = settings.integer("transaction.state.log.load.buffer.size")
-        idle_ms = settings.integer("connections.max.idle.ms")
-        idle_ms = min(_IDLE_MS, max(1, idle_ms // 3)) if idle_ms > 0 else _IDLE_MS
-        links = Links(broker.peers, idle_ms=idle_ms)
+        links = Links(broker.peers, idle_ms=idle_ms(settings))
         self.markers = MarkerSender(broker, links)
-        self.enlisting = Enlisting(broker, self, Links(broker.peers, idle_ms=idle_ms))
+        self.enlisting = Enlisting(broker, self, Links(broker.peers, idle_ms=idle_ms(settings)))
         self.openings = Openings(self.enlisting)
         self._links = (links, self.enlisting.links)
         self._shards = Shards(

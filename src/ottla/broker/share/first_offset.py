@@ -1,0 +1,15 @@
+"""Where a share group begins in a partition that it never read."""
+
+from ottla.base.settings.offset_reset import Reset
+from ottla.broker.partition import Partition
+
+
+def first_offset(partition: Partition, reset: Reset, now_ms: int) -> int:
+    """What the group's share.auto.offset.reset says."""
+    if reset.to_start:
+        return partition.log_start_offset
+    if reset.back_ms is not None:
+        found = partition.log.offset_for_timestamp(now_ms - reset.back_ms)
+        if found is not None:
+            return min(found.offset, partition.high_watermark)
+    return partition.high_watermark

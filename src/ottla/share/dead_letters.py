@@ -1,0 +1,155 @@
+"""Dead letters of share groups (KIP-1191): where they go, and what they are.
+
+A record that a member rejected, or that was given out as often as may be, leaves a record in the
+dead-letter topic of its group. Its headers tell where the record stood and what became of it; key,
+value and headers of the record come along where the group wants them. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.metadata.topic_names import check_topic_name
+from ottla.record.builder import BatchBuilder
+from ottla.record.codec import Header, Record
+from ottla.share.partition import Dead
+
+# The setting of a group, of a topic, and of the brokers.
+TOPIC_NAME = "errors.deadletterqueue.topic.name"
+COPY_RECORD = "errors.deadletterqueue.copy.record.enable"
+TOPIC_ENABLE = "errors.deadletterqueue.group.enable"
+NAME_PREFIX = "errors.deadletterqueue.topic.name.prefix"
+AUTO_CREATE = "errors.deadletterqueue.auto.create.topics.enable"
+
+# What a topic has that is made for dead letters; their timestamps are those of their writing.
+CREATED_WITH = {TOPIC_ENABLE: "true", "message.timestamp.type": "CreateTime"}
+
+_REJECTED = "Offset rejected by client."
+_EXHAUSTED = "Offset delivery count exceeded the threshold."
+_RECORDS_MAX = 1000
+
+
+class Origin(NamedTuple):
+    """Of which group and partition records are dead."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """A batch of dead letters, of all offsets up to `last`; `bare` came without their content."""
+
+    batch: bytearray
+    last: int
+    bare: int = 0
+
+
+def check_name(name: str, prefix: str) -> None:
+    """Refuse a name that no dead-letter topic may have. Raises OttlaError(INVALID_CONFIG)."""
+    if name.startswith("__"):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{TOPIC_NAME} = {name} begins with __, as internal topics do: name another",
+        )
+    try:
+        check_topic_name(name)
+    except OttlaError as error:
+        raise OttlaError(ErrorCode.INVALID_CONFIG, f"{TOPIC_NAME}: {error.message}") from error
+    if not name.startswith(prefix):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{TOPIC_NAME} = {name} does not begin with {prefix}, as {NAME_PREFIX} of the brokers "
+            f"demands: name it {prefix}{name}, or change that setting",
+        )
+
+
+def check_topic(name: str, configs: Mapping[str, str], source: str) -> None:
+    """Refuse a topic that is not meant for dead letters. Raises OttlaError(INVALID_CONFIG)."""
+    if configs.get(TOPIC_ENABLE, "false").strip().lower() != "true":
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"topic {name} is not open for dead letters: ottla topic alter {name} --set "
+            f"{TOPIC_ENABLE}=true",
+        )
+    if name == source:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"topic {name} would get its own dead letters, without end: set {TOPIC_NAME} of the "
+            "group to another",
+        )
+
+
+def destination(partition: int, count: int) -> int:
+    """Which of the `count` partitions of a dead-letter topic gets those of `partition`."""
+    return partition % count
+
+
+def write_letters(
+    origin: Origin,
+    dead: Dead,
+    found: Mapping[int, Record],
+    *,
+    upto: int,
+    now_ms: int,
+    max_bytes: int,
+) -> Letters:
+    """The letters of `dead` up to `upto`, or as many as fit into one batch of `max_bytes`.
+
+    `found` are the records whose content comes along. One whose content does not fit goes without.
+    """
+    builder = BatchBuilder()
+    builder.limit_bytes = max_bytes
+    bare = 0
+    last = dead.first - 1
+    for offset in range(dead.first, min(dead.last, upto, last + _RECORDS_MAX) + 1):
+        record = found.get(offset)
+        context = _context(origin, dead, offset)
+        if record is not None and not _add(builder, now_ms, record, context):
+            if builder.record_count:
+                break
+            record = None
+            bare += 1
+        if record is None and not _add(builder, now_ms, None, context):
+            break
+        last = offset
+    return Letters(builder.build(), last, bare)
+
+
+def _add(builder: BatchBuilder, now_ms: int, record: Record | None, context: list[Header]) -> bool:
+    """Add a letter, unless the batch became too large; the first bare one always fits."""
+    if record is None:
+        size = _size(None, None, context)
+    else:
+        context = [*record.headers, *context]
+        size = _size(record.key, record.value, context)
+    fits = builder.size_estimate + size <= builder.limit_bytes
+    if not fits and (record is not None or builder.record_count):
+        return False
+    key, value = (None, None) if record is None else (record.key, record.value)
+    builder.append(now_ms, key, value, context)
+    return True
+
+
+# Of the numbers in a record and in a header, at most.
+_RECORD_OVERHEAD = 40
+_HEADER_OVERHEAD = 10
+
+
+def _size(key: bytes | None, value: bytes | None, headers: list[Header]) -> int:
+    """At most so many bytes of a batch."""
+    texts = sum(len(name.encode()) + len(text or b"") + _HEADER_OVERHEAD for name, text in headers)
+    return _RECORD_OVERHEAD + len(key or b"") + len(value or b"") + texts
+
+
+def _context(origin: Origin, dead: Dead, offset: int) -> list[Header]:
+    return [
+        ("__dlq.errors.topic", origin.topic.encode()),
+        ("__dlq.errors.partition", b"%d" % origin.partition),
+        ("__dlq.errors.offset", b"%d" % offset),
+        ("__dlq.errors.group", origin.group_id.encode()),
+        ("__dlq.errors.delivery.count", b"%d" % dead.delivery_count),
+        ("__dlq.errors.message", (_REJECTED if dead.rejected else _EXHAUSTED).encode()),
+    ]
