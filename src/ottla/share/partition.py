@@ -153,6 +153,15 @@ class SharePartition:
                 return run.first
         return self._window.end if self.in_flight < self.limits.records else None
 
+    def available(self) -> list[tuple[int, int | None]]:
+        """First and last offset of what could be given out now; the last None at the log's end."""
+        spans: list[tuple[int, int | None]] = [
+            (run.first, run.last) for run in self._window if run.state is Delivery.AVAILABLE
+        ]
+        if self.in_flight < self.limits.records:
+            spans.append((self._window.end, None))
+        return spans
+
     def next_deadline_ms(self) -> int | None:
         """When the first lock ends, None where there is none."""
         deadlines = [run.deadline_ms for run in self._window if run.state is Delivery.ACQUIRED]

@@ -83,10 +83,27 @@ class ShareFetching:
         if throttle is not None and not throttle.make_room(body):
             self._reply()
             return
-        if self._collect() or at_last or any(each.acknowledged for each in self._results.values()):
+        at_once = at_last or any(each.acknowledged for each in self._results.values())
+        if (at_once or self._is_enough()) and (self._collect() or at_once):
             self._reply()
         elif self._deadline is None:
             self._deadline = self._broker.purgatory.schedule(body.max_wait_ms, self._on_deadline)
+
+    def _is_enough(self) -> bool:
+        """Whether there are `min_bytes` for the member, which has none of them before that."""
+        wanted = min(self._body.min_bytes, self._body.max_bytes)
+        if wanted <= 1:
+            return True
+        for slot in list(self._session.partitions):
+            try:
+                enough, found = self._find(slot).is_enough(wanted)
+            except OttlaError:
+                # It is told with what there is.
+                return True
+            if enough:
+                return True
+            wanted -= found
+        return False
 
     def _collect(self) -> bool:
         """Acquire what is there, and be told of more; whether there is anything to answer."""

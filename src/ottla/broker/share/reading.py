@@ -4,6 +4,7 @@ The headers are needed at once, so the bytes are read here, from the page cache 
 is small.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # What is read of a partition at a time, at most; one batch may be larger.
 PORTION_BYTES = 1 << 20
+_ANY_SIZE = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,26 @@ def read_portion(
             ErrorCode.CORRUPT_MESSAGE, f"{partition.topic_partition}: {error}"
         ) from error
     return Portion(data, found, spans)
+
+
+def count_bytes(
+    partition: "Partition", spans: Iterable[tuple[int, int | None]], enough: int, *, committed: bool
+) -> int:
+    """Bytes of the batches that hold these offsets, each counted once; no more than is `enough`.
+
+    Spans are in order; a last offset of None is the log's end. Raises OttlaError.
+    """
+    end = partition.last_stable_offset if committed else partition.high_watermark
+    counted, file, upto = 0, None, 0
+    for first, last in spans:
+        if counted >= enough or first >= end:
+            break
+        limit = end if last is None else min(last + 1, end)
+        located = partition.log.read(first, _ANY_SIZE, max_offset=limit)
+        start = max(located.position, upto) if located.file is file else located.position
+        file, upto = located.file, located.position + located.size
+        counted += max(0, upto - start)
+    return counted
 
 
 def _is_aborted(header: "BatchHeader", aborted: list[AbortedTransaction]) -> bool:

@@ -17,7 +17,7 @@ from ottla.broker.share.dead_letters import DeadLetterWriter
 from ottla.broker.share.first_offset import first_offset
 from ottla.broker.share.group_settings import ShareGroupConfig, share_group_config
 from ottla.broker.share.messages import READ, WRITE
-from ottla.broker.share.reading import Portion, read_portion
+from ottla.broker.share.reading import Portion, count_bytes, read_portion
 from ottla.broker.watching import Waiter
 from ottla.share.coordinator import Write
 from ottla.share.partition import Acknowledged, Acquired, SharePartition
@@ -154,6 +154,20 @@ class ServedPartition:
                 return None
             # There were only markers and what was aborted: look behind them.
         return None
+
+    def is_enough(self, wanted: int) -> tuple[bool, int]:
+        """Whether `acquire` is to be called at once, and how many bytes there are for it.
+
+        It is where there is as much as is wanted, or an error to be told. Raises OttlaError.
+        """
+        core = self.core
+        if core is None:
+            return self.error is not None, 0
+        config = self._config()
+        core.limits = config.limits
+        core.on_log_start(self.partition.log_start_offset)
+        found = count_bytes(self.partition, core.available(), wanted, committed=config.committed)
+        return found >= wanted, found
 
     def acknowledge(self, member_id: str, batches: Iterable[Acknowledged], on_done: OnDone) -> None:
         """Take in what a member says; `on_done` is told when that is written, or in vain."""
