@@ -1,12 +1,13 @@
 """Rules of transactions, each broken by itself: what the simulation has to find."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.partition import Partition
+from ottla.broker.transactions import marker_sender
+from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.marker_writing import Outcome
 from ottla.broker.transactions.opening import Openings
 from ottla.group.coordinator import Coordinator as GroupCoordinator
@@ -15,8 +16,6 @@ from ottla.storage.producer_state import ProducerStates
 from ottla.transaction import ending, initializing
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.turn import Decision
-
-Mutate = Callable[[pytest.MonkeyPatch], None]
 
 
 def aborted_are_not_named(patch: pytest.MonkeyPatch) -> None:
@@ -76,3 +75,39 @@ def nothing_is_verified(patch: pytest.MonkeyPatch) -> None:
 def nothing_is_overdue(patch: pytest.MonkeyPatch) -> None:
     """A transaction that takes too long is never aborted."""
     patch.setattr(ending, "is_overdue", lambda *_: False)
+
+
+def late_markers_count(patch: pytest.MonkeyPatch) -> None:
+    """A marker that comes once more ends the producer's next transaction (S25)."""
+    check = ProducerStates.check_marker
+
+    def judge(self: ProducerStates, header: Any, epoch: int, **_: bool) -> bool:
+        return check(self, header, epoch)
+
+    patch.setattr(ProducerStates, "check_marker", judge)
+
+
+def old_coordinators_are_obeyed(patch: pytest.MonkeyPatch) -> None:
+    """A marker is written whatever term its coordinator is of (S25)."""
+    check = ProducerStates.check_marker
+
+    def judge(
+        self: ProducerStates, header: Any, _epoch: int, *, raises_epoch: bool = False
+    ) -> bool:
+        return check(self, header, 2**31 - 1, raises_epoch=raises_epoch)
+
+    patch.setattr(ProducerStates, "check_marker", judge)
+
+
+def markers_are_sent_once(patch: pytest.MonkeyPatch) -> None:
+    """A leader that does not take a marker is not asked again, nor is the next one (S25)."""
+    patch.setattr(MarkerSender, "_again", lambda *_: None)
+
+
+def deleted_topics_are_waited_for(patch: pytest.MonkeyPatch) -> None:
+    """A transaction is not over before a topic that is gone knows of it (S26)."""
+
+    async def none_is(_store: Any, _partitions: Any) -> frozenset[Any]:
+        return frozenset()
+
+    patch.setattr(marker_sender, "deleted_among", none_is)

@@ -1,0 +1,50 @@
+"""Rules of groups, each broken by itself (S28)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.coordinating import answering, shard
+from ottla.broker.groups.shard import GroupShard
+from ottla.group import committing
+from ottla.group.coordinator import Coordinator
+
+
+def _allow(patch: pytest.MonkeyPatch, refused: ErrorCode) -> None:
+    validate = committing.validate_commit
+
+    def judge(*arguments: Any) -> ErrorCode:
+        code = validate(*arguments)
+        return ErrorCode.NONE if code is refused else code
+
+    patch.setattr(committing, "validate_commit", judge)
+
+
+def generations_do_not_matter(patch: pytest.MonkeyPatch) -> None:
+    """A member may commit in whatever generation."""
+    _allow(patch, ErrorCode.ILLEGAL_GENERATION)
+
+
+def strangers_may_commit(patch: pytest.MonkeyPatch) -> None:
+    """Who is out of the group may commit for it."""
+    _allow(patch, ErrorCode.UNKNOWN_MEMBER_ID)
+
+
+def coordinators_begin_anew(patch: pytest.MonkeyPatch) -> None:
+    """Who becomes coordinator does not read what the one before it wrote."""
+
+    async def nothing(self: GroupShard) -> Coordinator:
+        return self.empty()
+
+    patch.setattr(GroupShard, "replayed", nothing)
+
+
+def answers_do_not_wait(patch: pytest.MonkeyPatch) -> None:
+    """A coordinator answers before its record is committed."""
+
+    def give(replies: Sequence[Any], *_: Any) -> None:
+        answering.give(replies)
+
+    patch.setattr(shard, "give_when_committed", give)

@@ -1,0 +1,71 @@
+"""Rules of idempotent producers, each broken by itself (S27)."""
+
+from typing import Any
+
+import pytest
+
+from ottla.storage import append_log, producer_entry, producer_state
+from ottla.storage.cleaner.keeping import Keeping
+from ottla.storage.log import Log
+
+
+def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
+    """What a follower copies tells it nothing of those who sent it."""
+    append = Log.append_as_follower
+
+    def copy(self: Log, buffer: Any, now_ms: int) -> Any:
+        appended = append(self, buffer, now_ms)
+        self.producers.entries.clear()
+        return appended
+
+    patch.setattr(Log, "append_as_follower", copy)
+
+
+def a_start_forgets_producers(patch: pytest.MonkeyPatch) -> None:
+    """A log that is opened knows nobody."""
+    load = append_log.load
+
+    def open_anew(*arguments: Any, **named: Any) -> Any:
+        loaded = load(*arguments, **named)
+        loaded.producers.entries.clear()
+        return loaded
+
+    patch.setattr(append_log, "load", open_anew)
+
+
+def a_cut_forgets_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Batches that were cut off a log are still known as written."""
+    patch.setattr(Log, "_reload_producers", lambda *_: None)
+
+
+def gaps_are_taken(patch: pytest.MonkeyPatch) -> None:
+    """A batch is taken though the one before it is missing."""
+    patch.setattr(producer_state, "check_order", lambda *_: None)
+
+
+def sequences_do_not_wrap(patch: pytest.MonkeyPatch) -> None:
+    """After the last number comes one more."""
+    for module in (producer_state, producer_entry):
+        patch.setattr(module, "SEQUENCE_MASK", 2**62 - 1)
+
+
+def retention_forgets_producers(patch: pytest.MonkeyPatch) -> None:
+    """Who has no record left in a log is a stranger there."""
+    delete = Log.delete_old_segments
+
+    def drop(self: Log, *arguments: Any, **named: Any) -> Any:
+        deletions = delete(self, *arguments, **named)
+        entries = self.producers.entries
+        for producer_id, entry in list(entries.items()):
+            if entry.last_offset < self.log_start_offset:
+                del entries[producer_id]
+        return deletions
+
+    patch.setattr(Log, "delete_old_segments", drop)
+
+
+def compaction_takes_the_last_batch(patch: pytest.MonkeyPatch) -> None:
+    """A producer's last batch goes when its records are overwritten."""
+    patch.setattr(
+        Keeping, "_must_stay", lambda self, header: header.last_offset + 1 == self._end_offset
+    )
