@@ -6,7 +6,7 @@ Which role, and what follows from it, is decided by the cores in `replica` and c
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
@@ -14,7 +14,7 @@ from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.checkpoint_pace import CheckpointPace
 from ottla.broker.flush import Flusher
 from ottla.broker.sequence_gaps import SequenceGaps
-from ottla.broker.watching import Roles, Waiter, Watcher
+from ottla.broker.watching import Waiter, Watcher
 from ottla.ledger.history import Cause
 from ottla.metadata.image import PartitionImage
 from ottla.record.builder import BatchBuilder
@@ -34,6 +34,18 @@ from ottla.storage.errors import StorageError
 from ottla.storage.filesystem import Buffer
 from ottla.storage.log import Appended, Log
 from ottla.storage.producer_state import Guard
+
+
+class Roles(Protocol):
+    """Carries out what a partition's role asks for; `broker.replication.roles` is one."""
+
+    def on_own_end(self, partition: "Partition", own_end: int) -> None:
+        """The log holds everything below `own_end`: flushed, with group commit."""
+        ...
+
+    def on_failure(self, partition: "Partition") -> None:
+        """The log is out of use."""
+        ...
 
 
 class OnBehalf(NamedTuple):

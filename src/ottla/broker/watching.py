@@ -1,9 +1,6 @@
-"""Who hears of what happens to a partition: as interfaces, since most of them know partitions."""
+"""Who hears of what happens to a partition, as the partition knows them."""
 
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from ottla.broker.partition import Partition
+from typing import Protocol
 
 
 class Waiter(Protocol):
@@ -27,16 +24,4 @@ class Watcher(Protocol):
 
     def on_role(self) -> None:
         """What was said about its last fetch holds no more."""
-        ...
-
-
-class Roles(Protocol):
-    """Carries out what a partition's role asks for; `broker.replication.roles` is one."""
-
-    def on_own_end(self, partition: "Partition", own_end: int) -> None:
-        """The log holds everything below `own_end`: flushed, with group commit."""
-        ...
-
-    def on_failure(self, partition: "Partition") -> None:
-        """The log is out of use."""
         ...
