@@ -85,6 +85,7 @@ def test_a_partition_that_a_topic_lacks_is_told_of_by_those_it_has(bootstrap, ma
             for asked in (
                 admin.compaction(partition),
                 admin.decisions(partition),
+                admin.list_offsets({partition: LATEST}),
                 admin.offset_account(partition),
                 admin.retention(partition),
                 consumer.assign([partition]),
@@ -96,7 +97,7 @@ def test_a_partition_that_a_topic_lacks_is_told_of_by_those_it_has(bootstrap, ma
 
     for number in (2, -1):
         told = asyncio.run(refusals(TopicPartition(name, number)))
-        assert told == [f"topic {name!r} has partitions 0 to 1, not {number}"] * 5
+        assert told == [f"topic {name!r} has partitions 0 to 1, not {number}"] * 6
 
 
 def test_a_broker_that_is_no_ottla_is_told_of_by_what_it_lacks() -> None:

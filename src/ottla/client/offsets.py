@@ -75,12 +75,7 @@ async def _ask_leaders(
     failure: ClientError | None = None
     by_leader: dict[int, list[TopicPartition]] = {}
     for partition in left:
-        view = await cluster.topic(partition.topic)
-        if not 0 <= partition.partition < len(view.partitions):
-            raise refused(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"list offsets of {partition}: the topic has {len(view.partitions)} partitions",
-            )
+        await cluster.partition(partition)
         by_leader.setdefault(cluster.view.leader(*partition), []).append(partition)
     for leader, partitions in by_leader.items():
         if leader == NO_LEADER:

@@ -25,6 +25,13 @@ from ottla.client.errors import (
     refused,
     unknown_topic,
 )
+from ottla.client.offsets import (
+    EARLIEST,
+    LATEST,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    OffsetAndTimestamp,
+)
 from ottla.client.view import NO_LEADER, ClusterView, TopicView, merged
 from ottla.record.reader import batches
 from ottla.wire.api import ApiKey
@@ -48,10 +55,6 @@ from ottla.wire.messages.list_offsets import (
 )
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
-
-EARLIEST = -2
-LATEST = -1
-MAX_TIMESTAMP = -3
 
 FETCH_BYTES = 8 * 1024 * 1024
 _WAIT_MS = 500
@@ -77,14 +80,6 @@ class Fetched(NamedTuple):
     aborted: tuple[tuple[int, int], ...]
 
 
-class OffsetAndTimestamp(NamedTuple):
-    """An offset, the timestamp (ms) of its record and its leader epoch; -1 where unknown."""
-
-    offset: int
-    timestamp_ms: int
-    leader_epoch: int
-
-
 class RangeClient:
     """Blocking access to one cluster for a task: metadata, offsets, ranges. Not for threads."""
 
@@ -101,7 +96,7 @@ class RangeClient:
         self._client_id = client_id
         self._timeout_s = timeout_ms / 1000
         self._retry_timeout_s = retry_timeout_ms / 1000
-        self._isolation_level = 1 if read_committed else 0
+        self._isolation_level = READ_COMMITTED if read_committed else READ_UNCOMMITTED
         self._view = ClusterView()
         self._connections: dict[Address, BlockingConnection] = {}
         self._backoff = Backoff()

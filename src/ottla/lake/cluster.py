@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from ottla.client.account import OffsetAccount
 from ottla.client.errors import OffsetOutOfRange
-from ottla.client.ranges import EARLIEST, LATEST, RangeClient
+from ottla.client.offsets import EARLIEST, LATEST
+from ottla.client.ranges import RangeClient
 from ottla.lake.plan import PartitionBounds, Range
 from ottla.lake.source import Fetched, TopicDescription
 

@@ -7,6 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from ottla.client.admin.cluster import ClusterCalls
 from ottla.client.errors import check, code_of, refused
+from ottla.client.offsets import LATEST, READ_COMMITTED, READ_UNCOMMITTED
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -26,8 +27,6 @@ from ottla.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-_LATEST = -1
-_READ_COMMITTED = 1
 # States in which a coordinator will end the transaction by itself.
 _UNDER_WAY = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
@@ -224,11 +223,9 @@ class TransactionCalls(ClusterCalls):
 
         async def ask() -> tuple[int, int]:
             ends = []
-            for isolation in (_READ_COMMITTED, 0):
+            for isolation in (READ_COMMITTED, READ_UNCOMMITTED):
                 (leader,) = await self._by_leader([partition])
-                wanted = ListOffsetsPartition(
-                    partition_index=partition.partition, timestamp=_LATEST
-                )
+                wanted = ListOffsetsPartition(partition_index=partition.partition, timestamp=LATEST)
                 request = ListOffsetsRequest(
                     replica_id=-1,
                     isolation_level=isolation,
