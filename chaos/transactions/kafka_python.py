@@ -1,4 +1,10 @@
-"""A copier with kafka-python: the group gives it partitions, and fences it by its generation."""
+"""A copier with kafka-python: the group gives it partitions, and fences it by its generation.
+
+Written as docs/clients.md advises: a step that takes too long ends the process, and after an error
+another producer goes on.
+"""
+
+import faulthandler
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import (
@@ -12,6 +18,8 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from chaos.transactions.task import ABORTED, COMMITTED, HEADER, CopyTask, Notes
 
 _PATIENCE_S = 60.0
+# The library's calls of a transaction have no limit. This is more than a transaction may take.
+_STEP_S = 60.0
 _POLL_MS = 500
 # Another process has taken its place, or none of its kind may go on.
 _FATAL = (ProducerFencedError, InvalidProducerEpochError, TransactionalIdAuthorizationFailedError)
@@ -23,12 +31,7 @@ class KafkaPython:
     def __init__(self, task: CopyTask) -> None:
         self._task = task
         self._notes = Notes(task)
-        self._producer = KafkaProducer(
-            bootstrap_servers=task.bootstrap,
-            transactional_id=task.transactional_id,
-            transaction_timeout_ms=20_000,
-        )
-        self._producer.init_transactions()
+        self._producer = self._new_producer()
         self._consumer = KafkaConsumer(
             task.source,
             bootstrap_servers=task.bootstrap,
@@ -41,7 +44,28 @@ class KafkaPython:
         )
 
     def step(self) -> None:
-        """Pass a batch on, if there is one."""
+        """Pass a batch on, if there is one. Ends the process if that takes too long."""
+        faulthandler.dump_traceback_later(_STEP_S, exit=True)
+        try:
+            self._step()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+        self._producer.close()
+
+    def _new_producer(self) -> KafkaProducer:
+        producer = KafkaProducer(
+            bootstrap_servers=self._task.bootstrap,
+            transactional_id=self._task.transactional_id,
+            transaction_timeout_ms=20_000,
+        )
+        producer.init_transactions()
+        return producer
+
+    def _step(self) -> None:
         polled = self._consumer.poll(timeout_ms=_POLL_MS)
         values = [record.value for records in polled.values() for record in records]
         if not values:
@@ -53,11 +77,9 @@ class KafkaPython:
             raise
         except KafkaError:
             self._give_up(transaction)
-
-    def close(self) -> None:
-        """Leave the group."""
-        self._consumer.close()
-        self._producer.close()
+            # Offsets that were refused would go with its next transaction.
+            self._producer.close(_PATIENCE_S)
+            self._producer = self._new_producer()
 
     def _pass_on(self, values: list[bytes], transaction: str) -> None:
         self._producer.begin_transaction()
