@@ -5,14 +5,13 @@ heartbeat sends it to join again where there is something to give back or to get
 it still has, and a sync tells what it may have now. Nobody leads.
 """
 
-from dataclasses import replace
-
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.answers import join_refused, sync_refused
-from ottla.group.consumer.causes import note_changed, note_joined, note_step
+from ottla.group.consumer.causes import note_step
 from ottla.group.consumer.changing import change
 from ottla.group.consumer.group import NEW, ConsumerGroup
 from ottla.group.consumer.membership import (
+    describe_as,
     replace_static,
     require_instance,
     require_known,
@@ -23,7 +22,6 @@ from ottla.group.consumer.records import (
     ClassicMember,
     CurrentRecord,
     MemberMetadata,
-    MemberRecord,
     MemberState,
 )
 from ottla.group.consumer.sessions import await_join, await_sync, end_sync, keep_classic_alive
@@ -180,9 +178,8 @@ def _update(
     subscription: ConsumerProtocolSubscription,
 ) -> bool:
     """Take in what the member says of itself; whether it reads other topics than before."""
-    before = group.members.get(member_id)
     timeout_ms = request.rebalance_timeout_ms
-    after = MemberMetadata(
+    metadata = MemberMetadata(
         instance_id=request.group_instance_id,
         rack_id=subscription.rack_id,
         client_id=call.client_id,
@@ -193,17 +190,7 @@ def _update(
         server_assignor=None,
         classic=ClassicMember(request.session_timeout_ms, protocols),
     )
-    if after == before:
-        return False
-    change(turn, group, MemberRecord(group.group_id, member_id, after))
-    group.seen_topics = None
-    if before is None:
-        note_joined(turn, group, member_id)
-        return True
-    if replace(after, topic_names=before.topic_names, topic_regex=before.topic_regex) == after:
-        return False
-    note_changed(turn, group, member_id)
-    return True
+    return describe_as(turn, group, member_id, metadata)
 
 
 def _require(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ClassicMember:

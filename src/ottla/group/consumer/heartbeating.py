@@ -11,21 +11,24 @@ from dataclasses import replace
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.causes import (
     note_away,
-    note_changed,
-    note_joined,
     note_left,
     note_step,
 )
 from ottla.group.consumer.changing import change
 from ottla.group.consumer.group import AWAY, NEW, ConsumerGroup
-from ottla.group.consumer.membership import remove, replace_static, require_known, require_room
+from ottla.group.consumer.membership import (
+    describe_as,
+    remove,
+    replace_static,
+    require_known,
+    require_room,
+)
 from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.reconciling import reconcile
 from ottla.group.consumer.records import (
     Current,
     CurrentRecord,
     MemberMetadata,
-    MemberRecord,
     MemberState,
 )
 from ottla.group.consumer.requests import JOIN, LEAVE, is_complete
@@ -175,10 +178,9 @@ def _update(
     request: ConsumerGroupHeartbeatRequest,
 ) -> bool:
     """Take in what the member says of itself; whether it reads other topics than before."""
-    before = group.members.get(member_id)
-    base = before or MemberMetadata(None, None, "", "", (), None, -1, None)
+    base = group.members.get(member_id) or MemberMetadata(None, None, "", "", (), None, -1, None)
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
-    after = replace(
+    metadata = replace(
         base,
         client_id=call.client_id,
         client_host=call.client_host,
@@ -192,17 +194,7 @@ def _update(
         else request.rebalance_timeout_ms,
         classic=None,
     )
-    if after == before:
-        return False
-    change(turn, group, MemberRecord(group.group_id, member_id, after))
-    group.seen_topics = None
-    if before is None:
-        note_joined(turn, group, member_id)
-        return True
-    if (after.topic_names, after.topic_regex) == (before.topic_names, before.topic_regex):
-        return False
-    note_changed(turn, group, member_id)
-    return True
+    return describe_as(turn, group, member_id, metadata)
 
 
 def _or(new: str | None, old: str | None) -> str | None:

@@ -1,13 +1,14 @@
 """Who is a member of a group of the consumer protocol: coming in, being known, being put out."""
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.consumer.causes import note_empty, note_returned
+from ottla.group.consumer.causes import note_changed, note_empty, note_joined, note_returned
 from ottla.group.consumer.changing import change
 from ottla.group.consumer.group import NEW, ConsumerGroup
 from ottla.group.consumer.records import (
     ConsumerGroupRecord,
     CurrentRecord,
     EpochRecord,
+    MemberMetadata,
     MemberRecord,
     TargetRecord,
 )
@@ -24,6 +25,22 @@ def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
     cancel_timers(turn, group, member_id)
     if not group.members:
         note_empty(turn, group)
+
+
+def describe_as(turn: Turn, group: ConsumerGroup, member_id: str, metadata: MemberMetadata) -> bool:
+    """Write down who a member is now, new or not; whether it reads other topics than before."""
+    before = group.members.get(member_id)
+    if metadata == before:
+        return False
+    change(turn, group, MemberRecord(group.group_id, member_id, metadata))
+    group.seen_topics = None
+    if before is None:
+        note_joined(turn, group, member_id)
+        return True
+    if (metadata.topic_names, metadata.topic_regex) == (before.topic_names, before.topic_regex):
+        return False
+    note_changed(turn, group, member_id)
+    return True
 
 
 def require_room(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
