@@ -77,3 +77,17 @@ def ranges(log: Log, max_bytes: int = 1 << 20) -> list[tuple[int, int]]:
         found += [(header.base_offset, header.last_offset) for header in headers]
         offset = found[-1][1] + 1
     return found
+
+
+def overwrite(filesystem: FileSystem, path: str, position: int, content: bytes) -> None:
+    """Change bytes inside a file, as a failing disk does."""
+    whole = bytearray(filesystem.read_bytes(path))
+    whole[position : position + len(content)] = content
+    file = filesystem.open(path)
+    file.truncate(0)
+    file.append(whole)
+
+
+def flip(filesystem: FileSystem, path: str, position: int, mask: int = 1) -> None:
+    """Turn bits of one byte inside a file over."""
+    overwrite(filesystem, path, position, bytes([filesystem.read_bytes(path)[position] ^ mask]))

@@ -18,7 +18,7 @@ from ottla.storage.log import Log
 from ottla.storage.log_directories import LogDirectories, Wanted
 from ottla.storage.memory_filesystem import MemoryFileSystem
 
-from .logs import append, ranges
+from .logs import append, flip, overwrite, ranges
 
 TOPIC_ID = UUID("01234567-89ab-cdef-fedc-ba9876543210")
 PATHS = ("/one", "/two")
@@ -138,11 +138,7 @@ def test_corrupt_log_is_offline_and_others_serve() -> None:
     directories.write_checkpoints({})
     filesystem.crash()
     path = "/one/flights-0/00000000000000000000.log"
-    content = bytearray(filesystem.read_bytes(path))
-    content[100] ^= 1
-    file = filesystem.open(path)
-    file.truncate(0)
-    file.append(content)
+    flip(filesystem, path, 100)
     for _ in range(2):
         directories = start(filesystem, "/one")
         wanted = [Wanted(partition(number), TOPIC_ID, LogConfig()) for number in (0, 1)]
@@ -359,11 +355,7 @@ def test_broker_that_flushes_first_loses_nothing_to_a_power_cut() -> None:
 def lose_a_page(filesystem: MemoryFileSystem, number: int) -> None:
     """Let the second of three batches miss a page."""
     path = f"/one/flights-{number}/00000000000000000000.log"
-    content = bytearray(filesystem.read_bytes(path))
-    content[12_288:16_384] = bytes(4_096)
-    file = filesystem.open(path)
-    file.truncate(0)
-    file.append(content)
+    overwrite(filesystem, path, 12_288, bytes(4_096))
 
 
 def test_a_power_cut_is_known_until_all_logs_were_read() -> None:

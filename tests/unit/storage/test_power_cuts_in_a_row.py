@@ -8,7 +8,7 @@ from ottla.storage.errors import LogCorrupt
 from ottla.storage.log import Log
 from ottla.storage.memory_filesystem import MemoryFileSystem
 
-from .logs import FOLDER, append, open_log, ranges, read_headers
+from .logs import FOLDER, append, flip, open_log, overwrite, ranges, read_headers
 
 BATCH_BYTES = 81
 TWO = 2 * BATCH_BYTES
@@ -180,11 +180,7 @@ def test_page_that_is_missing_inside_a_batch_ends_the_log() -> None:
     for _ in range(3):
         append(log, payload=b"x" * 9_000)
     filesystem.crash()
-    content = bytearray(filesystem.read_bytes(FIRST))
-    content[12_288:16_384] = bytes(4_096)
-    file = filesystem.open(FIRST)
-    file.truncate(0)
-    file.append(content)
+    overwrite(filesystem, FIRST, 12_288, bytes(4_096))
     with pytest.raises(LogCorrupt, match="valid batches stand at byte"):
         open_log(filesystem, recovery_point=1)
     assert ranges(open_log(filesystem, recovery_point=1, lost_power=True)) == [(0, 0)]
@@ -196,11 +192,7 @@ def test_damaged_batch_without_a_missing_page_is_refused_after_a_power_cut_too()
     log = open_log(filesystem)
     for _ in range(3):
         append(log)
-    content = bytearray(filesystem.read_bytes(FIRST))
-    content[BATCH_BYTES + 70] ^= 1
-    file = filesystem.open(FIRST)
-    file.truncate(0)
-    file.append(content)
+    flip(filesystem, FIRST, BATCH_BYTES + 70)
     with pytest.raises(LogCorrupt, match="checksum"):
         open_log(filesystem, recovery_point=1, lost_power=True)
 

@@ -10,7 +10,7 @@ from ottla.storage.errors import LogCorrupt
 from ottla.storage.log import Log
 from ottla.storage.memory_filesystem import MemoryFileSystem
 
-from .logs import FOLDER, append, open_log, ranges
+from .logs import FOLDER, append, flip, open_log, ranges
 
 LOG = f"{FOLDER}/00000000000000000000.log"
 # Records per batch; None stands for a flush, "checkpoint" for one with indexes.
@@ -124,11 +124,7 @@ def test_any_flipped_byte_is_cut_or_refused_but_never_served(
     number = data.draw(st.integers(0, len(sizes) - 1))
     is_last = number == len(sizes) - 1
     inside = data.draw(st.integers(8 if is_last else 0, 60 + sizes[number]))
-    content = bytearray(filesystem.read_bytes(LOG))
-    content[starts[number] + inside] ^= data.draw(st.integers(1, 255))
-    file = filesystem.open(LOG)
-    file.truncate(0)
-    file.append(content)
+    flip(filesystem, LOG, starts[number] + inside, data.draw(st.integers(1, 255)))
     if is_last and not 12 <= inside < 16:
         assert ranges(open_log(filesystem)) == [(offset, offset) for offset in range(number)]
     elif not 12 <= inside < 16:
@@ -148,11 +144,7 @@ def test_hole_in_what_a_lossy_broker_had_not_flushed_is_the_end_of_its_log() -> 
     hole = log.active.size
     append(log, payload=b"x" * 200)
     append(log)
-    content = bytearray(filesystem.read_bytes(LOG))
-    content[hole + 100] ^= 1
-    file = filesystem.open(LOG)
-    file.truncate(0)
-    file.append(content)
+    flip(filesystem, LOG, hole + 100)
     filesystem.crash()
     with pytest.raises(LogCorrupt, match="valid batches stand"):
         open_log(filesystem, recovery_point=1)

@@ -19,7 +19,7 @@ from ottla.storage.names import (
 )
 
 from .batches import batch, marker, parsed
-from .logs import FOLDER, append, open_log, ranges
+from .logs import FOLDER, append, open_log, overwrite, ranges
 
 LOG = f"{FOLDER}/00000000000000000000.log"
 BATCH_BYTES = 81
@@ -36,15 +36,6 @@ def written(
             log.flush(checkpoint=True)
         append(log, payload=payload, timestamp=1_000 + number)
     return filesystem, log
-
-
-def overwrite(filesystem: FileSystem, path: str, position: int, content: bytes) -> None:
-    """Change bytes inside a file, as a failing disk does."""
-    whole = bytearray(filesystem.read_bytes(path))
-    whole[position : position + len(content)] = content
-    file = filesystem.open(path)
-    file.truncate(0)
-    file.append(whole)
 
 
 def cut(filesystem: FileSystem, path: str, size: int) -> None:

@@ -9,7 +9,7 @@ from ottla.storage.log import Log
 from ottla.storage.memory_filesystem import MemoryFileSystem
 from ottla.storage.scrub import STEP_BYTES, SegmentScrub, scrubs
 
-from .logs import FOLDER, append, open_log
+from .logs import FOLDER, append, flip, open_log
 
 FIRST = f"{FOLDER}/00000000000000000000.log"
 
@@ -34,15 +34,6 @@ def filled() -> tuple[MemoryFileSystem, Log]:
     return filesystem, log
 
 
-def flip(filesystem: MemoryFileSystem, path: str, bit: int) -> None:
-    """Turn a bit over, behind the log's back."""
-    content = bytearray(filesystem.read_bytes(path))
-    content[bit // 8] ^= 1 << bit % 8
-    file = filesystem.open(path)
-    file.truncate(0)
-    file.append(content)
-
-
 def test_a_whole_log_is_left_alone() -> None:
     """Every byte is read once, the active segment's included."""
     _, log = filled()
@@ -55,7 +46,8 @@ def test_any_flipped_bit_is_found(segment: int, position: float) -> None:
     """Header or records, first segment or active one: file and place are told, and a remedy."""
     filesystem, log = filled()
     wanted = log.segments[segment]
-    flip(filesystem, wanted.path(), int(position * wanted.size * 8))
+    bit = int(position * wanted.size * 8)
+    flip(filesystem, wanted.path(), bit // 8, 1 << bit % 8)
     with pytest.raises(LogCorrupt, match="restore the file") as caught:
         look_through(log)
     assert caught.value.path == wanted.path()
@@ -65,7 +57,7 @@ def test_any_flipped_bit_is_found(segment: int, position: float) -> None:
 def test_damage_is_found_at_its_batch() -> None:
     """The position is the batch's first byte, the offset its first record's."""
     filesystem, log = filled()
-    flip(filesystem, FIRST, 8 * (91 + 70))
+    flip(filesystem, FIRST, 91 + 70)
     with pytest.raises(LogCorrupt) as caught:
         look_through(log)
     assert (caught.value.position, caught.value.offset) == (91, 2)
@@ -74,7 +66,7 @@ def test_damage_is_found_at_its_batch() -> None:
 def test_damage_is_found_again_at_a_second_look() -> None:
     """Who looks again finds the same, and not what a first look has left behind."""
     filesystem, log = filled()
-    flip(filesystem, FIRST, 8 * (91 + 70))
+    flip(filesystem, FIRST, 91 + 70)
     scrub = scrubs(log)[0]
     told = []
     for _ in range(2):
