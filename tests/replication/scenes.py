@@ -3,10 +3,14 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.record.reader import batches, records
 from ottla.testing.cluster import Cluster
 from tests.broker.broker_client import Client, batch, fetch, fetched, produce, produced
+
+# Settings of a topic that goes on with whoever is there.
+UNCLEAN = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
 
 
 class Scene:
@@ -111,3 +115,15 @@ def play(scenario, count=3, settings=None, **more):
             await scenario(made)
 
     asyncio.run(main())
+
+
+async def get_ahead(scene):
+    """Broker 1 leads "a" with six records, of which 2, which is dead now, has the first three."""
+    await scene.create("a", 1, 2, **UNCLEAN)
+    for number in range(3):
+        assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
+    await scene.cluster.until(lambda: scene.ends("a") == {1: 3, 2: 3})
+    await scene.cluster.kill(2)
+    await scene.cluster.until(lambda: scene.partition(1, "a").image.isr == (1,))
+    for number in range(3, 6):
+        assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE

@@ -6,9 +6,8 @@ import threading
 from ottla.base.errors import ErrorCode
 from ottla.replica.follower import NO_FETCH
 
-from .scenes import play
+from .scenes import get_ahead, play
 
-UNCLEAN = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
 CHECKPOINT = "/data/recovery-point-offset-checkpoint"
 
 
@@ -37,14 +36,7 @@ async def part(scene):
 
     1 follows 2 on a disk that is slow from now on; returned when it is to cut its log.
     """
-    await scene.create("a", 1, 2, **UNCLEAN)
-    for number in range(3):
-        assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
-    await scene.cluster.until(lambda: scene.ends("a") == {1: 3, 2: 3})
-    await scene.cluster.kill(2)
-    await scene.cluster.until(lambda: scene.partition(1, "a").image.isr == (1,))
-    for number in range(3, 6):
-        assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
+    await get_ahead(scene)
     await scene.cluster.brokers[1].maintenance.write_checkpoints()
     await scene.cluster.kill(1)
     await scene.cluster.restart(2)

@@ -6,12 +6,11 @@ from ottla.client.admin import Admin
 from ottla.ledger.history import Cause
 from ottla.ledger.removals import BEFORE_COPY
 
-from .scenes import play
+from .scenes import UNCLEAN, play
 from .test_compacted_replicas import COMPACT, compact, write
 from .test_delete_records import delete
 
 PARTITION = TopicPartition("a", 0)
-UNCLEAN = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
 SMALL = {"internal_segment_bytes": "300"}
 
 

@@ -8,22 +8,14 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client import Consumer, ConsumerOptions, LogTruncated
 
-from .scenes import play
+from .scenes import get_ahead, play
 
 PARTITION = TopicPartition("a", 0)
-UNCLEAN = {"unclean_leader_election_enable": "true", "min_insync_replicas": "1"}
 
 
 async def read_all(scene, reset):
     """A consumer that has read three records all have and three that only broker 1 has."""
-    await scene.create("a", 1, 2, **UNCLEAN)
-    for number in range(3):
-        assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
-    await scene.cluster.until(lambda: scene.ends("a") == {1: 3, 2: 3})
-    await scene.cluster.kill(2)
-    await scene.cluster.until(lambda: scene.partition(1, "a").image.isr == (1,))
-    for number in range(3, 6):
-        assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
+    await get_ahead(scene)
     ports = [broker.port for broker in scene.cluster.brokers.values()]
     consumer = Consumer(
         [f"127.0.0.1:{port}" for port in ports],
