@@ -4,12 +4,15 @@ Format (Kafka's `.timeindex`): entries of 12 bytes, big-endian: timestamp in mil
 (int64), last offset of the batch that carries it relative to the base offset (int32).
 """
 
+import sys
 from array import array
 from bisect import bisect_right
-from struct import Struct
+from operator import le, lt
+
+from ottla.storage.offset_index import is_ordered
 
 ENTRY_SIZE = 12
-_ENTRY = Struct(">qi")
+_SWAP = sys.byteorder == "little"
 
 
 class TimeIndex:
@@ -67,26 +70,37 @@ class TimeIndex:
 
     def encode(self, first_entry: int = 0) -> bytes:
         """The file's bytes from entry `first_entry` on."""
-        pairs = zip(self.timestamps[first_entry:], self.relative_offsets[first_entry:], strict=True)
-        return b"".join([_ENTRY.pack(timestamp, offset) for timestamp, offset in pairs])
+        timestamps, relative = self.timestamps[first_entry:], self.relative_offsets[first_entry:]
+        if _SWAP:
+            timestamps.byteswap()
+            relative.byteswap()
+        # In thirds of an entry: two words of the timestamp, one of the offset.
+        halves, words = array("i", timestamps.tobytes()), array("i", bytes(12 * len(relative)))
+        words[0::3], words[1::3], words[2::3] = halves[0::2], halves[1::2], relative
+        return words.tobytes()
 
     @classmethod
     def decode(cls, encoded: bytes, base_offset: int, bytes_max: int) -> "TimeIndex":
         """Read a file's bytes, without the zeros that may fill its end. Raises ValueError."""
+        # Hot: 40 ms for 262,144 entries, of which a segment of 1 GiB may have one per 4 KiB.
         if len(encoded) % ENTRY_SIZE:
             raise ValueError(f"{len(encoded)} bytes are no whole number of entries")
         index = cls(base_offset, bytes_max)
-        if len(encoded) > ENTRY_SIZE and not any(encoded):
+        if len(encoded) > ENTRY_SIZE and encoded.count(0) == len(encoded):
             return index
-        for timestamp, relative in _ENTRY.iter_unpack(encoded):
-            if timestamp == 0 and relative == 0 and index.timestamps:
-                break
-            if index.timestamps and (
-                timestamp <= index.timestamps[-1] or relative < index.relative_offsets[-1]
-            ):
-                raise ValueError("entries are out of order")
-            if relative < 0 or timestamp < 0:
-                raise ValueError("an entry is negative")
-            index.timestamps.append(timestamp)
-            index.relative_offsets.append(relative)
+        words = array("i", encoded)
+        halves = array("i", bytes(8 * (len(words) // 3)))
+        halves[0::2], halves[1::2] = words[0::3], words[1::3]
+        timestamps, relative = array("q", halves.tobytes()), words[2::3]
+        if _SWAP:
+            timestamps.byteswap()
+            relative.byteswap()
+        if len(timestamps) > 1 and timestamps[-1] == relative[-1] == 0:
+            used = timestamps.index(0, 1)
+            del timestamps[used:], relative[used:]
+        if not is_ordered(timestamps, lt) or not is_ordered(relative, le):
+            raise ValueError("entries are out of order")
+        if timestamps and (timestamps[0] < 0 or relative[0] < 0):
+            raise ValueError("an entry is negative")
+        index.timestamps, index.relative_offsets = timestamps, relative
         return index

@@ -101,6 +101,36 @@ def test_time_index_search_equals_a_linear_scan(times: list[int], timestamp: int
     assert TimeIndex.decode(index.encode(), 0, 1 << 20).last() == index.last()
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 4_096, 4_097, 9_000])
+def test_large_time_index_is_read_as_it_was_written(count: int) -> None:
+    """Whole, or from any entry on; timestamps need more than four bytes."""
+    base = 77
+    index = TimeIndex(base, 1 << 20)
+    for number in range(count):
+        index.append(1_700_000_000_000 + number * 7, base + number // 2)
+    encoded = index.encode()
+    again = TimeIndex.decode(encoded + bytes(36), base, 1 << 20)
+    assert again.timestamps.tolist() == [1_700_000_000_000 + n * 7 for n in range(count)]
+    assert again.relative_offsets.tolist() == [number // 2 for number in range(count)]
+    for first in (0, 1, count // 2, count):
+        assert index.encode(first) == encoded[12 * first :]
+
+
+@pytest.mark.parametrize("number", [0, 4_094, 4_095, 4_096, 8_191, 8_998])
+def test_one_entry_out_of_order_is_found_in_a_large_index(number: int) -> None:
+    """Wherever in the file it stands."""
+    offsets, times = OffsetIndex(0, 1 << 20), TimeIndex(0, 1 << 20)
+    for entry in range(9_000):
+        offsets.append(entry * 3, entry * 100)
+        times.append(1_000 + entry, entry)
+    offsets.positions[number] = offsets.positions[number + 1]
+    times.timestamps[number] = times.timestamps[number + 1]
+    with pytest.raises(ValueError, match="out of order"):
+        OffsetIndex.decode(offsets.encode(), 0, 1 << 20, 1 << 30)
+    with pytest.raises(ValueError, match="out of order"):
+        TimeIndex.decode(times.encode(), 0, 1 << 20)
+
+
 @pytest.mark.parametrize(
     "encoded", [bytes(11), bytes.fromhex("00000000000000050000000200000000000000040000000a")]
 )
