@@ -87,6 +87,14 @@ def overwritten(broker, count=300, keys=7):
     return [(n, b"key%d" % (n % keys), b"value%d" % n) for n in range(count - keys, count)]
 
 
+def delete_topic(broker):
+    async def work():
+        async with Admin(broker.bootstrap) as admin:
+            await admin.delete_topics([NAME.topic])
+
+    asyncio.run(work())
+
+
 @pytest.mark.parametrize("storage", ["memory", "temporary"])
 def test_the_latest_of_each_key_stays_at_its_offset(storage):
     """By a child on a real disk, in this process in memory; what is appended later is untouched."""
@@ -190,6 +198,27 @@ def test_a_child_that_is_killed_costs_nothing_but_the_pass():
         assert read(broker) == before
         folder = broker._folder / "planes-0"
         until(lambda: not list(folder.glob("*.cleaned")), "the half made files to go")
+
+
+def test_the_next_topic_of_a_name_does_not_suffer_for_the_last_ones_pass():
+    """A topic is deleted while it is compacted, and made again: the child misses its files."""
+    slow = {
+        "log.cleaner.io.max.bytes.per.second": "2000",
+        "log.cleaner.dedupe.buffer.size": "1200000",
+    }
+    with Broker(storage="temporary", settings=slow) as broker:
+        broker.create_topic(NAME.topic, 1, {**BY_HAND, "internal.segment.bytes": "1000"})
+        for number in range(40):
+            write(broker, [(b"same", b"x" * 80 + b"%d" % number)])
+        ask(broker, CompactAction.CLEAN)
+        (child,) = until(children, "the child")
+        delete_topic(broker)
+        broker.create_topic(NAME.topic, 1, BY_HAND)
+        write(broker, [(b"key", b"value")])
+        until(lambda: not Path(f"/proc/{child}").exists(), "the end of the child")
+        until(lambda: cleaner_of(broker).failures == 1, "the failure to be known")
+        write(broker, [(b"key", b"another")])
+        assert read(broker) == [(0, b"key", b"value"), (1, b"key", b"another")]
 
 
 def test_no_child_outlives_its_broker():

@@ -35,15 +35,19 @@ __all__ = ["Appended", "FlushJob", "Log", "Slice", "TimestampOffset"]
 class Replacement(Protocol):
     """Segments that are about to take the place of others."""
 
-    def abandon(self) -> None:
-        """The log has changed: what was prepared must not come into it, now or after a crash."""
+    def settle(self) -> None:
+        """The log's files are about to change: nothing else may change them after this.
+
+        What the log does not read yet must not come into it, now or after a crash; what it does is
+        put in place. Raises StorageError.
+        """
         ...
 
 
 class Log(FlushedLog):
     """One partition's log on this broker."""
 
-    # Of compaction, between its announcement on the disk and the deed.
+    # Of compaction, from before its announcement on the disk until all is in place.
     replacement: Replacement | None = None
 
     def old_segments(self, now_ms: int, high_watermark: int) -> Verdict:
@@ -94,7 +98,7 @@ class Log(FlushedLog):
         history.delete(max(start, aged), end, Cause.RETENTION_BYTES, now_ms)
 
     def _set_aside(self, removed: list[Segment]) -> Deletion:
-        self._abandon_replacement()
+        self._settle_replacement()
         gone = {segment.base_offset for segment in removed}
         self.snapshots = [offset for offset in self.snapshots if offset not in gone]
         self.rolled_snapshots = [kept for kept in self.rolled_snapshots if kept[0] not in gone]
@@ -230,6 +234,7 @@ class Log(FlushedLog):
     def rename(self, folder: str) -> None:
         """Give the log's folder another name, durably, in the same directory. StorageError."""
         parent = folder.rpartition("/")[0]
+        self._settle_replacement()
         try:
             self.filesystem.rename(self.folder, folder)
             self.filesystem.fsync_directory(parent)
@@ -239,13 +244,13 @@ class Log(FlushedLog):
         for segment in self.segments:
             segment.folder = folder
 
-    def _abandon_replacement(self) -> None:
+    def _settle_replacement(self) -> None:
         if self.replacement is not None:
-            self.replacement.abandon()
+            self.replacement.settle()
 
     def _forget_flushes(self, last: Segment | None) -> None:
         """A cut leaves the segments up to `last`: those before it are flushed as before."""
-        self._abandon_replacement()
+        self._settle_replacement()
         self.truncations += 1
         self.checkpointed_size = 0
         base = -1 if last is None else last.base_offset
@@ -351,6 +356,7 @@ class Log(FlushedLog):
         Raises StorageError, where the log was not clean.
         """
         try:
+            self._settle_replacement()
             if clean and not self.offline:
                 self.active.become_inactive()
                 self.flush(now_ms, checkpoint=True)
@@ -367,6 +373,7 @@ class Log(FlushedLog):
         """
         parent = self.folder.rpartition("/")[0]
         target = f"{parent}/{deleted_folder(self.topic_partition, unique)}"
+        self._settle_replacement()
         try:
             self.filesystem.rename(self.folder, target)
             self.filesystem.fsync_directory(parent)

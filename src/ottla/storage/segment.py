@@ -3,9 +3,11 @@
 Finding a place reads one header where the index leads to it, else a short walk of headers.
 """
 
+import contextlib
+
 from ottla.storage.batch_walk import BadHeader, header_at, walk
 from ottla.storage.errors import LogCorrupt
-from ottla.storage.names import TIME_INDEX_SUFFIX
+from ottla.storage.names import LOG_SUFFIX, TIME_INDEX_SUFFIX
 from ottla.storage.segment_state import NOT_READ, RELATIVE_OFFSET_MAX, SegmentState
 from ottla.storage.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from ottla.storage.time_index import TimeIndex
@@ -119,7 +121,7 @@ class Segment(SegmentState):
     def largest_timestamp(self) -> int:
         """The greatest timestamp in the segment; where it has none, when it was last written."""
         known = self.known_max_timestamp()
-        return known if known >= 0 else self.filesystem.modified_ms(self.path())
+        return known if known >= 0 else self.on_file(LOG_SUFFIX, self.filesystem.modified_ms)
 
     def known_max_timestamp(self) -> int:
         """The greatest timestamp of the segment's batches, -1 where they have none."""
@@ -128,18 +130,24 @@ class Segment(SegmentState):
         return self.max_timestamp
 
     def _last_time_entry(self) -> tuple[int, int]:
-        path = self.path(TIME_INDEX_SUFFIX)
-        if self.filesystem.exists(path):
-            size = self.filesystem.size(path) // TIME_ENTRY_SIZE * TIME_ENTRY_SIZE
-            if size:
-                file = self.filesystem.open(path)
-                try:
-                    last = file.pread(TIME_ENTRY_SIZE, size - TIME_ENTRY_SIZE)
-                finally:
-                    file.close()
-                return TimeIndex.decode(last, self.base_offset, TIME_ENTRY_SIZE).last()
+        with contextlib.suppress(FileNotFoundError):
+            found = self.on_file(TIME_INDEX_SUFFIX, self._read_last_time)
+            if found is not None:
+                return found
         self.load_indexes()
         return self.max_timestamp, self.max_timestamp_offset
+
+    def _read_last_time(self, path: str) -> tuple[int, int] | None:
+        """What the last whole entry of a time index file says; None where it has none."""
+        file = self.filesystem.open(path)
+        try:
+            size = file.size() // TIME_ENTRY_SIZE * TIME_ENTRY_SIZE
+            if not size:
+                return None
+            last = file.pread(TIME_ENTRY_SIZE, size - TIME_ENTRY_SIZE)
+        finally:
+            file.close()
+        return TimeIndex.decode(last, self.base_offset, TIME_ENTRY_SIZE).last()
 
     def oldest_timestamp(self) -> int:
         """Greatest timestamp of the first batch, which tells the segment's age; -1 if empty."""

@@ -5,7 +5,8 @@ needed, so that a log of many segments holds few descriptors.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ottla.ledger.files import decode_removals
 from ottla.ledger.removals import Removals
@@ -26,6 +27,8 @@ from ottla.storage.names import (
 from ottla.storage.offset_index import OffsetIndex
 from ottla.storage.time_index import TimeIndex
 from ottla.storage.transaction_index import TransactionIndex
+
+Result = TypeVar("Result")
 
 # Batch boundaries remembered for readers that come back where they stopped.
 BOUNDARIES_MAX = 64
@@ -106,12 +109,21 @@ class SegmentState:
         swap_suffix = "" if suffix == SNAPSHOT_SUFFIX else self.swap_suffix
         return f"{self.folder}/{segment_file(self.base_offset, suffix)}{swap_suffix}"
 
+    def on_file(self, suffix: str, use: Callable[[str], Result]) -> Result:
+        """What `use` does with the path of a file, which may get its own name at this moment."""
+        try:
+            return use(self.path(suffix))
+        except FileNotFoundError:
+            if not self.swap_suffix:
+                raise
+            return use(f"{self.folder}/{segment_file(self.base_offset, suffix)}")
+
     @property
     def file(self) -> File:
         """The `.log` file. Raises StorageError where it cannot be opened."""
         if self._file is None:
             try:
-                self._file = self.filesystem.open(self.path())
+                self._file = self.on_file(LOG_SUFFIX, self.filesystem.open)
             except OSError as error:
                 raise storage_error(error, self.path(), "open the segment") from error
         return self._file
@@ -121,9 +133,9 @@ class SegmentState:
         """What compaction took out of the segment; a file that cannot be read says nothing."""
         if self._removals is None:
             self._removals = Removals()
-            path = self.path(LEDGER_SUFFIX)
             with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-                self._removals = decode_removals(self.filesystem.read_bytes(path))
+                content = self.on_file(LEDGER_SUFFIX, self.filesystem.read_bytes)
+                self._removals = decode_removals(content)
         return self._removals
 
     @property
@@ -196,12 +208,11 @@ class SegmentState:
 
     def read_index_files(self) -> None:
         """Take the index files as they are. Raises OSError, ValueError."""
-        read, index_bytes = self.filesystem.read_bytes, self.config.segment_index_bytes
-        base_offset = self.base_offset
-        offsets = OffsetIndex.decode(
-            read(self.path(OFFSET_INDEX_SUFFIX)), base_offset, index_bytes, self.size
-        )
-        times = TimeIndex.decode(read(self.path(TIME_INDEX_SUFFIX)), base_offset, index_bytes)
+        index_bytes, base_offset = self.config.segment_index_bytes, self.base_offset
+        content = self.on_file(OFFSET_INDEX_SUFFIX, self.filesystem.read_bytes)
+        offsets = OffsetIndex.decode(content, base_offset, index_bytes, self.size)
+        content = self.on_file(TIME_INDEX_SUFFIX, self.filesystem.read_bytes)
+        times = TimeIndex.decode(content, base_offset, index_bytes)
         if not offsets.positions and not times.timestamps and self.size > 0:
             raise ValueError("both indexes are empty")
         self.offsets, self.times = offsets, times

@@ -53,18 +53,17 @@ def clean(
     outcome = CleaningOutcome.decode(outcome.encode())
     assert cleaning.still_holds
     for swap in cleaning.swaps(outcome):
-        replace(swap, now_ms)
+        replace(swap)
     return outcome
 
 
-def replace(swap: Swap, now_ms: int) -> None:
+def replace(swap: Swap) -> None:
     """All steps of a replacement."""
+    swap.begin()
     swap.announce()
-    swap.make_durable()
-    deletion = swap.take_over(now_ms)
-    swap.make_durable()
-    swap.finish()
-    deletion.run()
+    swap.take_over()
+    swap.put_in_place()
+    swap.finish().run()
 
 
 def found(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:

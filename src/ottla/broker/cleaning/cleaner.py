@@ -1,13 +1,16 @@
 """The cleaner of a broker: finds the dirtiest compacted log, has it cleaned, and begins again.
 
-A child process does the reading and writing (`worker`); here, on the loop, is only what takes
-microseconds: choosing, and putting the outcome in place. Every replica is cleaned where it is.
+A child process does the reading and writing (`worker`), threads wait for the disk; here, on the
+loop, is only what takes microseconds: choosing, and letting the log read the outcome. Every replica
+is cleaned where it is.
 """
 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import OttlaError
@@ -227,7 +230,7 @@ class Cleaner:
         except Stopped:
             return
         except OttlaError as error:
-            _remove_unfinished(cleaning)
+            await self._in_thread(partial(_remove_unfinished, cleaning))
             status.note_failure(error.message, clock.now_ms())
             self._failures += 1
             _log.error(
@@ -237,7 +240,9 @@ class Cleaner:
                 status.attempts,
                 (status.retry_at_ms - clock.now_ms()) // 1000,
             )
-            if isinstance(error, StorageError) and partition.log is log and error.stops_log:
+            # A log that is offline was deleted, or has failed before; another may have its name.
+            is_ours = partition.log is log and not log.offline
+            if is_ours and isinstance(error, StorageError) and error.stops_log:
                 self._broker.partitions.on_storage_error(partition, error)
         finally:
             status.is_running = False
@@ -289,41 +294,45 @@ class Cleaner:
         for number, swap in enumerate(swaps):
             if not swap.still_holds or not await self._replace(swap):
                 for left in swaps[number:]:
-                    left.abandon()
+                    await self._in_thread(left.remove)
                 return False
         return True
 
     async def _replace(self, swap: Swap) -> bool:
-        swap.announce()
-        await self._in_thread(swap)
+        swap.begin()
+        await self._in_thread(swap.announce)
         if not swap.still_holds:
             return False
-        self._broker.maintenance.remove_later(swap.take_over(self._broker.clock.now_ms()))
-        await self._in_thread(swap)
-        swap.finish()
+        swap.take_over()
+        await self._in_thread(swap.put_in_place)
+        self._broker.maintenance.remove_later(swap.finish())
         return True
 
-    async def _in_thread(self, swap: Swap) -> None:
+    async def _in_thread(self, job: Callable[[], None]) -> None:
+        """Do a job for which the disk may have to be waited for; not to be left half done."""
         if self._broker.log_directories.in_memory:
-            swap.make_durable()
-        else:
-            await self._broker.loop.run_in_executor(None, swap.make_durable)
+            job()
+            return
+        running = self._broker.loop.run_in_executor(None, job)
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])
+            raise
 
     async def _note_cleaned(self, partition: Partition, outcome: CleaningOutcome) -> None:
         home = self._broker.log_directories.home(partition.topic_partition)
         if home is None or home.logs.get(partition.topic_partition) is not partition.log:
             return
         home.cleaned[partition.topic_partition] = outcome.end
-        job = home.prepare_cleaned_checkpoint()
-        if self._broker.log_directories.in_memory:
-            job.run()
-        else:
-            await self._broker.loop.run_in_executor(None, job.run)
+        await self._in_thread(home.prepare_cleaned_checkpoint().run)
 
 
 def _remove_unfinished(cleaning: LogCleaning) -> None:
     """Give back the space that a broken off pass has taken; what stays, the next start removes."""
     filesystem, folder = cleaning.log.filesystem, cleaning.log.folder
+    if cleaning.log.offline:
+        return  # Another log may have the folder by now.
     with contextlib.suppress(OSError):
         for name in filesystem.listdir(folder):
             if name.endswith(CLEANED_SUFFIX):

@@ -19,6 +19,9 @@ from ottla.storage.time_index import TimeIndex
 from ottla.storage.transaction_index import AbortedTransaction, TransactionIndex
 
 _BUFFER_BYTES = 1 << 20
+# What may be written before it is on the disk. The file system commits all files together: who
+# flushes a small one while this is written waits for it.
+_UNFLUSHED_BYTES_MAX = 16 << 20
 # What a cleaned segment consists of, in the order in which the files get their names. The last
 # one decides: from then on the others belong to it.
 CLEANED_FILES = (
@@ -54,7 +57,7 @@ class CleanedSegment:
         self._max_timestamp, self._max_timestamp_offset = -1, base_offset
         self._bytes_since_index = 0
         self._waiting: list[Buffer] = []
-        self._waiting_bytes = 0
+        self._waiting_bytes = self._unflushed_bytes = 0
         path = self._path(LOG_SUFFIX)
         filesystem.unlink(path)
         self._file = filesystem.open(path, create=True)
@@ -95,8 +98,12 @@ class CleanedSegment:
         if self._waiting:
             self._file.append_many(self._waiting)
             self._pace(self._waiting_bytes)
+            self._unflushed_bytes += self._waiting_bytes
             self._waiting.clear()
             self._waiting_bytes = 0
+            if self._unflushed_bytes >= _UNFLUSHED_BYTES_MAX:
+                self._file.fsync()
+                self._unflushed_bytes = 0
 
     def _write_side(self, suffix: str, content: bytes) -> None:
         path = self._path(suffix)

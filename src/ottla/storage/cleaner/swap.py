@@ -3,131 +3,154 @@
 1. The child has written `.cleaned` files, and they are durable. A start removes them.
 2. `announce`: they are called `.swap`, `.log.swap` last; then the folder is made durable. From now
    on a start completes the replacement (`leftovers`).
-3. `take_over`: the old segments' files are called `.deleted`, and the log reads the new one; then
-   the folder is made durable again, so that old ones cannot come back.
-4. `finish`: the new files get their own names.
+3. `take_over`: the log reads the new segment.
+4. `put_in_place`: the old segments' files are called `.deleted`; the folder is made durable again,
+   so that they cannot come back; the new files get their own names.
+5. `finish`: the log knows that.
+
+What touches the disk (2, 4) runs beside the loop: to change a name may have to wait for what the
+file system is writing. Should the log be cut meanwhile, it says so (`settle`).
 """
 
-from ottla.storage.cleaner.cleaned_segment import CLEANED_FILES
-from ottla.storage.cleaner.leftovers import give_names
+from ottla.storage.cleaner.swap_files import SwapFiles
 from ottla.storage.deletion import Deletion
 from ottla.storage.errors import StorageError, storage_error
 from ottla.storage.log import Log
-from ottla.storage.names import (
-    CLEANED_SUFFIX,
-    DELETED_SUFFIX,
-    SNAPSHOT_SUFFIX,
-    SWAP_SUFFIX,
-    segment_file,
-)
+from ottla.storage.names import SWAP_SUFFIX
 from ottla.storage.segment import Segment
 
 
 class Swap:
-    """One replacement. All but `make_durable` belong to the thread that owns the log."""
+    """One replacement. All but `announce`, `put_in_place` and `remove` belong to the log's thread.
+
+    The order is `begin`, `announce`, `take_over`, `put_in_place`, `finish`.
+    """
+
+    # Invariant: the log's `replacement` from `begin` to `finish` or `settle`.
 
     def __init__(self, log: Log, old: list[Segment], size: int) -> None:
         """`old`: neighbours, none of them active; `size`: bytes of what they became."""
         self._log = log
         self._old = old
         self._size = size
-        self._folder = log.folder
-        self._filesystem = log.filesystem
         self._truncations = log.truncations
+        self._files = SwapFiles(log.filesystem, log.folder, old)
         self._new: Segment | None = None
-        self._abandoned = False
-
-    @property
-    def base_offset(self) -> int:
-        return self._old[0].base_offset
+        self._has_taken_over = self._is_settled = False
 
     @property
     def still_holds(self) -> bool:
         """Whether the log still has the old segments as they were read."""
         log = self._log
-        if self._abandoned or log.offline or log.truncations != self._truncations:
+        if self._is_settled or log.offline or log.truncations != self._truncations:
             return False
-        number = log.segments.floor(self.base_offset)
+        number = log.segments.floor(self._old[0].base_offset)
         return log.segments.as_list()[number:-1][: len(self._old)] == self._old
 
-    def announce(self) -> None:
-        """Have a start after a crash complete what follows. Raises StorageError."""
-        self._log.replacement = self
-        for suffix in CLEANED_FILES:
-            path = f"{self._folder}/{segment_file(self.base_offset, suffix)}"
-            try:
-                self._filesystem.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
-            except OSError as error:
-                raise self._failed(error, path) from error
-
-    def make_durable(self) -> None:
-        """Make the folder's names durable; in any thread. Raises StorageError."""
-        try:
-            self._filesystem.fsync_directory(self._folder)
-        except OSError as error:
-            raise self._failed(error, self._folder) from error
-
-    def take_over(self, now_ms: int) -> Deletion:
-        """Let the log read the new segment; returns the removal of the old ones.
-
-        Raises StorageError.
-        """
+    def begin(self) -> None:
+        """From now on the log tells of changes that this must not meet."""
         assert self.still_holds
-        log = self._log
-        new = Segment(self._filesystem, self._folder, self.base_offset, log.config, now_ms)
+        self._log.replacement = self
+
+    def announce(self) -> None:
+        """Have a start after a crash complete what follows, and look at the new segment.
+
+        In any thread. Raises StorageError.
+        """
+        if not self._files.announce():
+            return
+        log, first = self._log, self._old[0]
+        new = Segment(log.filesystem, first.folder, first.base_offset, log.config, first.created_ms)
         new.size, new.loaded, new.swap_suffix = self._size, False, SWAP_SUFFIX
-        paths: list[str] = []
+        try:
+            self._look_at(new)
+        except StorageError:
+            new.close()
+            # Else it was called off meanwhile, and its files have gone.
+            if not self._files.is_called_off:
+                raise
+        else:
+            self._new = new
+
+    def _look_at(self, new: Segment) -> None:
         try:
             new.read_transaction_index()
-            assert new.file.size() == self._size
-            for segment in self._old:
-                # Who reads from it at this moment goes on doing so.
-                assert segment.file
-                for path in segment.files():
-                    if segment is self._old[0] and path.endswith(SNAPSHOT_SUFFIX):
-                        continue
-                    self._filesystem.rename(path, path + DELETED_SUFFIX)
-                    paths.append(path + DELETED_SUFFIX)
-        except (OSError, ValueError) as error:
-            raise self._failed(error, new.path()) from error
-        self._new = new
+            size = new.file.size()
+        except OSError as error:
+            raise storage_error(error, new.path(), "replace compacted segments") from error
+        except ValueError as error:
+            raise StorageError(
+                f"{new.path()}: the index of a compacted segment cannot be read: {error}"
+            ) from error
+        if size != self._size:
+            raise StorageError(f"{new.path()}: {size} bytes were made, and not {self._size}")
+        if any(segment.loaded for segment in self._old):
+            # Who reads here would have to wait for it.
+            new.load_indexes()
+
+    def take_over(self) -> None:
+        """Let the log read the new segment. Raises StorageError."""
+        assert self.still_holds
+        assert self._new is not None
+        log, new = self._log, self._new
+        for segment in self._old:
+            # Who reads from it at this moment goes on doing so.
+            assert segment.file
+        new.config = log.config
         log.segments.substitute(self._old, new)
         gone = {segment.base_offset for segment in self._old[1:]}
         log.snapshots = [offset for offset in log.snapshots if offset not in gone]
-        log.replacement = None
-        return Deletion(self._filesystem, paths, self._old, log.config.file_delete_delay_ms)
+        self._has_taken_over = True
 
-    def finish(self) -> None:
-        """Give the new files their names, unless they were removed again. Raises StorageError."""
-        log, new = self._log, self._new
-        assert new is not None
-        if log.offline or not any(segment is new for segment in log.segments):
+    def put_in_place(self) -> None:
+        """Give the old files other names, then the new ones theirs. In any thread. StorageError."""
+        self._files.put_in_place()
+
+    def finish(self) -> Deletion:
+        """All is in place; returns the removal of the old files."""
+        self._note_names()
+        log = self._log
+        return Deletion(
+            log.filesystem, self._files.deleted_paths, self._old, log.config.file_delete_delay_ms
+        )
+
+    def settle(self) -> None:
+        """The log is about to change: call this off, or let it be done. Raises StorageError.
+
+        What the log reads already is put in place at once, though that may take a moment.
+        """
+        if self._log.offline:
+            # It will be another log's folder, or none; or a start completes what there is.
+            self._files.call_off()
+        elif self._has_taken_over:
+            self._files.put_in_place_at_once()
+            self._note_names()
+        else:
+            self._files.withdraw()
+        self._is_settled = True
+        self._forget()
+
+    def remove(self) -> None:
+        """Remove what was made, after a replacement that did not come. In any thread.
+
+        Raises StorageError.
+        """
+        if self._has_taken_over:
             return
-        try:
-            give_names(self._filesystem, self._folder, self.base_offset)
-        except OSError as error:
-            raise self._failed(error, new.path()) from error
-        new.swap_suffix = ""
-        log.has_new_files = True
+        if self._new is not None:
+            self._new.close()
+        if self._log.offline:
+            self._files.call_off()
+        else:
+            self._files.remove()
 
-    def abandon(self) -> None:
-        """Forget about it: nothing of it is left, not after a crash either. Raises StorageError."""
-        self._abandoned = True
+    def _note_names(self) -> None:
+        assert self._new is not None
+        if self._files.is_named:
+            self._new.swap_suffix = ""
+            self._log.has_new_files = True
+        self._forget()
+
+    def _forget(self) -> None:
         if self._log.replacement is self:
             self._log.replacement = None
-        # The log first: without it the others mean nothing.
-        for suffix in reversed(CLEANED_FILES):
-            path = f"{self._folder}/{segment_file(self.base_offset, suffix)}"
-            try:
-                self._filesystem.unlink(path + SWAP_SUFFIX)
-                self._filesystem.unlink(path + CLEANED_SUFFIX)
-            except FileNotFoundError:
-                return  # The whole folder has another name by now.
-            except OSError as error:
-                raise self._failed(error, path) from error
-
-    @staticmethod
-    def _failed(error: OSError | ValueError, path: str) -> StorageError:
-        if isinstance(error, OSError):
-            return storage_error(error, path, "replace compacted segments")
-        return StorageError(f"{path}: the index of a compacted segment cannot be read: {error}")
