@@ -145,7 +145,7 @@ def test_crash_between_the_two_renames_loses_nothing():
         (before,) = homes(scene, 1)
         target = broker.log_directories.at(other(before))
         copy = await broker.replication.moves._open(scene.partition(1, "a"), target)
-        broker.log_directories.home(NAME).delete_log = interrupted
+        broker.log_directories.home(NAME).take_out = interrupted
         partition = scene.partition(1, "a")
         copy.append_as_follower(stored(scene, 1), 0)
         assert copy.log_end_offset == partition.log_end_offset

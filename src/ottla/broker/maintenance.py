@@ -7,6 +7,7 @@ logged and tried again at its next time.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from ottla.broker.cleaning.cleaner import Cleaner
@@ -37,6 +38,8 @@ class Maintenance:
         self.scrubber = Scrubber(broker)
         self.cleaner = Cleaner(broker)
         self.retention = RetentionKeeper(broker)
+        # A thread of its own: a thousand removals keep nobody else's jobs waiting.
+        self._removing = ThreadPoolExecutor(1, "ottla-remove")
         # Removals that are not due yet, with their timers.
         self._deletions: dict[Deletion, asyncio.TimerHandle] = {}
 
@@ -72,6 +75,7 @@ class Maintenance:
             timer.cancel()
             self._deletions.pop(deletion, None)
             _run(deletion)
+        self._removing.shutdown(wait=True)
 
     async def flush_by_time(self) -> None:
         """Flush logs with records older than `flush.ms` that are not on the disk (P27)."""
@@ -129,7 +133,7 @@ class Maintenance:
             _run(deletion)
         else:
             # To remove a file of a gigabyte takes the system a while.
-            asyncio.get_running_loop().run_in_executor(None, _run, deletion)
+            asyncio.get_running_loop().run_in_executor(self._removing, _run, deletion)
 
     def _every(self, interval_ms: int, chore: Chore) -> None:
         async def repeat() -> None:

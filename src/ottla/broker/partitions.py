@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
+from ottla.broker.departures import Departures
 from ottla.broker.flush import Flusher
 from ottla.broker.partition import Partition
 from ottla.broker.replication.roles import Roles
@@ -21,9 +23,24 @@ from ottla.storage.log_directories import LogDirectories, Wanted
 _log = logging.getLogger(__name__)
 
 _REMINDER_MS = 10_000
+# Partitions that are changed in one turn of the loop.
+_SLICE = 50
 
 Key = tuple[str, int]
 ConfigOf = Callable[[TopicImage], LogConfig]
+
+
+class StopOrder(NamedTuple):
+    """To give a replica up, and with `delete` its log.
+
+    An epoch below the one known comes from an order that was overtaken: -1 and -2 ask for no such
+    check (KIP-570).
+    """
+
+    topic: str
+    partition_index: int
+    leader_epoch: int
+    delete: bool
 
 
 class Partitions:
@@ -51,7 +68,7 @@ class Partitions:
         self._image = image
         self._group_commit = group_commit
         self._config_of = config_of
-        self._on_deletion = on_deletion
+        self._departures = Departures(directories, on_deletion)
         self._by_name: dict[Key, Partition] = {}
         self._by_id: dict[tuple[UUID, int], Partition] = {}
         # Partitions whose log could not be opened, and why.
@@ -105,7 +122,7 @@ class Partitions:
     async def apply(self, image: ClusterImage) -> None:
         """Delete and configure partitions as `image` says; to open them takes an order."""
         async with self._applying:
-            self._delete_gone(image)
+            await self._delete_gone(image)
             for name in {topic for topic, _ in self._by_name}:
                 topic = image.topics.get(name)
                 if topic is not None and topic.configs is not self._configs.get(name):
@@ -131,9 +148,12 @@ class Partitions:
         given_up = [
             (topic, index) for topic, index, state in states if self._give_up(topic, index, state)
         ]
+        await self._carry_out_departures()
         await self._open_missing(given_up)
         failed: dict[Key, OttlaError] = {}
-        for topic, index, state in states:
+        for number, (topic, index, state) in enumerate(states, 1):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
             key = (topic.name, index)
             partition = self._by_name.get(key)
             if partition is None:
@@ -169,33 +189,44 @@ class Partitions:
             self._delete(key, partition)
         else:
             self._refused.pop(key, None)
-            self._on_deletion(self._directories.delete(name))
+            self._departures.add(name)
         return True
 
-    async def stop(self, topic: str, index: int, leader_epoch: int, *, delete: bool) -> None:
-        """Give a replica up, and with `delete` its log. Raises OttlaError.
+    async def _carry_out_departures(self) -> dict[Key, OttlaError]:
+        failed = await self._departures.carry_out()
+        for partition, error in failed.items():
+            _log.error("the log of %s stays where it is: %s", partition, error.message)
+        return {(name.topic, name.partition): error for name, error in failed.items()}
 
-        An epoch below the one known comes from an order that was overtaken: -1 and -2 ask for no
-        such check (KIP-570).
-        """
+    async def stop(self, orders: Sequence[StopOrder]) -> dict[Key, OttlaError]:
+        """Give replicas up, and their logs where that is ordered; what failed, and why."""
+        failed: dict[Key, OttlaError] = {}
         async with self._applying:
-            self._stop(topic, index, leader_epoch, delete=delete)
+            for start in range(0, len(orders), _SLICE):
+                for order in orders[start : start + _SLICE]:
+                    try:
+                        self._stop(order)
+                    except OttlaError as error:
+                        failed[order.topic, order.partition_index] = error
+                failed |= await self._carry_out_departures()
+                await asyncio.sleep(0)
+        return failed
 
-    def _stop(self, topic: str, index: int, leader_epoch: int, *, delete: bool) -> None:
-        key = (topic, index)
+    def _stop(self, order: StopOrder) -> None:
+        key = (order.topic, order.partition_index)
         partition = self._by_name.get(key)
         if partition is None:
-            known = TopicPartition(topic, index)
-            if delete and self._directories.home(known) is not None:
+            known = TopicPartition(*key)
+            if order.delete and self._directories.home(known) is not None:
                 self._refused.pop(key, None)
-                self._on_deletion(self._directories.delete(known))
+                self._departures.add(known)
             return
-        if 0 <= leader_epoch < partition.leader_epoch:
+        if 0 <= order.leader_epoch < partition.leader_epoch:
             raise OttlaError(
                 ErrorCode.FENCED_LEADER_EPOCH,
                 f"{partition.topic_partition} is in leader epoch {partition.leader_epoch}",
             )
-        if delete:
+        if order.delete:
             self._delete(key, partition)
         else:
             self._roles.give_up(partition, f"{partition.topic_partition} was stopped")
@@ -211,6 +242,8 @@ class Partitions:
 
     def on_storage_error(self, partition: Partition, error: StorageError) -> None:
         """A log could not be written or read: take offline what the error concerns."""
+        if self._by_name.get((partition.topic, partition.index)) is not partition:
+            return  # It was deleted meanwhile; another may have its name.
         now_ms = self._clock.monotonic_ms()
         if error.stops_log or now_ms >= self._silent_until_ms:
             # A full disk refuses every batch, and is told now and then.
@@ -238,17 +271,20 @@ class Partitions:
         self._by_name.clear()
         self._by_id.clear()
 
-    def _delete_gone(self, image: ClusterImage) -> None:
+    async def _delete_gone(self, image: ClusterImage) -> None:
         """Delete what belongs to a topic that was there in the last image, and is not in this.
 
         A topic that no image had yet is not gone: orders may come before news.
         """
         gone = self._topic_ids.difference(image.topics_by_id)
         self._topic_ids = frozenset(image.topics_by_id)
-        if gone:
-            for key, partition in list(self._by_name.items()):
-                if partition.topic_id in gone:
-                    self._delete(key, partition)
+        if not gone:
+            return
+        found = [(key, one) for key, one in self._by_name.items() if one.topic_id in gone]
+        for start in range(0, len(found), _SLICE):
+            for key, partition in found[start : start + _SLICE]:
+                self._delete(key, partition)
+            await self._carry_out_departures()
 
     def _delete(self, key: Key, partition: Partition) -> None:
         del self._by_name[key]
@@ -257,7 +293,7 @@ class Partitions:
         partition.fail(
             f"{partition.topic_partition} was deleted", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
-        self._on_deletion(self._directories.delete(partition.topic_partition))
+        self._departures.add(partition.topic_partition)
 
     async def _open_missing(self, replicas: Iterable[tuple[TopicImage, int]]) -> None:
         topics = {
@@ -288,7 +324,9 @@ class Partitions:
             found = open_logs()
         else:
             found = await asyncio.get_running_loop().run_in_executor(None, open_logs)
-        for key, topic in topics.items():
+        for number, (key, topic) in enumerate(topics.items(), 1):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
             log = found[TopicPartition(*key)]
             if isinstance(log, Log):
                 self._add(key, topic, log)

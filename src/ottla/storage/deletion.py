@@ -1,7 +1,9 @@
 """Files that have lost their names in the log and wait to be removed."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ottla.storage.errors import StorageError, storage_error
 from ottla.storage.filesystem import FileSystem
 from ottla.storage.names import DELETED_SUFFIX
 from ottla.storage.segment import Segment
@@ -40,3 +42,47 @@ def set_aside(filesystem: FileSystem, segments: list[Segment], delay_ms: int) ->
             filesystem.rename(path, path + DELETED_SUFFIX)
             paths.append(path + DELETED_SUFFIX)
     return Deletion(filesystem, paths, segments, delay_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A whole log that serves no more, and whose folder is to lose its name."""
+
+    filesystem: FileSystem
+    folder: str
+    # What the folder is to be called, in the same directory.
+    target: str
+    segments: list[Segment]
+    delay_ms: int
+
+    def rename(self) -> Deletion:
+        """Give the folder its new name, which is not durable yet. Raises StorageError."""
+        try:
+            self.filesystem.rename(self.folder, self.target)
+        except OSError as error:
+            raise storage_error(error, self.folder, "delete the log") from error
+        return Deletion(self.filesystem, [], self.segments, self.delay_ms, folder=self.target)
+
+
+def depart(departures: Sequence[Departure]) -> list[Deletion | StorageError]:
+    """Rename many folders, durably; the removal of each, or why not. In any thread."""
+    outcomes: list[Deletion | StorageError] = []
+    for departure in departures:
+        try:
+            outcomes.append(departure.rename())
+        except StorageError as error:
+            outcomes.append(error)
+    try:
+        _sync_parents(departures)
+    except StorageError as error:
+        return [error] * len(departures)
+    return outcomes
+
+
+def _sync_parents(departures: Iterable[Departure]) -> None:
+    parents = {one.folder.rpartition("/")[0]: one.filesystem for one in departures}
+    for parent, filesystem in parents.items():
+        try:
+            filesystem.fsync_directory(parent)
+        except OSError as error:
+            raise storage_error(error, parent, "delete logs") from error

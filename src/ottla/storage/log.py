@@ -14,7 +14,7 @@ from ottla.storage.answers import Appended, Slice
 from ottla.storage.batch_walk import BadHeader
 from ottla.storage.config import LogConfig
 from ottla.storage.copied_gaps import recount_cut
-from ottla.storage.deletion import Deletion, set_aside
+from ottla.storage.deletion import Deletion, Departure, set_aside
 from ottla.storage.errors import storage_error
 from ottla.storage.filesystem import Buffer
 from ottla.storage.flush import FlushJob
@@ -365,25 +365,18 @@ class Log(FlushedLog):
             for segment in self.segments:
                 segment.close()
 
-    def delete(self, unique: UUID) -> Deletion:
-        """Take the whole log out of its directory by another name. Raises StorageError.
+    def leave(self, unique: UUID) -> Departure:
+        """Serve no more; what is left is to rename the folder, in any thread. Raises StorageError.
 
-        `unique` keeps the name apart from that of a topic created again. The log serves no
-        more; run the job after its delay.
+        `unique` keeps the name apart from that of a topic created again.
         """
-        parent = self.folder.rpartition("/")[0]
-        target = f"{parent}/{deleted_folder(self.topic_partition, unique)}"
         self._settle_replacement()
-        try:
-            self.filesystem.rename(self.folder, target)
-            self.filesystem.fsync_directory(parent)
-        except OSError as error:
-            raise storage_error(error, self.folder, "delete the log") from error
         self.offline = f"{self.topic_partition}: the log was deleted"
-        return Deletion(
+        parent = self.folder.rpartition("/")[0]
+        return Departure(
             self.filesystem,
-            [],
+            self.folder,
+            f"{parent}/{deleted_folder(self.topic_partition, unique)}",
             self.segments.as_list(),
             self.config.file_delete_delay_ms,
-            folder=target,
         )

@@ -14,7 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage import future_logs
 from ottla.storage.config import LogConfig
-from ottla.storage.deletion import Deletion
+from ottla.storage.deletion import Deletion, Departure, depart
 from ottla.storage.errors import DirectoryFailed, StorageError
 from ottla.storage.filesystem import FileSystem
 from ottla.storage.future_logs import extent, set_stray
@@ -286,7 +286,7 @@ class LogDirectories:
             if partition in ours:
                 theirs[partition] = ours[partition]
         self._homes[partition] = target
-        return source.delete_log(partition, self._new_id())
+        return _at_once(source.take_out(partition, self._new_id()))
 
     def home(self, partition: TopicPartition) -> LogDirectory | None:
         """The directory that holds the partition, None where none does."""
@@ -297,16 +297,23 @@ class LogDirectories:
         home = self._homes.get(partition)
         return 0 if home is None else home.high_watermarks.get(partition, 0)
 
-    def delete(self, partition: TopicPartition) -> Deletion:
-        """Take a partition out; its files go with the returned job. Raises OttlaError."""
+    def take_out(self, partition: TopicPartition) -> Departure:
+        """Know a partition no more: `deletion.depart` renames its folder. Raises OttlaError.
+
+        Until that is done it must not be opened again.
+        """
         home = self._homes.get(partition)
         if home is None:
             raise OttlaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no log directory holds {partition}"
             )
-        deletion = home.delete_log(partition, self._new_id())
+        departure = home.take_out(partition, self._new_id())
         del self._homes[partition]
-        return deletion
+        return departure
+
+    def delete(self, partition: TopicPartition) -> Deletion:
+        """Take a partition out, durably, in this thread. Raises OttlaError."""
+        return _at_once(self.take_out(partition))
 
     def is_low(self, partition: TopicPartition, offset: int) -> bool:
         """Whether the checkpoint promises nothing of an open log from `offset` on."""
@@ -412,3 +419,10 @@ class LogDirectories:
         self.directories = []
         if first is not None:
             raise first
+
+
+def _at_once(departure: Departure) -> Deletion:
+    (outcome,) = depart([departure])
+    if isinstance(outcome, StorageError):
+        raise outcome
+    return outcome

@@ -22,7 +22,7 @@ from ottla.storage.checkpoint import (
     write_atomically,
 )
 from ottla.storage.config import LogConfig
-from ottla.storage.deletion import Deletion
+from ottla.storage.deletion import Deletion, Departure
 from ottla.storage.errors import StorageError, storage_error
 from ottla.storage.filesystem import FileSystem
 from ottla.storage.log import Log
@@ -302,12 +302,21 @@ class LogDirectory:
         log.has_new_folder = True
         return log
 
-    def delete_log(self, partition: TopicPartition, unique: UUID) -> Deletion:
-        """Take a log out by another name; it need not be open. Raises StorageError."""
-        log = self.logs.pop(partition, None)
-        self.refused.pop(partition, None)
+    def take_out(self, partition: TopicPartition, unique: UUID) -> Departure:
+        """Know a log no more, whether it was open or not; its folder is renamed after this.
+
+        Raises StorageError.
+        """
+        log = self.logs.get(partition)
+        if log is not None:
+            departure = log.leave(unique)
+        else:
+            target = f"{self.path}/{deleted_folder(partition, unique)}"
+            departure = Departure(self.filesystem, self.folder_of(partition), target, [], 0)
         self._unread.discard(partition)
         for known in (
+            self.logs,
+            self.refused,
             self.recovery_points,
             self.high_watermarks,
             self.log_starts,
@@ -315,14 +324,7 @@ class LogDirectory:
             self.floors,
         ):
             known.pop(partition, None)
-        if log is not None:
-            return log.delete(unique)
-        target = f"{self.path}/{deleted_folder(partition, unique)}"
-        try:
-            self.filesystem.rename(self.folder_of(partition), target)
-        except OSError as error:
-            raise storage_error(error, self.folder_of(partition), "delete the log") from error
-        return Deletion(self.filesystem, [], [], 0, folder=target)
+        return departure
 
     def prepare_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> CheckpointJob:
         """Gather what the three checkpoints should say now (P19).

@@ -22,6 +22,11 @@ class Verdict:
         """No more than the `count` oldest."""
         return Verdict(count, min(self.by_age, count), min(self.by_start, count))
 
+    def without(self, count: int) -> "Verdict":
+        """What is left when the `count` oldest have gone."""
+        left = max(0, self.count - count)
+        return Verdict(left, max(0, self.by_age - count), max(0, self.by_start - count))
+
 
 def deletable(
     segments: list[Segment],

@@ -6,6 +6,7 @@ import pytest
 from inprocess import run
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.partitions import StopOrder
 from ottla.metadata.topic_plan import NewTopic
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
 from ottla.wire.messages.describe_topic_partitions import (
@@ -59,7 +60,7 @@ def test_who_gave_a_partition_up_names_itself_no_more():
 
     async def scenario(caller):
         await make(caller, ("t", 2))
-        await caller.broker.partitions.stop("t", 1, -1, delete=False)
+        await caller.broker.partitions.stop([StopOrder("t", 1, -1, delete=False)])
         answer = await caller.call(asking("t"), 13)
         assert [(p.error_code, p.leader_id) for p in answer.topics[0].partitions] == [
             (ErrorCode.NONE, 1),

@@ -15,7 +15,7 @@ from ottla.storage.accounting import Accounting
 from ottla.storage.cleaner.cleaning import Cleaning
 from ottla.storage.cleaner.preparing import LogCleaning
 from ottla.storage.cleaner.swap import Swap
-from ottla.storage.deletion import Deletion
+from ottla.storage.deletion import Deletion, depart
 from ottla.storage.log import Log
 from ottla.storage.memory_filesystem import MemoryFileSystem
 from ottla.storage.names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
@@ -190,7 +190,8 @@ def test_a_replacement_leaves_the_next_topic_of_that_name_alone(moment: str) -> 
     made: list[Log] = []
 
     def make_anew(old: Log) -> list[Deletion]:
-        deletion = old.delete(UUID(int=7))
+        (deletion,) = depart([old.leave(UUID(int=7))])
+        assert isinstance(deletion, Deletion)
         new = compacted_log(filesystem, segment_bytes=260)
         for number in range(9):
             add(new, [(b"key", b"%020d" % number), (b"same", b"%020d" % number)])

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import Handler
+from ottla.broker.partitions import StopOrder
 from ottla.broker.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.stop_replica import (
     StopReplicaPartitionError,
-    StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaResponse,
 )
@@ -24,14 +24,23 @@ if TYPE_CHECKING:
 async def handle(
     broker: "Broker", _request: RequestContext | None, body: StopReplicaRequest
 ) -> StopReplicaResponse:
-    """Stop them one by one; each may fail by itself."""
+    """Stop them; each may fail by itself."""
     broker.fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
+    failed = await broker.partitions.stop(
+        [
+            StopOrder(
+                topic.topic_name, state.partition_index, state.leader_epoch, state.delete_partition
+            )
+            for topic in body.topic_states
+            for state in topic.partition_states
+        ]
+    )
     return StopReplicaResponse(
         partition_errors=[
             StopReplicaPartitionError(
                 topic_name=topic.topic_name,
                 partition_index=state.partition_index,
-                error_code=await _stop(broker, topic.topic_name, state),
+                error_code=_code(failed.get((topic.topic_name, state.partition_index))),
             )
             for topic in body.topic_states
             for state in topic.partition_states
@@ -39,14 +48,8 @@ async def handle(
     )
 
 
-async def _stop(broker: "Broker", topic: str, state: StopReplicaPartitionState) -> ErrorCode:
-    try:
-        await broker.partitions.stop(
-            topic, state.partition_index, state.leader_epoch, delete=state.delete_partition
-        )
-    except OttlaError as error:
-        return error.code
-    return ErrorCode.NONE
+def _code(error: OttlaError | None) -> ErrorCode:
+    return ErrorCode.NONE if error is None else error.code
 
 
 def on_error(

@@ -4,6 +4,7 @@ Who leads a partition decides; followers of a partition that waits for readers d
 leader has deleted, and nothing else.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 _log = logging.getLogger(__name__)
+
+# Segments whose files are renamed in one turn of the loop: 0.2 ms each.
+_SLICE = 32
 
 
 class RetentionKeeper:
@@ -43,7 +47,8 @@ class RetentionKeeper:
         """Delete what retention lets go. Raises StorageError."""
         log = partition.log
         verdict = log.old_segments(now_ms, partition.high_watermark)
-        segments, truncations = log.segments.as_list()[: verdict.count], log.truncations
+        segments, truncations = log.segments.as_list(), log.truncations
+        log_end = log.log_end_offset
         readers: dict[str, int] = {}
         found = Hold(verdict.count)
         self._forget(partition)
@@ -60,12 +65,18 @@ class RetentionKeeper:
         end = self._end(log, verdict)
         log.note_old_segments(verdict, now_ms)
         await self._broker.maintenance.write_ledger(log)
-        held = log.segments.as_list()[: len(segments)]
-        if log.offline or log.truncations != truncations or held != segments:
-            return  # Something else happened to it meanwhile: another time.
         start = log.log_start_offset
-        for deletion in log.delete_old_segments(now_ms, partition.high_watermark, verdict):
-            self._broker.maintenance.remove_later(deletion)
+        while verdict.count:
+            held = log.segments.as_list()
+            if log.offline or log.truncations != truncations or held[: len(segments)] != segments:
+                return  # Something else happened to it meanwhile: another time.
+            if verdict.count == len(held) and log.log_end_offset != log_end:
+                return  # The last one was written to meanwhile, and is not old any more.
+            some = verdict.at_most(min(verdict.count, _SLICE))
+            for deletion in log.delete_old_segments(now_ms, partition.high_watermark, some):
+                self._broker.maintenance.remove_later(deletion)
+            verdict, segments = verdict.without(some.count), segments[some.count :]
+            await asyncio.sleep(0)
         if partition.config.hold_groups and partition.leader is not None:
             partition.tell_log_start()
         if found.setting:
