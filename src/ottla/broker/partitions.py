@@ -157,7 +157,7 @@ class Partitions:
             key = (topic.name, index)
             partition = self._by_name.get(key)
             if partition is None:
-                failed[key] = self._refused[key]
+                failed[key] = self._refused.get(key) or self._missing(*key)
             elif partition.topic_id != topic.id:
                 failed[key] = OttlaError(
                     ErrorCode.INCONSISTENT_TOPIC_ID,
