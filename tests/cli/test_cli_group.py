@@ -225,5 +225,50 @@ def test_a_share_group_is_described_and_deleted(
     assert "active" in run.refused("group", "delete", group, "--yes")
     consumer.close()
     assert run("group", "describe", group).lines[-2].split() == [topic, "0", "8", "2", "0"]
-    assert "share group" in run.refused("group", "reset", group, "--to-earliest")
     assert run("group", "delete", group, "--yes").out == f"Deleted {group}.\n"
+
+
+def test_a_share_group_is_reset(run: Command, topic: str, broker: ottla.testing.Broker) -> None:
+    """Shown first, done when asked, undone by the command it prints; or it forgets the topic."""
+    group = f"{topic}-moved"
+    # Released as often as it comes, until all have come.
+    again = "share.delivery.count.limit=10"
+    run("config", "set", "group", group, "share.auto.offset.reset=earliest", again)
+    settings = {"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0}
+
+    def take(count: int, released: int = -1) -> set[int]:
+        """Numbers of so many records; all but that one are accepted."""
+        consumer = ShareConsumer(settings | {"share.acknowledgement.mode": "explicit"})
+        consumer.subscribe([topic])
+        seen: set[int] = set()
+        deadline = time.monotonic() + 120
+        while len(seen) < count and time.monotonic() < deadline:
+            for message in consumer.poll(1.0):
+                number = int(message.value() or b"")
+                consumer.acknowledge(message, 2 if number == released else 1)
+                seen.add(number)
+            consumer.commit_sync(30)
+        consumer.close()
+        return seen
+
+    def moved(*where: str) -> tuple[object, object, object]:
+        """What becomes of partition 0, which has all records."""
+        shown = run("group", "reset", group, *where, "-o", "json").json
+        (row,) = (each for each in shown["partitions"] if each["partition"] == 0)
+        return row["old"], row["new"], row["note"]
+
+    assert take(10, released=6) == set(range(10))
+    back = ("--to-offset", f"{topic}:0=6")
+    assert moved("--to-earliest") == (6, 0, "3 done with come again")
+    assert moved(*back) == (6, 6, "3 done with come again")
+    assert run("group", "describe", group, "-o", "json").json["partitions"][0]["lag"] == 1
+    done = run("group", "reset", group, "--to-earliest", "--execute", "-o", "json").json
+    assert f"--to-offset {topic}:0=6 " in done["undo"]
+    assert take(10) == set(range(10))
+    run("group", "reset", group, *back, "--execute")
+    assert take(4) == {6, 7, 8, 9}
+    none = ("--to-offset", f"{topic}:0=none")
+    assert "forgets whole topics" in run.refused("group", "reset", group, *none, "--execute")
+    run("group", "reset", group, *none, "--to-offset", f"{topic}:1=none", "--execute")
+    assert run("group", "describe", group, "-o", "json").json["partitions"] == []
+    assert take(10) == set(range(10))

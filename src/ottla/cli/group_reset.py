@@ -8,7 +8,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.moves import Move, Target, apply, planned
+from ottla.cli.moves import Move, Plan, Target, apply, planned
 from ottla.cli.output import show, show_one
 from ottla.cli.words import moment
 from ottla.client.admin import Admin
@@ -66,22 +66,25 @@ def reset(
     ottla group reset audit --to-time 'yesterday 09:00' --topic flights --execute
     ottla group reset audit --by -100 --topic flights:0,2
     ottla group reset audit --to-offset flights:0=1234 --execute
+    ottla group reset workers --to-latest --execute
 
-    The group must have no members. Afterwards the command that undoes it is printed.
+    The group must have no members. Afterwards the command that undoes it is printed. A share group
+    begins there, and what it was done with behind that comes again.
     """  # noqa: D301
     wanted = [_topic(text) for text in topics]
     target = _target(to_earliest, to_latest, offsets, time_ms, by)
     if target.singles and topics:
         raise click.UsageError("--to-offset names the partitions already; leave out --topic")
 
-    async def work(admin: Admin) -> list[Move]:
-        moves = await planned(admin, group_id, target, wanted)
+    async def work(admin: Admin) -> Plan:
+        plan = await planned(admin, group_id, target, wanted)
         if execute:
-            await apply(admin, group_id, moves)
-        return moves
+            await apply(admin, group_id, plan)
+        return plan
 
-    moves = with_admin(bootstrap, work)
-    undo = _undo(group_id, moves, bootstrap)
+    plan = with_admin(bootstrap, work)
+    moves = plan.moves
+    undo = _undo(group_id, _undone(plan), bootstrap)
     if form == "json":
         rows = [move.row() for move in moves]
         show_one("json", {"group": group_id, "executed": execute, "partitions": rows, "undo": undo})
@@ -129,6 +132,15 @@ def _undo(group_id: str, moves: Sequence[Move], bootstrap: str) -> str | None:
         return None
     where = options.bootstrap_words(bootstrap)
     return f"ottla group reset {shlex.quote(group_id)} {' '.join(parts)} --execute{where}"
+
+
+def _undone(plan: Plan) -> list[Move]:
+    """What can be taken back: of a topic that a share group had not begun, all or nothing."""
+    if not plan.is_share:
+        return list(plan.moves)
+    begun = {move.place.topic for move in plan.moves if move.old is not None}
+    moved = [move for move in plan.moves if move.new != move.old]
+    return [each for each in moved if each.old is not None or each.place.topic not in begun]
 
 
 def _topic(text: str) -> tuple[str, list[int]]:

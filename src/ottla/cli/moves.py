@@ -1,7 +1,7 @@
 """Where a group is to resume, partition by partition; the work behind `ottla group reset`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -15,7 +15,11 @@ from ottla.client.offsets import EARLIEST, LATEST
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One partition: the offset committed, and the one to commit. None: nothing is committed."""
+    """One partition: the offset committed, and the one to commit. None: nothing is committed.
+
+    Of a share group, where it begins. `done` counts records behind that with which it is done:
+    they come again.
+    """
 
     place: TopicPartition
     start: int
@@ -23,11 +27,14 @@ class Move:
     old: int | None
     new: int | None
     note: str = ""
+    done: int = 0
 
     @property
     def is_change(self) -> bool:
         """Whether anything is to be done. No new offset with a note: it could not be found."""
-        return self.new != self.old and not (self.new is None and self.note)
+        if self.new is None and self.note:
+            return False
+        return self.new != self.old or self.done > 0
 
     def row(self) -> dict[str, Any]:
         return {
@@ -54,28 +61,43 @@ class Target:
     by: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a group stands: by partition; None where it has one and has not begun there."""
+
+    is_share: bool = False
+    offsets: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    done: Offsets = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be moved, and of which kind of group."""
+
+    is_share: bool
+    moves: Sequence[Move]
+
+
 async def planned(
     admin: Admin, group_id: str, target: Target, topics: Sequence[tuple[str, list[int]]]
-) -> list[Move]:
+) -> Plan:
     """What would change, in order. Raises OttlaError for a group that is active or unknown.
 
     `topics` restricts it to some topics, or partitions of theirs; else it is all that the group
     has committed. A group that does not exist yet is given a start, if its topics are said.
     """
     listed = {entry.group_id for entry in await admin.list_groups()}
-    committed: Offsets = {}
+    standing = Standing()
     if group_id in listed or not (topics or target.singles):
         description = await described_group(admin, group_id)
         require_idle(description, "move")
         if description.protocol_type == SHARE:
-            raise OttlaError(
-                ErrorCode.INVALID_REQUEST,
-                f"{group_id!r} is a share group, which has no committed offsets; its start is "
-                "moved by kafka-share-groups --reset-offsets",
-            )
-        told = await admin.group_offsets(group_id)
-        committed = {place: entry.offset for place, entry in told.items()}
-    places = await _places(admin, group_id, target, topics, committed)
+            standing = await _standing_of_share_group(admin, group_id)
+        else:
+            told = await admin.group_offsets(group_id)
+            standing = Standing(offsets={place: entry.offset for place, entry in told.items()})
+    known = standing.offsets
+    places = await _places(admin, group_id, target, topics, list(known))
     starts = await known_offsets(admin, places, EARLIEST)
     ends = await known_offsets(admin, places, LATEST)
     at_time: Offsets = {}
@@ -84,10 +106,27 @@ async def planned(
     moves: list[Move] = []
     for place in places:
         if place in starts and place in ends:
-            start, end, old = starts[place], ends[place], committed.get(place)
+            start, end, old = starts[place], ends[place], known.get(place)
             wish, note = _wish(target, place, start, end, old, at_time.get(place, -1))
-            moves.append(_bounded(place, start, end, old, wish, note))
-    return moves
+            move = _bounded(place, start, end, old, wish, note)
+            done = standing.done.get(place, 0)
+            if done and move.new is not None and move.new <= (old or 0):
+                note = "; ".join(filter(None, (move.note, f"{done} done with come again")))
+                move = replace(move, note=note, done=done)
+            moves.append(move)
+    return Plan(standing.is_share, moves)
+
+
+async def _standing_of_share_group(admin: Admin, group_id: str) -> Standing:
+    positions = await admin.share_group_positions(group_id)
+    ends = await known_offsets(admin, positions, LATEST)
+    done: Offsets = {}
+    for place, position in positions.items():
+        start, lag = position.start_offset, position.lag
+        if start is not None and lag is not None and place in ends:
+            done[place] = max(0, ends[place] - start - lag)
+    offsets = {place: position.start_offset for place, position in positions.items()}
+    return Standing(is_share=True, offsets=offsets, done=done)
 
 
 def _wish(
@@ -122,7 +161,7 @@ async def _places(
     group_id: str,
     target: Target,
     topics: Sequence[tuple[str, list[int]]],
-    committed: Offsets,
+    known: Sequence[TopicPartition],
 ) -> list[TopicPartition]:
     """The partitions that are meant."""
     if target.singles:
@@ -134,18 +173,26 @@ async def _places(
         for topic, partitions in topics:
             found.update(await partitions_of(admin.cluster, topic, partitions))
         return sorted(found)
-    if not committed:
+    if not known:
         raise OttlaError(
             ErrorCode.GROUP_ID_NOT_FOUND,
             f"group {group_id!r} has committed nothing; say which topic: --topic TOPIC",
         )
-    return sorted(committed)
+    return sorted(known)
 
 
-async def apply(admin: Admin, group_id: str, moves: Sequence[Move]) -> None:
-    """Commit the new offsets. Raises NON_EMPTY_GROUP where a consumer joined meanwhile."""
+async def apply(admin: Admin, group_id: str, plan: Plan) -> None:
+    """Move the group. Raises NON_EMPTY_GROUP where a consumer joined meanwhile."""
+    moves = plan.moves
     changed = {move.place: move.new for move in moves if move.is_change and move.new is not None}
     forgotten = [move.place for move in moves if move.is_change and move.new is None]
+    if plan.is_share:
+        topics = await _forgotten_topics(admin, group_id, forgotten)
+        if changed:
+            await admin.alter_share_group_positions(group_id, changed)
+        if topics:
+            await admin.delete_share_group_positions(group_id, topics)
+        return
     try:
         if changed:
             await admin.set_group_offsets(group_id, changed)
@@ -158,3 +205,19 @@ async def apply(admin: Admin, group_id: str, moves: Sequence[Move]) -> None:
                 f"a consumer joined group {group_id!r} meanwhile; nothing was changed: stop it",
             ) from None
         raise
+
+
+async def _forgotten_topics(
+    admin: Admin, group_id: str, forgotten: Sequence[TopicPartition]
+) -> list[str]:
+    """The topics of these partitions. Raises OttlaError where that is not all they have."""
+    topics = sorted({place.topic for place in forgotten})
+    for topic in topics:
+        left = set(await partitions_of(admin.cluster, topic)) - set(forgotten)
+        if left:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"share group {group_id!r} forgets whole topics: name all partitions of {topic!r} "
+                f"with =none, or none of them ({', '.join(map(str, sorted(left)))} missing)",
+            )
+    return topics

@@ -1,11 +1,23 @@
 """Share groups: members, and where they begin (KIP-932)."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.groups import GroupDescription, GroupMember
 from ottla.client.errors import check
+from ottla.wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+    AlterShareGroupOffsetsResponse,
+)
+from ottla.wire.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+    DeleteShareGroupOffsetsResponse,
+)
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -79,6 +91,52 @@ class ShareGroupCalls(Calls):
             }
 
         return await self.retried(ask)
+
+    async def alter_share_group_positions(
+        self, group_id: str, offsets: Mapping[TopicPartition, int]
+    ) -> None:
+        """Have a group without members begin elsewhere; what it has done behind is forgotten.
+
+        Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND for a group of another kind.
+        """
+        topics: dict[str, AlterShareGroupOffsetsRequestTopic] = {}
+        for (topic, index), offset in offsets.items():
+            entry = topics.setdefault(topic, AlterShareGroupOffsetsRequestTopic(topic_name=topic))
+            entry.partitions.append(
+                AlterShareGroupOffsetsRequestPartition(partition_index=index, start_offset=offset)
+            )
+        request = AlterShareGroupOffsetsRequest(group_id=group_id, topics=list(topics.values()))
+
+        async def alter() -> None:
+            broker_id = await self.cluster.coordinator(group_id)
+            answer = await self.cluster.ask(broker_id, request, AlterShareGroupOffsetsResponse)
+            check(answer.error_code, f"move share group {group_id!r}", answer.error_message)
+            for topic in answer.responses:
+                for each in topic.partitions:
+                    what = f"move share group {group_id!r} in {topic.topic_name}"
+                    check(each.error_code, f"{what}-{each.partition_index}", each.error_message)
+
+        await self.retried(alter)
+
+    async def delete_share_group_positions(self, group_id: str, topics: Iterable[str]) -> None:
+        """Have a group without members forget topics, as if it had never read them.
+
+        Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
+        """
+        request = DeleteShareGroupOffsetsRequest(
+            group_id=group_id,
+            topics=[DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics],
+        )
+
+        async def delete() -> None:
+            broker_id = await self.cluster.coordinator(group_id)
+            answer = await self.cluster.ask(broker_id, request, DeleteShareGroupOffsetsResponse)
+            check(answer.error_code, f"move share group {group_id!r}", answer.error_message)
+            for topic in answer.responses:
+                what = f"have share group {group_id!r} forget {topic.topic_name}"
+                check(topic.error_code, what, topic.error_message)
+
+        await self.retried(delete)
 
 
 def _known(number: int) -> int | None:
