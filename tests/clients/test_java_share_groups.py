@@ -120,3 +120,40 @@ def test_the_verifiable_share_consumer_acknowledges_all_it_gets(
     acknowledged = [each for each in events if each["name"] == "offsets_acknowledged"]
     assert all(each["success"] for each in acknowledged)
     assert sum(each["count"] for each in acknowledged) == 60
+
+
+def test_what_java_rejects_leaves_dead_letters(run: Run, make_topic: MakeTopic, group: str) -> None:
+    """With the records' content, where kafka-configs says that they are to have it (KIP-1191)."""
+    topic, dead = make_topic(1), unique("dlq.letters")
+    run(t.TOPICS, "--create", "--topic", dead, "--partitions", 1).ok()
+    for kind, name, settings in (
+        ("topics", dead, "errors.deadletterqueue.group.enable=true"),
+        (
+            "groups",
+            group,
+            f"errors.deadletterqueue.topic.name={dead},"
+            "errors.deadletterqueue.copy.record.enable=true",
+        ),
+    ):
+        run(
+            *(t.CONFIGS, "--alter", "--entity-type", kind, "--entity-name", name),
+            *("--add-config", settings),
+        ).ok()
+    sent = send(run, topic, 5)
+    assert receive(run, topic, group, 5, "--reject") == sorted(sent)
+    told = run(
+        *(t.CONSOLE_CONSUMER, "--topic", dead, "--from-beginning", "--max-messages", 5),
+        *("--timeout-ms", 120_000, "--formatter-property", "print.headers=true"),
+    ).ok()
+    # A letter that was written twice counts once.
+    letters = {tuple(line.split("\t")) for line in told.splitlines() if line}
+    expected = {
+        (
+            f"__dlq.errors.topic:{topic},__dlq.errors.partition:0,__dlq.errors.offset:{offset},"
+            f"__dlq.errors.group:{group},__dlq.errors.delivery.count:1,"
+            "__dlq.errors.message:Offset rejected by client.",
+            line,
+        )
+        for offset, line in enumerate(sent)
+    }
+    assert letters == expected

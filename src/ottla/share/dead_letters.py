@@ -13,7 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.metadata.topic_names import check_topic_name
 from ottla.record.builder import BatchBuilder
 from ottla.record.codec import Header, Record
-from ottla.share.partition import Dead
+from ottla.share.deliveries import Dead
 
 # The setting of a group, of a topic, and of the brokers.
 TOPIC_NAME = "errors.deadletterqueue.topic.name"

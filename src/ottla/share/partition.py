@@ -7,77 +7,16 @@ what is not written: records that are acquired when a broker dies are given out 
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.share.deliveries import Acknowledged, Acquired, Changes, Dead, Found, Limits
+from ottla.share.spans import add_to, merged, spans_of
 from ottla.share.states import Acknowledge, Delivery, StateBatch
 from ottla.share.window import Run, Window
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What the group's settings say.
-
-    How long a record is locked, how often it is given out at most, how many may be under way,
-    whether a lock may be renewed, and whether a record that nobody accepts leaves a dead letter.
-    """
-
-    lock_ms: int = 30_000
-    delivery_count: int = 5
-    records: int = 2_000
-    renews: bool = True
-    dead_letters: bool = False
-
-
-class Found(NamedTuple):
-    """A batch in the log. One that is not `readable` holds nothing for members."""
-
-    first: int
-    last: int
-    readable: bool = True
-
-
-class Acquired(NamedTuple):
-    """Records that a member has now: the same number of times given out, and in one batch."""
-
-    first: int
-    last: int
-    delivery_count: int
-
-
-class Acknowledged(NamedTuple):
-    """What a member says of the offsets `first` to `last`: one thing of all, or one of each."""
-
-    first: int
-    last: int
-    types: Sequence[int]
-
-
 # How many of those that nobody accepted a partition remembers, to be told of.
 _DEAD_KEPT = 100
-
-
-class Dead(NamedTuple):
-    """Records that no member will be given again, though none accepted them."""
-
-    first: int
-    last: int
-    delivery_count: int
-    rejected: bool
-
-
-class Changes(NamedTuple):
-    """What has to be written: where the group begins, what changed, how much is done with.
-
-    `letters` are those whose dead letters are to be written after that, and then `archive`d.
-    """
-
-    start_offset: int
-    batches: tuple[StateBatch, ...]
-    complete_count: int
-    letters: tuple[Dead, ...] = ()
 
 
 class SharePartition:
@@ -197,7 +136,7 @@ class SharePartition:
                 continue
             taken = self._acquire_batch(member_id, batch, left, now_ms, strict=strict)
             left -= sum(each.last - each.first + 1 for each in taken)
-            _add(given, taken, batch_size)
+            add_to(given, taken, batch_size)
             if self._window.end <= batch.last:
                 break
         self._tidy()
@@ -208,7 +147,7 @@ class SharePartition:
 
         Raises OttlaError: INVALID_REQUEST, INVALID_RECORD_STATE. What is done with is not an error.
         """
-        spans = [span for batch in batches for span in _spans(batch)]
+        spans = [span for batch in batches for span in spans_of(batch)]
         for first, last, kind in spans:
             self._require_acquired(member_id, first, last, kind)
         for first, last, kind in spans:
@@ -259,7 +198,7 @@ class SharePartition:
     def changes(self) -> Changes:
         """What has changed since it was last asked for."""
         batches: list[StateBatch] = []
-        for first, last in _merged(self._dirty):
+        for first, last in merged(self._dirty):
             for run in self._window.peek(first, last):
                 state, count = run.state, run.deliveries
                 if state is Delivery.ACQUIRED:
@@ -368,49 +307,3 @@ class SharePartition:
     def _tidy(self) -> None:
         self._window.drop_final()
         self._window.join()
-
-
-def _spans(batch: Acknowledged) -> list[tuple[int, int, int]]:
-    """The offsets of a batch and what is said of them, like neighbours together."""
-    first, last, types = batch
-    size = last - first + 1
-    if size <= 0 or len(types) not in (1, size):
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"{len(types)} acknowledge types for the offsets {first} to {last}: there must be one, "
-            "or one for each",
-        )
-    if len(types) == 1:
-        return [(first, last, types[0])]
-    spans: list[tuple[int, int, int]] = []
-    for offset, kind in enumerate(types, first):
-        if spans and spans[-1][2] == kind:
-            spans[-1] = (spans[-1][0], offset, kind)
-        else:
-            spans.append((offset, offset, kind))
-    return spans
-
-
-def _add(given: list[Acquired], taken: Iterable[Acquired], batch_size: int) -> None:
-    """Put records behind what is given already; neighbours that are alike become one."""
-    for each in taken:
-        before = given[-1] if given else None
-        if (
-            before is not None
-            and before.last + 1 == each.first
-            and before.delivery_count == each.delivery_count
-            and not 0 < batch_size <= before.last - before.first + 1
-        ):
-            given[-1] = before._replace(last=each.last)
-        else:
-            given.append(each)
-
-
-def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(spans):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-        else:
-            merged.append((first, last))
-    return merged

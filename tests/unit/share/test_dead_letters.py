@@ -13,7 +13,7 @@ from ottla.share.dead_letters import (
     destination,
     write_letters,
 )
-from ottla.share.partition import Dead
+from ottla.share.deliveries import Dead
 
 ORIGIN = Origin("workers", "tasks", 4)
 OPEN = {"errors.deadletterqueue.group.enable": "true"}

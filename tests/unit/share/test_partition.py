@@ -3,15 +3,8 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.share.partition import (
-    Acknowledged,
-    Acquired,
-    Changes,
-    Dead,
-    Found,
-    Limits,
-    SharePartition,
-)
+from ottla.share.deliveries import Acknowledged, Acquired, Changes, Dead, Found, Limits
+from ottla.share.partition import SharePartition
 from ottla.share.states import Delivery, StateBatch
 
 ACCEPT, RELEASE, REJECT, RENEW, GAP = [1], [2], [3], [4], [0]

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.share.partition import Acknowledged, Dead, Found, Limits, SharePartition
+from ottla.share.deliveries import Acknowledged, Dead, Found, Limits
+from ottla.share.partition import SharePartition
 from ottla.share.states import StateBatch, overlay
 
 LIMIT = 2

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.share.partition import Acknowledged
+from ottla.share.deliveries import Acknowledged
 from ottla.share.session import MemberKey, Slot
 from ottla.share.states import Acknowledge
 

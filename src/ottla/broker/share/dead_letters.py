@@ -18,7 +18,7 @@ from ottla.broker.share.reading import PORTION_BYTES, read_portion
 from ottla.record.codec import Record
 from ottla.record.reader import CorruptBatch, batches, records
 from ottla.share.dead_letters import TOPIC_NAME, Origin, write_letters
-from ottla.share.partition import Dead
+from ottla.share.deliveries import Dead
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker

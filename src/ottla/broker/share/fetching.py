@@ -10,7 +10,7 @@ from ottla.broker.share.acknowledging import Results, acknowledge_all
 from ottla.broker.share.group_settings import share_group_config
 from ottla.broker.share.replying import SlotResult, fetch_topics
 from ottla.broker.share.served import ServedPartition
-from ottla.share.partition import Acknowledged
+from ottla.share.deliveries import Acknowledged
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, ShareSession, Slot
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.base.settings.offset_reset import Reset, parse_reset
 from ottla.group.consumer.pace import Pace
 from ottla.share import dead_letters
-from ottla.share.partition import Limits
+from ottla.share.deliveries import Limits
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker

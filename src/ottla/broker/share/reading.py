@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.reader import CorruptBatch, batches
-from ottla.share.partition import Acquired, Found
+from ottla.share.deliveries import Acquired, Found
 from ottla.storage.errors import storage_error
 from ottla.storage.transaction_index import AbortedTransaction
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
-from ottla.share.partition import Acquired
+from ottla.share.deliveries import Acquired
 from ottla.share.session import Slot
 from ottla.wire.messages import share_acknowledge, share_fetch
 

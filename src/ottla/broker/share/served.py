@@ -20,7 +20,8 @@ from ottla.broker.share.messages import READ, WRITE
 from ottla.broker.share.reading import Portion, count_bytes, read_portion
 from ottla.broker.watching import Waiter
 from ottla.share.coordinator import Write
-from ottla.share.partition import Acknowledged, Acquired, SharePartition
+from ottla.share.deliveries import Acknowledged, Acquired
+from ottla.share.partition import SharePartition
 from ottla.share.records import UNKNOWN, ShareKey
 
 if TYPE_CHECKING:
