@@ -268,14 +268,8 @@ class Copying:
         names = [TopicPartition(TARGET, index) for index in range(self._profile.partitions)]
         while not self._workload.readers_are_done:
             async with Consumer(self._workload.bootstrap, self._reading()) as consumer:
-                op = self._recorder.invoke(name, "assign")
-                try:
-                    await consumer.assign(names)
-                except OttlaError:
-                    self._recorder.info(op)
-                    await asyncio.sleep(_AGAIN_S)
+                if not await self._workload.assign(name, consumer, names):
                     continue
-                self._recorder.ok(op)
                 while not self._workload.readers_are_done:
                     await self._workload.poll(name, consumer)
                     await asyncio.sleep(_AGAIN_S)

@@ -144,19 +144,27 @@ class Workload:
         partitions = [self.partition(number) for number in range(self.profile.partitions)]
         while not self.readers_are_done:
             async with Consumer(self.bootstrap, self.reading()) as consumer:
-                op = self.recorder.invoke(name, "assign")
-                try:
-                    await consumer.assign(partitions)
-                except OttlaError:
-                    self.recorder.info(op)
-                    await asyncio.sleep(_AGAIN_S)
+                if not await self.assign(name, consumer, partitions):
                     continue
-                self.recorder.ok(op)
                 for _ in range(chance.randrange(10, 200)):
                     if self.readers_are_done:
                         break
                     await self.poll(name, consumer)
                     await asyncio.sleep(chance.random() * (self.profile.idle_ms / 1000))
+
+    async def assign(
+        self, name: str, consumer: Consumer, partitions: Sequence[TopicPartition]
+    ) -> bool:
+        """Have `consumer` read these, and write that down; False, after a while, if it cannot."""
+        op = self.recorder.invoke(name, "assign")
+        try:
+            await consumer.assign(partitions)
+        except OttlaError:
+            self.recorder.info(op)
+            await asyncio.sleep(_AGAIN_S)
+            return False
+        self.recorder.ok(op)
+        return True
 
     async def poll(self, name: str, consumer: Consumer) -> None:
         """Poll once, and write down what came."""
