@@ -44,13 +44,15 @@ class Attempt:
 class ScriptedBroker:
     """Leads partition 0 of every topic. `script` holds what happens to produce requests, in turn.
 
-    Without a line in the script it appends, checking sequences as a leader does.
+    Without a line in the script it appends, checking sequences as a leader does. Whoever asks what
+    `drops` holds loses the connection.
     """
 
     script: deque[ErrorCode | str] = field(default_factory=deque)
     attempts: list[Attempt] = field(default_factory=list)
     log: list[bytes | None] = field(default_factory=list)
     versions: dict[ApiKey, tuple[int, int]] = field(default_factory=dict)
+    drops: frozenset[ApiKey] = frozenset()
     asked_versions: list[int] = field(default_factory=list)
     port: int = 0
 
@@ -91,6 +93,8 @@ class ScriptedBroker:
                 version = 0
             else:
                 answer = self._api_versions(ErrorCode.NONE)
+        elif key in self.drops:
+            answer = None
         else:
             request = decode(API[key].request, version, frame, position)
             answers: dict[ApiKey, Callable[[Message], Message | None]] = {

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import (
     EARLIEST,
     LATEST,
@@ -21,7 +21,8 @@ from ottla.client import (
     sync,
 )
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
-from ottla.client.errors import UnsupportedByBroker
+from ottla.client.errors import ConnectionFailed, UnsupportedByBroker
+from ottla.wire.api import ApiKey
 
 from .conftest import eventually, unique
 from .scripted import ScriptedBroker
@@ -125,6 +126,23 @@ def test_a_broker_that_is_no_ottla_is_told_of_by_what_it_lacks() -> None:
         "broker 1 does not tell of its retention: it is no Ottla, or an older one",
         "broker 1 records no rebalances: it is no Ottla, or an older one",
     ]
+
+
+def test_a_broker_that_does_not_answer_is_named_and_the_story_is_told_without_it() -> None:
+    """Of decisions and of rebalances: what others remember is worth having."""
+    stories = frozenset({ApiKey.DESCRIBE_DECISIONS, ApiKey.DESCRIBE_REBALANCES})
+    broker = ScriptedBroker(versions=dict.fromkeys(stories, (0, 0)), drops=stories)
+
+    async def silent() -> list[dict[int, OttlaError]]:
+        async with broker, Admin(broker.bootstrap) as admin:
+            decisions = await admin.decisions(TopicPartition("planes", 0))
+            rebalances = await admin.rebalances("crew")
+            assert (decisions.records, rebalances.rebalances) == ((), ())
+            return [decisions.silent, rebalances.silent]
+
+    for told in asyncio.run(silent()):
+        assert list(told) == [1]
+        assert isinstance(told[1], ConnectionFailed)
 
 
 def test_validating_creates_nothing(admin) -> None:

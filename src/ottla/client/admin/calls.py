@@ -1,7 +1,7 @@
 """What all administrative calls share: whom to ask, and when to ask again."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -69,6 +69,22 @@ class Calls:
             raise UnsupportedByBroker(
                 f"broker {broker_id} {lacks}: it is no Ottla, or an older one"
             ) from None
+
+    async def ask_each_ottla(
+        self,
+        request: Message,
+        response_type: type[Response],
+        lacks: str,
+        silent: dict[int, OttlaError],
+    ) -> AsyncIterator[tuple[int, Response]]:
+        """`ask_ottla` of every live broker, by id; `silent` gets those that do not answer."""
+        for broker_id in await self.retried(self.brokers):
+            try:
+                answer = await self.ask_ottla(broker_id, request, response_type, lacks)
+            except (ConnectionFailed, RequestTimedOut) as error:
+                silent[broker_id] = error
+                continue
+            yield broker_id, answer
 
     async def leader_of(self, partition: TopicPartition, what: str) -> int:
         """Id of the leader, which is to do `what`.

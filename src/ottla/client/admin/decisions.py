@@ -8,8 +8,6 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.errors import (
     BrokerRefused,
-    ConnectionFailed,
-    RequestTimedOut,
     check,
 )
 from ottla.wire.messages.describe_decisions import (
@@ -58,15 +56,11 @@ class DecisionCalls(Calls):
         )
         records: list[DecisionRecord] = []
         silent: dict[int, OttlaError] = {}
-        for broker_id in await self.retried(self.brokers):
+        async for broker_id, answer in self.ask_each_ottla(
+            request, DescribeDecisionsResponse, "keeps no decision records", silent
+        ):
             try:
-                answer = await self.ask_ottla(
-                    broker_id, request, DescribeDecisionsResponse, "keeps no decision records"
-                )
                 check(answer.error_code, f"tell of {partition}", answer.error_message)
-            except (ConnectionFailed, RequestTimedOut) as error:
-                silent[broker_id] = error
-                continue
             except BrokerRefused as error:
                 # It may have heard less of the topic than others.
                 if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

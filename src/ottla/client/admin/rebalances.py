@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
 from ottla.client.admin.calls import Calls
-from ottla.client.errors import ConnectionFailed, RequestTimedOut, check
+from ottla.client.errors import check
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
     DescribeRebalancesRequest,
@@ -31,15 +31,10 @@ class RebalanceCalls(Calls):
         request = DescribeRebalancesRequest(group_id=group_id)
         found: list[tuple[int, DescribedRebalance]] = []
         silent: dict[int, OttlaError] = {}
-        for broker_id in await self.retried(self.brokers):
-            try:
-                answer = await self.ask_ottla(
-                    broker_id, request, DescribeRebalancesResponse, "records no rebalances"
-                )
-                check(answer.error_code, f"tell of group {group_id!r}", answer.error_message)
-            except (ConnectionFailed, RequestTimedOut) as error:
-                silent[broker_id] = error
-                continue
+        async for broker_id, answer in self.ask_each_ottla(
+            request, DescribeRebalancesResponse, "records no rebalances", silent
+        ):
+            check(answer.error_code, f"tell of group {group_id!r}", answer.error_message)
             found += [(broker_id, told) for told in answer.rebalances]
         found.sort(key=lambda each: (each[1].began_ms, each[1].epoch))
         return RebalanceStory(tuple(found), silent)
