@@ -3,12 +3,13 @@
 import asyncio
 
 import pytest
-from broker_client import batch, connected, fetch, fetched, produce
+from broker_client import Client, batch, connected, fetch, fetched, produce, until
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.fetch_shortcut import FetchShortcut
 from ottla.storage.filesystem import OsFileSystem
 from ottla.storage.transaction_index import AbortedTransaction
+from ottla.wire.api import ApiKey
 from ottla.wire.frames import FileRegion, encode_request
 from ottla.wire.messages.fetch import ForgottenTopic
 
@@ -26,7 +27,9 @@ class World:
     def __init__(self, broker, client):
         self.broker = broker
         self.client = client
-        self.shortcut = FetchShortcut(broker)
+        # What waits is answered on the client's connection.
+        (self.connection,) = broker.listeners.open[0].connections
+        self.shortcut = FetchShortcut(broker, self.connection, "PLAINTEXT")
         self.partition = broker.partitions.get("a", 0)
 
     @classmethod
@@ -52,12 +55,21 @@ class World:
     def serve(self, request, version, correlation_id=5):
         return self.shortcut.serve(self.frame(request, version, correlation_id))
 
+    async def produce_elsewhere(self, first=b"y"):
+        """Two records more, on another connection."""
+        client = await Client.connect(self.broker.port)
+        await client.call(produce("a", batch(first, b"z")), 9)
+        client.close()
+
     async def general(self, request, version, correlation_id):
         """The whole frame of the general way's answer: a connection that has learnt nothing."""
         self.client.correlation_id = correlation_id - 1
         self.client.send(request, version)
-        answer = await self.client.receive_frame()
-        return len(answer).to_bytes(4, "big") + answer
+        return framed(await self.client.receive_frame())
+
+
+def framed(answer):
+    return len(answer).to_bytes(4, "big") + answer
 
 
 def joined(parts):
@@ -109,14 +121,139 @@ def test_files_are_answered_as_regions(tmp_path):
 
 @pytest.mark.parametrize(
     ("offset", "more"),
-    [(6, {}), (7, {}), (-1, {}), (4, {"min_bytes": 100_000}), (2**62, {})],
+    [(7, {}), (-1, {}), (2**62, {}), (6, {}), (4, {"min_bytes": 100_000})],
 )
-def test_what_has_to_wait_or_fails_goes_the_general_way(offset, more):
-    """At the end, outside of the log, or with less than is wanted."""
+def test_what_fails_or_may_not_wait_goes_the_general_way(offset, more):
+    """Outside of the log; at its end, or with less than is wanted, and no time to wait."""
 
     async def scenario(world):
         world.learn(world.fetch(0, 16, **more), 16)
         assert world.serve(world.fetch(offset, 16, **more), 16) is None
+
+    with_world(scenario)
+
+
+@pytest.mark.parametrize("isolation_level", [0, _COMMITTED])
+@pytest.mark.parametrize("version", _VERSIONS)
+def test_a_fetch_at_the_end_waits_for_records(version, isolation_level):
+    """The answer is the one of the general way, and comes with the next batch."""
+
+    async def scenario(world):
+        more = {"max_wait_ms": 120_000, "isolation_level": isolation_level}
+        request = world.fetch(6, version, **more)
+        world.learn(request, version)
+        assert world.serve(request, version, 55) == []
+        assert world.connection.unanswered == 1
+        waiting = asyncio.ensure_future(world.client.receive_frame())
+        await world.produce_elsewhere()
+        answer = await waiting
+        assert await world.general(request, version, 55) == framed(answer)
+
+    with_world(scenario)
+
+
+def test_a_fetch_waits_until_there_is_as_much_as_it_wants():
+    """Also where there are some records already."""
+
+    async def scenario(world):
+        request = world.fetch(4, 16, max_wait_ms=120_000, min_bytes=900)
+        world.learn(request, 16)
+        assert world.serve(request, 16) == []
+        await world.produce_elsewhere(b"x" * 100)
+        assert world.connection.unanswered == 1
+        await world.produce_elsewhere(b"x" * 700)
+        answer = framed(await world.client.receive_frame())
+        assert await world.general(request, 16, 5) == answer
+
+    with_world(scenario)
+
+
+@pytest.mark.parametrize("offset", [6, 4])
+def test_a_fetch_that_waited_in_vain_is_answered_with_what_there_is(offset):
+    """By the general way, when its time is over."""
+
+    async def scenario(world):
+        more = {"min_bytes": 100_000}
+        request = world.fetch(offset, 16, max_wait_ms=30, **more)
+        world.learn(request, 16)
+        assert world.serve(request, 16) == []
+        answer = framed(await world.client.receive_frame())
+        assert await world.general(request, 16, 5) == answer
+        assert not world.partition.waiters
+
+    with_world(scenario)
+
+
+def test_a_session_counts_a_fetch_that_waits():
+    """At once; its answer tells what is new, or nothing of a partition without news."""
+
+    async def scenario(world):
+        def incremental(offset, epoch):
+            more = {"session_id": opened.session_id, "session_epoch": epoch}
+            return world.fetch(offset, 16, max_wait_ms=30, **more)
+
+        opened = await world.client.call(world.fetch(0, 16, session_epoch=0), 16)
+        await world.client.call(incremental(6, 1), 16)
+        world.learn(incremental(6, 1), 16)
+        assert world.serve(incremental(6, 2), 16) == []
+        assert world.serve(incremental(6, 2), 16) is None
+        in_vain = await world.client.receive(ApiKey.FETCH, 16)
+        assert in_vain.responses == []
+        longer = incremental(6, 3)
+        longer.max_wait_ms = 120_000
+        world.learn(longer, 16)
+        assert world.serve(longer, 16) == []
+        await world.produce_elsewhere()
+        answer = await world.client.receive(ApiKey.FETCH, 16)
+        assert (answer.session_id, fetched(answer).high_watermark) == (opened.session_id, 8)
+        again = await world.client.call(incremental(8, 4), 16)
+        assert (again.error_code, again.responses) == (ErrorCode.NONE, [])
+
+    with_world(scenario)
+
+
+def test_a_fetch_that_waits_is_told_when_the_partition_moves():
+    """The general way knows the error."""
+
+    async def scenario(world):
+        request = world.fetch(6, 16, max_wait_ms=120_000)
+        world.learn(request, 16)
+        assert world.serve(request, 16) == []
+        world.partition.close_to_clients("it moved")
+        world.partition.wake_all()
+        answer = await world.client.receive(ApiKey.FETCH, 16)
+        assert fetched(answer).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert not world.partition.waiters
+
+    with_world(scenario)
+
+
+def test_aborted_transactions_are_told_to_a_fetch_that_waited():
+    """By the general way, which knows them."""
+
+    async def scenario(world):
+        world.partition.log.active.transactions.append(AbortedTransaction(9, 2, 9, 9))
+        request = world.fetch(6, 16, max_wait_ms=120_000, isolation_level=_COMMITTED)
+        world.learn(request, 16)
+        assert world.serve(request, 16) == []
+        await world.produce_elsewhere()
+        answer = fetched(await world.client.receive(ApiKey.FETCH, 16))
+        assert [aborted.producer_id for aborted in answer.aborted_transactions] == [9]
+        assert answer.records
+
+    with_world(scenario)
+
+
+def test_a_fetch_that_waits_is_forgotten_with_its_connection():
+    """Nothing of it is left in the partition."""
+
+    async def scenario(world):
+        request = world.fetch(6, 16, max_wait_ms=120_000)
+        world.learn(request, 16)
+        assert world.serve(request, 16) == []
+        assert len(world.partition.waiters) == 1
+        world.client.close()
+        await until(lambda: not world.partition.waiters)
 
     with_world(scenario)
 

@@ -58,6 +58,11 @@ class DelayedFetch:
         for partition in self._partitions:
             partition.add_waiter(self)
 
+    def take_over(self) -> None:
+        """Wait on for what has waited already; it is answered at once where there is cause."""
+        self.start()
+        self._try(at_last=self._body.max_wait_ms <= 0)
+
     def wake(self) -> None:
         """A high watermark moved: look once, after all appends of this turn."""
         if not self._look_scheduled:

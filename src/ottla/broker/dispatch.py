@@ -184,7 +184,7 @@ class Conversation:
         self._connection = connection
         self._monotonic_ms = broker.clock.monotonic_ms
         self._produces = ProduceShortcuts(broker, connection, listener)
-        self._fetches = FetchShortcut(broker)
+        self._fetches = FetchShortcut(broker, connection, listener)
         connection.serve_run = self._serve_run
 
     # Hot: once per receive that brought several requests.

@@ -3,8 +3,10 @@
 from struct import Struct
 from typing import Final
 
+from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned
-from ottla.broker.fetch_sessions import FetchSession, Remembered, Wanted
+from ottla.broker.fetch_read import as_part
+from ottla.broker.fetch_sessions import FetchSession, PartitionKey, Remembered, Wanted
 from ottla.broker.partition import Partition
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import encode
@@ -18,6 +20,7 @@ from ottla.wire.messages.fetch import (
 from ottla.wire.parts import FileRegion
 
 _FLEXIBLE_SINCE: Final = 12
+_TOPIC_IDS_SINCE: Final = 13
 _READ_COMMITTED: Final = 1
 _CORRELATION_POSITION: Final = 4
 # After API key, version and correlation id comes what is repeated.
@@ -49,12 +52,15 @@ class KnownFetch:
         "_wanted",
         "committed",
         "head",
+        "key",
         "max_bytes",
+        "max_wait_ms",
         "min_bytes",
         "partition",
         "remembered",
         "session",
         "size",
+        "version",
     )
 
     def __init__(
@@ -74,10 +80,15 @@ class KnownFetch:
         self.partition = partition
         self.session = session
         self.remembered: Remembered | None = None
+        topic = body.topics[0]
+        name = topic.topic_id if version >= _TOPIC_IDS_SINCE else topic.topic
+        self.key = PartitionKey(name, asked.partition)
         if session is not None:
             (self.remembered,) = session.partitions.values()
         self.committed = body.isolation_level == _READ_COMMITTED
+        self.version = version
         self.min_bytes = body.min_bytes
+        self.max_wait_ms = body.max_wait_ms
         self.max_bytes = min(max_bytes, asked.partition_max_bytes)
         self._wanted = Wanted(
             0, asked.partition_max_bytes, asked.current_leader_epoch, asked.last_fetched_epoch
@@ -162,15 +173,45 @@ class KnownFetch:
         epoch = self._wanted.current_leader_epoch
         return self.partition.closed is None and epoch in (-1, self.partition.leader_epoch)
 
-    def remember(self, offset: int, high_watermark: int, log_start_offset: int) -> None:
-        """Note in the session, if there is one, what was asked and is being told."""
+    # Hot: once per fetch, and once more where it had to wait.
+    def read(self, frame: bytes, offset: int) -> list[Part] | None:
+        """The answer; nothing where there is less than is wanted. None: the general way knows."""
+        partition = self.partition
+        log = partition.log
+        high_watermark = partition.high_watermark
+        stable = log.last_stable_offset(high_watermark)
+        end = stable if self.committed else high_watermark
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            return None
+        if offset >= end:
+            return []
+        try:
+            located = log.read(offset, self.max_bytes, max_offset=end)
+            if located.size < self.min_bytes or not located.size:
+                return []
+            if self.committed and log.aborted_transactions(offset, end):
+                return None
+            records = as_part(located)
+        except OttlaError:
+            # The general way fails the same, and tells why.
+            return None
         remembered = self.remembered
         if remembered is not None:
-            remembered.wanted = self._wanted._replace(fetch_offset=offset)
             remembered.high_watermark = high_watermark
-            remembered.log_start_offset = log_start_offset
+            remembered.log_start_offset = log.log_start_offset
+        numbers = (high_watermark, stable, log.log_start_offset)
+        return self._answer(frame, numbers, records, located.size)
 
-    def answer(
+    def want(self, offset: int) -> None:
+        """Note in the session, if there is one, what was asked."""
+        if self.remembered is not None:
+            self.remembered.wanted = self.wanted_at(offset)
+
+    def wanted_at(self, offset: int) -> Wanted:
+        """What is asked of the partition with a fetch from `offset`."""
+        return self._wanted._replace(fetch_offset=offset)
+
+    def _answer(
         self, frame: bytes, numbers: tuple[int, int, int], records: Part, records_bytes: int
     ) -> list[Part]:
         """The response with the high watermark, last stable offset, log start and the records."""

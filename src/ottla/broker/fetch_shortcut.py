@@ -3,17 +3,18 @@
 Such a fetch differs from the one before in its correlation id, its offset and, where there is a
 session, its number; all else stands in the same bytes. Where those are known and there are records
 to send, they are located at once, and the answer is a copy of a known one with other numbers in
-it. Whatever is unusual, or has to wait, goes the general way, through the codec and
-`handlers/fetch`: to take the shortcut or not is never seen from outside.
+it; where there are none yet, `fetch_wait` waits for them. Whatever is unusual goes the general
+way, through the codec and `handlers/fetch`: to take the shortcut or not is never seen from outside.
 """
 
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import OttlaError
 from ottla.broker.fetch_known import KnownFetch
-from ottla.broker.fetch_read import as_part
 from ottla.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSession
+from ottla.broker.fetch_wait import FetchWait
 from ottla.broker.partition import Partition
+from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.frames import Part, decode_request_header
 from ottla.wire.messages.fetch import FetchRequest
@@ -32,10 +33,20 @@ _LEARNT_MAX = 1000
 class FetchShortcut:
     """The shortcut of one connection: the last fetch of one partition that it brought."""
 
-    __slots__ = ("_broker", "_known", "_learnt", "_now_ms", "_sessions")
+    __slots__ = (
+        "_broker",
+        "_connection",
+        "_known",
+        "_learnt",
+        "_listener",
+        "_now_ms",
+        "_sessions",
+    )
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "Broker", connection: Connection, listener: str) -> None:
         self._broker = broker
+        self._connection = connection
+        self._listener = listener
         self._sessions = broker.fetch_sessions
         self._now_ms = broker.clock.monotonic_ms
         self._known: KnownFetch | None = None
@@ -43,45 +54,29 @@ class FetchShortcut:
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:
-        """Answer `frame`, or do nothing and return None where it is no known fetch or must wait."""
+        """Answer `frame` now or later, or do nothing and return None where it is not known."""
         known = self._known
         if known is None or len(frame) != known.size:
             return None
         request = frame.tobytes()
         if not known.matches(request) or not known.fits_leader():
             return None
-        if known.session is None:
-            return self._read(known, request)
-        epoch = known.epoch_of(request)
-        session = self._sessions.expecting(known.session.id, epoch)
-        if session is None or not known.fits(session):
+        session = None
+        if known.session is not None:
+            epoch = known.epoch_of(request)
+            session = self._sessions.expecting(known.session.id, epoch)
+            if session is None or not known.fits(session):
+                return None
+        offset = known.offset_of(request)
+        parts = known.read(request, offset)
+        if parts is None or (not parts and known.max_wait_ms <= 0):
             return None
-        parts = self._read(known, request)
-        if parts is not None:
+        if session is not None:
             self._sessions.use(session, self._now_ms())
+            known.want(offset)
+        if not parts:
+            FetchWait(self._broker, self._connection, self._listener, known, request).start()
         return parts
-
-    def _read(self, known: KnownFetch, request: bytes) -> list[Part] | None:
-        partition, offset = known.partition, known.offset_of(request)
-        log = partition.log
-        high_watermark = partition.high_watermark
-        stable = log.last_stable_offset(high_watermark)
-        end = stable if known.committed else high_watermark
-        if not log.log_start_offset <= offset < end:
-            return None
-        try:
-            located = log.read(offset, known.max_bytes, max_offset=end)
-            if located.size < known.min_bytes or not located.size:
-                return None
-            if known.committed and log.aborted_transactions(offset, end):
-                return None
-            records = as_part(located)
-        except OttlaError:
-            # The general way fails the same, and tells why.
-            return None
-        known.remember(offset, high_watermark, log.log_start_offset)
-        numbers = (high_watermark, stable, log.log_start_offset)
-        return known.answer(request, numbers, records, located.size)
 
     def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:
         """Remember a fetch that was served the general way, where it is of the usual kind."""

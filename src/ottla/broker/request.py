@@ -71,7 +71,14 @@ class RequestContext:
 
     def on_abandoned(self, callback: Callable[[], None]) -> None:
         """Call `callback` if the client goes before its answer. Only while the handler runs."""
-        self._on_abandoned = callback
+        if self._slot is None:
+            self._on_abandoned = callback
+        else:
+            self._slot.on_abandoned = callback
+
+    def wait_in(self, slot: Slot) -> None:
+        """Take over the place in line that was reserved for the answer."""
+        self._slot = slot
 
     # The response's type depends on the API, which only its handler knows.
     def reply(self, message: Any) -> None:
