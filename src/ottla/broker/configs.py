@@ -327,13 +327,3 @@ def _unsupported(kind: int) -> OttlaError:
         f"Unsupported resource type {kind}; settings belong to topics (2), brokers (4), loggers "
         "of brokers (8) and groups (32)",
     )
-
-
-def check_named_once(counts: Mapping[tuple[int, str], int], kind: int, name: str) -> None:
-    """Refuse a resource that its request names twice, for only one of the two could hold."""
-    if counts[kind, name] > 1:
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            "Each resource must appear at most once in a request: "
-            f"{shortened(name)} is there twice",
-        )

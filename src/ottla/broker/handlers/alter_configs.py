@@ -4,12 +4,11 @@ The older way: what the request does not name goes back to its default (KIP-133)
 send IncrementalAlterConfigs.
 """
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import shortened
-from ottla.broker.configs import check_named_once
+from ottla.broker.config_requests import alter_each
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.wire.api import ApiKey
@@ -28,22 +27,17 @@ async def handle(
     broker: "Broker", _request: RequestContext, body: AlterConfigsRequest
 ) -> AlterConfigsResponse:
     """Replace the settings of each resource; each stands for itself."""
-    counts = Counter((r.resource_type, r.resource_name) for r in body.resources)
-    responses: list[AlterConfigsResourceResponse] = []
-    for resource in body.resources:
-        code, message = ErrorCode.NONE, None
-        try:
-            check_named_once(counts, resource.resource_type, resource.resource_name)
-            await broker.configs.replace(
-                resource.resource_type,
-                resource.resource_name,
-                _configs(resource),
-                validate_only=body.validate_only,
-            )
-        except OttlaError as error:
-            code, message = error.code, error.message
-        responses.append(_response(resource, code, message))
-    return AlterConfigsResponse(responses=responses)
+
+    async def alter(resource: AlterConfigsResource) -> None:
+        await broker.configs.replace(
+            resource.resource_type,
+            resource.resource_name,
+            _configs(resource),
+            validate_only=body.validate_only,
+        )
+
+    outcomes = await alter_each(body.resources, alter)
+    return AlterConfigsResponse(responses=[_response(*each) for each in outcomes])
 
 
 def _configs(resource: AlterConfigsResource) -> dict[str, str]:

@@ -1,11 +1,10 @@
 """IncrementalAlterConfigs (44), versions 0-1: sets, deletes, appends, subtracts (KIP-339)."""
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode
 from ottla.base.settings.alter import Alteration
-from ottla.broker.configs import check_named_once
+from ottla.broker.config_requests import alter_each
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.wire.api import ApiKey
@@ -24,22 +23,17 @@ async def handle(
     broker: "Broker", _request: RequestContext, body: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Alter each resource; each stands for itself, and is altered whole or not at all."""
-    counts = Counter((r.resource_type, r.resource_name) for r in body.resources)
-    responses: list[AlterConfigsResourceResponse] = []
-    for resource in body.resources:
-        code, message = ErrorCode.NONE, None
-        try:
-            check_named_once(counts, resource.resource_type, resource.resource_name)
-            await broker.configs.alter(
-                resource.resource_type,
-                resource.resource_name,
-                [Alteration(c.name, c.config_operation, c.value) for c in resource.configs],
-                validate_only=body.validate_only,
-            )
-        except OttlaError as error:
-            code, message = error.code, error.message
-        responses.append(_response(resource, code, message))
-    return IncrementalAlterConfigsResponse(responses=responses)
+
+    async def alter(resource: AlterConfigsResource) -> None:
+        await broker.configs.alter(
+            resource.resource_type,
+            resource.resource_name,
+            [Alteration(c.name, c.config_operation, c.value) for c in resource.configs],
+            validate_only=body.validate_only,
+        )
+
+    outcomes = await alter_each(body.resources, alter)
+    return IncrementalAlterConfigsResponse(responses=[_response(*each) for each in outcomes])
 
 
 def _response(
