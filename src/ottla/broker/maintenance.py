@@ -26,6 +26,9 @@ _log = logging.getLogger(__name__)
 # Kafka never looks at flush.ms unless log.flush.scheduler.interval.ms is set, too; we look often.
 _FLUSH_CHECK_MS = 500
 
+# Logs whose checkpoint begins in one turn of the loop: 40 µs each.
+_CHECKPOINT_SLICE = 100
+
 Chore = Callable[[], Awaitable[None]]
 
 
@@ -114,8 +117,12 @@ class Maintenance:
         """Write recovery points, high watermarks and log starts of all directories (P19)."""
         broker = self._broker
         now_ms = broker.clock.now_ms()
-        for partition in broker.partitions:
-            partition.checkpoint_soon(now_ms)
+        partitions = list(broker.partitions)
+        for start in range(0, len(partitions), _CHECKPOINT_SLICE):
+            some = partitions[start : start + _CHECKPOINT_SLICE]
+            if sum(partition.checkpoint_soon(now_ms) for partition in some):
+                await broker.flusher.settle()
+            await asyncio.sleep(0)
         await broker.flusher.settle()
         for job in broker.log_directories.prepare_checkpoints(broker.partitions.high_watermarks()):
             await broker.loop.run_in_executor(None, job.run)

@@ -1,0 +1,34 @@
+"""Laws of the checkpoints of many partitions: in slices, and all of them."""
+
+from ottla.metadata.topic_plan import NewTopic
+from ottla.record.builder import build_batch
+from ottla.record.header import read_header
+from ottla.storage.filesystem import OsFileSystem
+
+from . import inprocess
+
+PARTITIONS = 230
+
+
+def test_recovery_starts_behind_all_that_was_written_to_each_of_many_partitions(tmp_path):
+    """No flush takes more than a hundred of them; the checkpoint promises all their records."""
+
+    async def scenario(caller):
+        broker = caller.broker
+        await broker.topics.create([NewTopic("t", PARTITIONS)])
+        now_ms = broker.clock.now_ms()
+        for partition in broker.partitions:
+            batch = build_batch([now_ms], [None], [b"value"])
+            partition.append(batch, read_header(batch), now_ms)
+        await broker.flusher.settle()
+        broker.clock.advance(120_000)
+        before = broker.flusher.jobs_total
+        await broker.maintenance.write_checkpoints()
+        assert broker.flusher.jobs_total - before >= 3
+        lines = (tmp_path / "logs/recovery-point-offset-checkpoint").read_text().splitlines()
+        assert sorted(lines[2:]) == sorted(f"t {number} 1" for number in range(PARTITIONS))
+        for partition in broker.partitions:
+            assert partition.log.snapshots == [1]
+
+    settings = {"log.dirs": str(tmp_path / "logs")}
+    inprocess.run(scenario, settings, filesystem=OsFileSystem())
