@@ -92,10 +92,11 @@ def _tell(
                 leader_id=leader.id, leader_epoch=leader.epoch
             )
             leaders[leader.id] = None
-    response.node_endpoints = [
-        wire.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
-        for each in _addresses(broker, request, leaders)
-    ]
+    if leaders:
+        response.node_endpoints = [
+            wire.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
+            for each in _addresses(broker, request, leaders)
+        ]
 
 
 def _name_of(broker: "Broker", topic_id: UUID) -> str:
