@@ -50,6 +50,8 @@ class Shard(ABC, Generic[C, R]):
 
     # What it coordinates, as messages name it: "groups".
     what: ClassVar[str]
+    # Whether `check_size` has anything to refuse.
+    checks_sizes: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -158,8 +160,9 @@ class Shard(ABC, Generic[C, R]):
         offsets: list[int] = []
         max_bytes = self.partition.config.max_message_bytes
         try:
-            for record, (_, value) in zip(records, encoded, strict=True):
-                self.check_size(record, value, max_bytes)
+            if self.checks_sizes:
+                for record, (_, value) in zip(records, encoded, strict=True):
+                    self.check_size(record, value, max_bytes)
             for batch in split(encoded, max_bytes):
                 first, last = self.partition.append_internal(batch, producer)
                 offsets.extend(range(first, last + 1))

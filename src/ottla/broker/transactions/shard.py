@@ -37,6 +37,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
     """The transactional ids of one partition; its term is the coordinator epoch of its markers."""
 
     what = "transactions"
+    checks_sizes = True
 
     def __init__(
         self,
