@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from ottla.testing.simulation.aimed import AIMED_SEED_S, draw_aimed
 from ottla.testing.simulation.calm import CALM_SEED_S, draw_calm
 from ottla.testing.simulation.decisions import Decision, from_json, to_json
 from ottla.testing.simulation.exact import draw_exact
@@ -17,6 +18,9 @@ from ottla.testing.simulation.report import Report
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.shrinking import Shrinker
 from ottla.testing.simulation.table import events, repeatable, summary, wrongs
+
+_DRAWN = {"": draw, "calm": draw_calm, "exact": draw_exact, "aimed": draw_aimed}
+_SECONDS = {"calm": CALM_SEED_S, "exact": 30.0, "aimed": AIMED_SEED_S}
 
 
 def main(arguments: list[str]) -> int:
@@ -65,6 +69,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=1.0, help="virtual minutes over all")
     parser.add_argument("--seconds", type=float, default=None, help="of trouble, in each seed")
     parser.add_argument("--exact", action="store_true", help="worlds with transactions")
+    parser.add_argument("--aimed", action="store_true", help="those whose troubles hit decisions")
     parser.add_argument("--calm", action="store_true", help="long, calm worlds, as the soak has")
     parser.add_argument("--brokers", type=int, default=None, help="instead of what seeds draw")
     parser.add_argument("--decisions", default=None, help="those to replay, as they were printed")
@@ -75,15 +80,18 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--history", default=None, help="folder for histories of failing seeds")
     options = parser.parse_args(arguments)
     if options.seconds is None:
-        options.seconds = CALM_SEED_S if options.calm else 30.0
+        options.seconds = _SECONDS.get(_world(options), 30.0)
     return options
+
+
+def _world(options: argparse.Namespace) -> str:
+    return next((world for world in _SECONDS if getattr(options, world)), "")
 
 
 def _run(options: argparse.Namespace, seed: int, decisions: list[Decision] | None = None) -> Report:
     if decisions is None and options.decisions is not None:
         decisions = from_json(options.decisions)
-    drawn = draw_calm if options.calm else draw_exact if options.exact else draw
-    profile = drawn(seed, options.brokers)
+    profile = _DRAWN[_world(options)](seed, options.brokers)
     return simulate_seed(seed, seconds=options.seconds, profile=profile, decisions=decisions)
 
 
@@ -101,7 +109,7 @@ def _shrink(options: argparse.Namespace, report: Report) -> None:
     _say(f"smallest: {len(small)} of {len(report.decisions)} decisions")
     _say(events(last))
     _say(wrongs(last, 5))
-    world = "--calm " if options.calm else "--exact " if options.exact else ""
+    world = f"--{_world(options)} " if _world(options) else ""
     _say(
         f"again: {world}--seed {seed} --seconds {options.seconds:g} --decisions '{to_json(small)}'"
     )

@@ -32,8 +32,7 @@ from ottla.testing.simulation.world import World
 TARGET = "copies"
 COPY_GROUP = "copiers"
 _AGAIN_S = 0.2
-# How often a copier gives a transaction up of its own, and how often it takes too long.
-_GIVES_UP = 0.1
+# How often a copier takes too long.
 _TAKES_TOO_LONG = 0.02
 
 
@@ -173,7 +172,7 @@ class Copying:
             await producer.begin_transaction()
             sent = await self._send(producer, attempt)
             await producer.send_offsets(attempt.offsets, consumer.group_metadata())
-            gives_up = chance.random() < _GIVES_UP
+            gives_up = chance.random() < self._profile.gives_up
             takes_too_long = chance.random() < _TAKES_TOO_LONG
             if takes_too_long and not self._workload.is_over:
                 await asyncio.sleep(self._profile.transaction_ms * 1.5 / 1000)

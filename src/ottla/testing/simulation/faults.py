@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from ottla.testing.simulation.atlas import Atlas
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.profile import COPIER_KINDS, KINDS
+from ottla.testing.simulation.profile import AIMED_KINDS, COPIER_KINDS, KINDS
+from ottla.testing.simulation.troubles.aimed import AimedTrouble
 from ottla.testing.simulation.troubles.copiers import CopierTrouble
 from ottla.testing.simulation.troubles.disks import DiskTrouble
 from ottla.testing.simulation.troubles.network import NetworkTrouble
@@ -15,8 +16,15 @@ from ottla.testing.simulation.troubles.trouble import Mending
 from ottla.testing.simulation.world import World
 
 Action = Callable[[Decision], Awaitable[None]]
-_TROUBLES = (ProcessTrouble, NetworkTrouble, StoreTrouble, DiskTrouble, CopierTrouble)
-_ALL_KINDS = KINDS.keys() | COPIER_KINDS.keys()
+_TROUBLES = (
+    ProcessTrouble,
+    NetworkTrouble,
+    StoreTrouble,
+    DiskTrouble,
+    CopierTrouble,
+    AimedTrouble,
+)
+_ALL_KINDS = KINDS.keys() | COPIER_KINDS.keys() | AIMED_KINDS.keys()
 
 
 class Faults:

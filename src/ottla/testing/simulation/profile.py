@@ -38,6 +38,8 @@ KINDS = {
 }
 # Drawn only where there are copiers.
 COPIER_KINDS = {"kill_copier": 8, "pause_copier": 4, "twin_copier": 4, "kill_coordinator": 6}
+# Drawn only where they are aimed: they wait for their instant.
+AIMED_KINDS = {"kill_decided": 6, "pause_decided": 3, "late_marker": 6, "twin_open": 4}
 # What needs closed segments to be done to.
 _FOR_SEGMENTS = frozenset({"read_error", "bit_flip"})
 # What a cluster of one broker has nobody for.
@@ -81,6 +83,8 @@ class Profile:
     copiers: int = 0
     transaction_ms: int = 10_000
     transaction_version: int = 2
+    # How often they give one up of their own.
+    gives_up: float = 0.1
     # Whether what was sent before its sender closed the connection is read and obeyed.
     late_requests: bool = False
 

@@ -1,0 +1,156 @@
+"""Troubles that wait for their instant: a transaction is decided, and not all partitions know.
+
+By chance a coordinator hardly ever dies within the milliseconds between the two.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.loop import resume
+from ottla.testing.simulation.machine import PORT, Machine
+from ottla.testing.simulation.transport import Endpoint
+from ottla.testing.simulation.troubles.trouble import Trouble
+from ottla.transaction.state import TransactionState
+from ottla.transaction.transaction import Transaction
+
+_LOOK_EVERY_S = 0.0002
+_PATIENCE_S = 2.0
+# How much later than the instant it may be done, at most.
+_LATE_S = 0.005
+# Longer than any session.
+_LONG_S = 8.0
+
+
+class AimedTrouble(Trouble):
+    """Done to coordinators of transactions, and to the programs that have one open."""
+
+    async def kill_decided(self, decision: Decision) -> None:
+        """The next coordinator has to spread what was decided."""
+        machine = await self._decided(decision)
+        if machine is not None:
+            await self.down(machine, decision, "killed, it has decided", Machine.kill)
+
+    async def pause_decided(self, decision: Decision) -> None:
+        """Another takes its place, and then it goes on."""
+        machine = await self._decided(decision)
+        if machine is None or machine.process is None or machine.process.is_paused:
+            return
+        self.world.note(machine.host, "stands still, it has decided")
+        self.world.count("coordinator paused")
+        machine.pause()
+        longer = decision._replace(for_ms=decision.for_ms + int(_LONG_S * 1000))
+        await self.last(longer, machine.resume, machine.host, "goes on")
+
+    async def late_marker(self, decision: Decision) -> None:
+        """What it sent to other brokers arrives late: others, or it itself, have told them since.
+
+        Half of the times the coordinator dies, else its connections break.
+        """
+        machine = await self._decided(decision, at_once=True)
+        if machine is None or machine.process is None:
+            return
+        held = self._to_brokers(machine)
+        for endpoint in held:
+            endpoint.stall()
+        self.world.note(machine.host, f"is heard {decision.for_ms} ms late, it has decided")
+        self.world.count("late markers")
+
+        def release() -> None:
+            for endpoint in held:
+                endpoint.release()
+
+        number = self.mending.remember(release)
+        await asyncio.sleep(_LATE_S)
+        dies = bool(decision.amount % 2) and machine.is_running
+        if dies:
+            machine.kill()
+        else:
+            for endpoint in held:
+                self.world.network.drop(endpoint, both=False)
+        await asyncio.sleep(decision.for_ms / 1000)
+        self.mending.mend(number)
+        if dies:
+            self.start(machine)
+
+    async def twin_open(self, decision: Decision) -> None:
+        """Another copier begins under the id of one that is in a transaction.
+
+        Half of those stand still meanwhile, the others go on beside it.
+        """
+        copying = self.world.copying
+        assert copying is not None
+        slot = decision.subject % len(copying.slots)
+        if not await self._until(lambda: self._is_open(f"copier-{slot + 1}"), decision):
+            return
+        process = copying.slots[slot][-1]
+        if not process.is_alive or process.is_paused:
+            return
+        self.world.note(process.name, "is in a transaction, and another takes over")
+        self.world.count("copier doubled")
+        copying.start_copier(slot)
+        if decision.amount % 2:
+            return
+        process.is_paused = True
+        longer = decision._replace(for_ms=decision.for_ms * 2)
+        loop = self.world.loop
+        await self.last(longer, lambda: resume(loop, process), process.name, "goes on")
+
+    # -- the instant
+
+    async def _decided(self, decision: Decision, *, at_once: bool = False) -> Machine | None:
+        """Wait for a coordinator that has decided and not told all; None where there is none."""
+        found: list[Machine] = []
+
+        def look() -> bool:
+            found[:] = [
+                machine
+                for machine in self.machines
+                if any(known.is_prepared for known in _transactions(machine).values())
+            ]
+            return bool(found)
+
+        if not await self._until(look, decision, at_once=at_once):
+            return None
+        return found[decision.subject % len(found)]
+
+    async def _until(
+        self, condition: Callable[[], bool], decision: Decision, *, at_once: bool = False
+    ) -> bool:
+        limit_s = self.world.loop.time() + _PATIENCE_S
+        while not condition():
+            if self.world.loop.time() > limit_s:
+                return False
+            await asyncio.sleep(_LOOK_EVERY_S)
+        if not at_once:
+            await asyncio.sleep(_LATE_S * decision.amount / 100)
+        return True
+
+    def _is_open(self, transactional_id: str) -> bool:
+        return any(
+            known.state is TransactionState.ONGOING and bool(known.partitions)
+            for machine in self.machines
+            for name, known in _transactions(machine).items()
+            if name == transactional_id
+        )
+
+    def _to_brokers(self, machine: Machine) -> list[Endpoint]:
+        """The connections that a broker has opened to others."""
+        others = {other.host for other in self.machines if other is not machine}
+        return [
+            endpoint
+            for endpoint in self.world.network.endpoints_of(machine.host)
+            if endpoint.get_extra_info("peername") in {(other, PORT) for other in others}
+        ]
+
+
+def _transactions(machine: Machine) -> dict[str, Transaction]:
+    """What a broker's coordinators know, by transactional id."""
+    if not machine.is_ready or machine.broker is None:
+        return {}
+    return {
+        name: known
+        for shard in machine.broker.transactions.shards()
+        if shard.coordinator is not None
+        for name, known in shard.coordinator.transactions.items()
+    }
