@@ -64,6 +64,11 @@ class Copying:
         # What the group has committed, as it was told last.
         self.committed: dict[TopicPartition, int] = {}
 
+    @property
+    def transaction_version(self) -> int:
+        """As clients have it: whether each transaction has an epoch of its own."""
+        return self._profile.transaction_version
+
     # -- processes
 
     def start(self) -> None:

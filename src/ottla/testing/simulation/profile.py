@@ -39,7 +39,7 @@ KINDS = {
 # Drawn only where there are copiers.
 COPIER_KINDS = {"kill_copier": 8, "pause_copier": 4, "twin_copier": 4, "kill_coordinator": 6}
 # Drawn only where they are aimed: they wait for their instant.
-AIMED_KINDS = {"kill_decided": 6, "pause_decided": 3, "late_marker": 6, "twin_open": 4}
+AIMED_KINDS = {"kill_decided": 6, "pause_decided": 3, "late_marker": 9, "twin_open": 4}
 # What needs closed segments to be done to.
 _FOR_SEGMENTS = frozenset({"read_error", "bit_flip"})
 # What a cluster of one broker has nobody for.

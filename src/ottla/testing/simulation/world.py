@@ -108,9 +108,9 @@ class World:
         brokers = {machine.host for machine in self.machines.values()}
         return list(dict.fromkeys(p.host for p in self.processes if p.host not in brokers))
 
-    def leader_of(self, partition: int) -> Machine | None:
-        """The machine that leads a partition of the workload's topic, as the store has it."""
-        return self._machine_of(f"/brokers/topics/t/partitions/{partition}/state", "leader")
+    def leader_of(self, partition: int, topic: str = "t") -> Machine | None:
+        """The machine that leads a partition, of the workload's topic if nothing else is said."""
+        return self._machine_of(f"/brokers/topics/{topic}/partitions/{partition}/state", "leader")
 
     def coordinator_of_transactions(self, index: int) -> Machine | None:
         """The machine that coordinates some of the transactional ids, as the store has it."""

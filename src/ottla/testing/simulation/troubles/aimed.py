@@ -6,18 +6,21 @@ By chance a coordinator hardly ever dies within the milliseconds between the two
 import asyncio
 from collections.abc import Callable
 
+from ottla.testing.simulation.copying import TARGET
 from ottla.testing.simulation.decisions import Decision
 from ottla.testing.simulation.loop import resume
 from ottla.testing.simulation.machine import PORT, Machine
 from ottla.testing.simulation.transport import Endpoint
 from ottla.testing.simulation.troubles.trouble import Trouble
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Transaction
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Transaction
 
 _LOOK_EVERY_S = 0.0002
 _PATIENCE_S = 2.0
 # How much later than the instant it may be done, at most.
 _LATE_S = 0.005
+# So long after a decision the markers are under way.
+_UNDER_WAY_S = 0.03
 # Longer than any session.
 _LONG_S = 8.0
 
@@ -43,17 +46,20 @@ class AimedTrouble(Trouble):
         await self.last(longer, machine.resume, machine.host, "goes on")
 
     async def late_marker(self, decision: Decision) -> None:
-        """What it sent to other brokers arrives late: others, or it itself, have told them since.
+        """What it sent to other brokers arrives in the producer's next transaction.
 
-        Half of the times the coordinator dies, else its connections break.
+        Others, or it itself, have told them since: its connections break, or it dies. Always so
+        where producers keep their epochs: nothing would tell its own late markers apart.
         """
-        machine = await self._decided(decision, at_once=True)
-        if machine is None or machine.process is None:
+        # Markers have to go to another broker, and that has to be there when they come.
+        machine = await self._decided(decision, must_tell_others=True)
+        if machine is None:
             return
+        decided = [name for name, known in _transactions(machine).items() if known.is_prepared]
         held = self._to_brokers(machine)
         for endpoint in held:
             endpoint.stall()
-        self.world.note(machine.host, f"is heard {decision.for_ms} ms late, it has decided")
+        self.world.note(machine.host, "is heard late, it has decided")
         self.world.count("late markers")
 
         def release() -> None:
@@ -61,14 +67,18 @@ class AimedTrouble(Trouble):
                 endpoint.release()
 
         number = self.mending.remember(release)
-        await asyncio.sleep(_LATE_S)
-        dies = bool(decision.amount % 2) and machine.is_running
+        await asyncio.sleep(_UNDER_WAY_S)
+        copying = self.world.copying
+        assert copying is not None
+        keeps_epochs = copying.transaction_version < EPOCH_PER_TRANSACTION
+        dies = (keeps_epochs or decision.amount % 2 == 1) and machine.is_running
         if dies:
             machine.kill()
         else:
             for endpoint in held:
                 self.world.network.drop(endpoint, both=False)
         await asyncio.sleep(decision.for_ms / 1000)
+        await self._until(lambda: any(map(self._is_open, decided)), decision)
         self.mending.mend(number)
         if dies:
             self.start(machine)
@@ -98,8 +108,11 @@ class AimedTrouble(Trouble):
 
     # -- the instant
 
-    async def _decided(self, decision: Decision, *, at_once: bool = False) -> Machine | None:
+    async def _decided(
+        self, decision: Decision, *, must_tell_others: bool = False
+    ) -> Machine | None:
         """Wait for a coordinator that has decided and not told all; None where there is none."""
+        at_once = must_tell_others
         found: list[Machine] = []
 
         def look() -> bool:
@@ -107,6 +120,7 @@ class AimedTrouble(Trouble):
                 machine
                 for machine in self.machines
                 if any(known.is_prepared for known in _transactions(machine).values())
+                and not (must_tell_others and self._tells_itself_only(machine))
             ]
             return bool(found)
 
@@ -133,6 +147,15 @@ class AimedTrouble(Trouble):
             for name, known in _transactions(machine).items()
             if name == transactional_id
         )
+
+    def _tells_itself_only(self, machine: Machine) -> bool:
+        """Whether it leads all it has decided of, or a broker is down."""
+        leaders = {
+            found.host
+            for number in range(self._partitions)
+            if (found := self.world.leader_of(number, TARGET)) is not None
+        }
+        return leaders == {machine.host} or not all(each.is_ready for each in self.machines)
 
     def _to_brokers(self, machine: Machine) -> list[Endpoint]:
         """The connections that a broker has opened to others."""
