@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from ottla.testing.simulation.aimed import AIMED_SEED_S, draw_aimed
 from ottla.testing.simulation.decisions import Decision
 from ottla.testing.simulation.exact import draw_exact
 from ottla.testing.simulation.profile import Profile, draw
@@ -12,6 +13,7 @@ from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.table import events, wrongs
 
 from . import transaction_mutants as mutants
+from .mutants import Mutate
 
 SECONDS = 10
 
@@ -69,10 +71,29 @@ def test_every_record_is_copied_once(seed: int) -> None:
 
 
 @pytest.mark.parametrize("mutate", CASES, ids=lambda mutate: mutate.__name__)
-def test_broken_rule_is_found(mutate: mutants.Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_rule_is_found(mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under the very troubles in which the rule holds, its absence shows."""
     decisions = CASES[mutate]
     report = _run(decisions)
     assert report.is_good, f"{events(report)}\n{wrongs(report)}"
     mutate(monkeypatch)
     assert not _run(decisions).is_good
+
+
+@pytest.mark.parametrize(
+    ("mutate", "seed"),
+    [(mutants.decided_is_forgotten, 1), (mutants.nobody_is_fenced, 6)],
+    ids=lambda each: str(getattr(each, "__name__", each)),
+)
+def test_broken_rule_is_found_where_troubles_wait_for_decisions(
+    mutate: Mutate, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By chance nothing dies within the milliseconds in which these rules matter."""
+
+    def run() -> Report:
+        return simulate_seed(seed, seconds=AIMED_SEED_S, profile=draw_aimed(seed))
+
+    report = run()
+    assert report.is_good, f"{events(report)}\n{wrongs(report)}"
+    mutate(monkeypatch)
+    assert not run().is_good

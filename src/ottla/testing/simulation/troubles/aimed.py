@@ -16,7 +16,7 @@ from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Transaction
 
 _LOOK_EVERY_S = 0.0002
-_PATIENCE_S = 2.0
+_PATIENCE_S = 4.0
 # How much later than the instant it may be done, at most.
 _LATE_S = 0.005
 # So long after a decision the markers are under way.
@@ -77,10 +77,11 @@ class AimedTrouble(Trouble):
         else:
             for endpoint in held:
                 self.world.network.drop(endpoint, both=False)
-        await asyncio.sleep(decision.for_ms / 1000)
+        # A later transaction than the next one would know by its epoch.
         await self._until(lambda: any(map(self._is_open, decided)), decision)
         self.mending.mend(number)
         if dies:
+            await asyncio.sleep(decision.for_ms / 1000)
             self.start(machine)
 
     async def twin_open(self, decision: Decision) -> None:
