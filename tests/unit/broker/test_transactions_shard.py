@@ -30,7 +30,7 @@ class Asker:
 
 
 def test_a_transaction_that_grows_beyond_a_message_is_refused_and_stays_as_it_was() -> None:
-    """Its partitions stand in one record, which must fit whoever reads it, the next leader first."""
+    """Its partitions stand in one record, which must fit the next leader, too."""
     clock, partition, asker = ManualClock(), MemoryPartition(), Asker()
     shard = TransactionShard(
         cast("Partition", partition),
