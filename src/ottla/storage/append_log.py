@@ -5,6 +5,7 @@ Upkeep (flushing, retention, truncation, questions about times and epochs) is in
 
 from struct import Struct
 from typing import Self
+from uuid import UUID
 from zlib import crc32
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -131,19 +132,28 @@ class AppendLog:
         folder: str,
         topic_partition: TopicPartition,
         config: LogConfig,
+        topic_id: UUID,
         *,
         producer_expiration_ms: int = 86_400_000,
         now_ms: int,
     ) -> Self:
-        """The log of a folder that was just made for it. Raises StorageError."""
+        """The log of a partition that has no folder: it is made with the first append."""
         loaded = begin(
             filesystem,
             folder,
             config,
+            topic_id,
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )
         return cls(filesystem, folder, topic_partition, config, loaded, 0, now_ms)
+
+    def make(self) -> None:
+        """Have a folder and a first segment's file, where nothing was written yet. StorageError."""
+        try:
+            self.active.make()
+        except OSError as error:
+            raise storage_error(error, self.folder, "begin the log") from error
 
     @property
     def size_bytes(self) -> int:
@@ -301,6 +311,7 @@ class AppendLog:
         start = self.log_end_offset if base_offset is None else base_offset
         if self.active.size == 0 and self.active.base_offset == start:
             return
+        self.make()
         segment = Segment(self.filesystem, self.folder, start, self.config, now_ms)
         try:
             segment.create()

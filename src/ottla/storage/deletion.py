@@ -54,9 +54,13 @@ class Departure:
     target: str
     segments: list[Segment]
     delay_ms: int
+    # False for a log that nothing was ever written to: there is nothing to remove.
+    has_folder: bool = True
 
     def rename(self) -> Deletion:
         """Give the folder its new name, which is not durable yet. Raises StorageError."""
+        if not self.has_folder:
+            return Deletion(self.filesystem, [], self.segments, 0)
         try:
             self.filesystem.rename(self.folder, self.target)
         except OSError as error:

@@ -39,8 +39,9 @@ class FlushedLog(AppendLog):
         With `checkpoint`, and by itself every CHECKPOINT_BYTES, also the active segment's
         indexes and a producer snapshot, so that a recovery from this point reads nothing that
         lies before it. At most one job of a log at a time; hand it to `on_flushed` when `run`
-        has returned.
+        has returned. Raises StorageError.
         """
+        self.make()
         job = FlushJob(self.filesystem, self.folder, self.log_end_offset, [], self.truncations)
         job.epoch_changes = self.leader_epochs.changes
         job.rolled = list(self.rolled)

@@ -1,6 +1,7 @@
 """Opening a partition's folder: from the files on disk to a log's state in memory."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from ottla.ledger.history import Cause
 from ottla.storage.cleaner.leftovers import complete_swaps
@@ -111,16 +112,14 @@ def begin(
     filesystem: FileSystem,
     folder: str,
     config: LogConfig,
+    topic_id: UUID,
     *,
     producer_expiration_ms: int,
     now_ms: int,
 ) -> LoadedLog:
-    """The log of a folder that was just made: there is nothing to look for. Raises StorageError."""
+    """A log that has no folder yet: there is nothing to look for."""
     segment = Segment(filesystem, folder, 0, config, now_ms)
-    try:
-        segment.begin()
-    except OSError as error:
-        raise storage_error(error, folder, "begin the log") from error
+    segment.begin(topic_id)
     producers = ProducerStates(producer_expiration_ms)
     producers.load([], 0, now_ms)
     return LoadedLog(

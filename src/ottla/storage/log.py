@@ -188,6 +188,7 @@ class Log(FlushedLog):
 
     def restart_at(self, offset: int, now_ms: int) -> list[Deletion]:
         """Drop all records and go on, empty, at `offset`. Raises StorageError."""
+        self.make()
         self._note_start(0, offset, Cause.WHOLE, now_ms)
         self._forget_flushes(None)
         removed = self.segments.as_list()
@@ -233,6 +234,7 @@ class Log(FlushedLog):
 
     def rename(self, folder: str) -> None:
         """Give the log's folder another name, durably, in the same directory. StorageError."""
+        self.make()
         parent = folder.rpartition("/")[0]
         self._settle_replacement()
         try:
@@ -353,11 +355,12 @@ class Log(FlushedLog):
     def close(self, *, clean: bool, now_ms: int | None = None) -> None:
         """Give all files back; `clean` flushes first, with indexes and a producer snapshot.
 
-        Raises StorageError, where the log was not clean.
+        Where nothing was ever written nothing is left. Raises StorageError, where the log was not
+        clean.
         """
         try:
             self._settle_replacement()
-            if clean and not self.offline:
+            if clean and not self.offline and not self.active.is_unmade:
                 self.active.become_inactive()
                 self.flush(now_ms, checkpoint=True)
         finally:
@@ -379,4 +382,5 @@ class Log(FlushedLog):
             f"{parent}/{deleted_folder(self.topic_partition, unique)}",
             self.segments.as_list(),
             self.config.file_delete_delay_ms,
+            has_folder=not self.active.is_unmade,
         )

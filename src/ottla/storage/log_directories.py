@@ -192,7 +192,7 @@ class LogDirectories:
         known = directory.logs.get(one.topic_partition)
         if known is not None:
             return known
-        return directory.open_log(
+        log = directory.open_log(
             one.topic_partition,
             one.topic_id,
             one.config,
@@ -200,6 +200,10 @@ class LogDirectories:
             unique=self._new_id(),
             now_ms=now_ms,
         )
+        if len(self.directories) > 1:
+            # Which of them it is in is decided once: its folder says so, though it be empty.
+            log.make()
+        return log
 
     def _enter(
         self, partition: TopicPartition, directory: LogDirectory, log: Log | StorageError

@@ -232,7 +232,7 @@ class LogDirectory:
         unique: UUID,
         now_ms: int,
     ) -> Log:
-        """Open a partition's log, made where missing. May run in a thread of its own.
+        """Open a partition's log; one that has no folder begins. May run in a thread of its own.
 
         A folder that holds another topic of that name (deleted and made again while this broker
         was away) is set aside by the suffix `-stray` and kept. Raises StorageError.
@@ -240,9 +240,10 @@ class LogDirectory:
         folder = self.folder_of(partition)
         filesystem = self.filesystem
         try:
-            if filesystem.mkdir(folder) and not self._is_promised(partition):
-                return self._begin_log(partition, topic_id, config, producer_expiration_ms, now_ms)
             known = partition_metadata.read(filesystem, folder)
+            if known is None and not (self._is_promised(partition) or filesystem.exists(folder)):
+                self._unread.discard(partition)
+                return self._begin_log(partition, topic_id, config, producer_expiration_ms, now_ms)
             is_stray = known is not None and known != topic_id
             if is_stray:
                 filesystem.rename(folder, f"{self.path}/{stray_folder(partition, unique)}")
@@ -285,17 +286,12 @@ class LogDirectory:
         producer_expiration_ms: int,
         now_ms: int,
     ) -> Log:
-        """A log in the folder that was just made for it. Raises OSError, StorageError.
-
-        Topics have thousands of partitions, so there are no more calls than names to be made.
-        """
-        folder = self.folder_of(partition)
-        partition_metadata.begin(self.filesystem, folder, topic_id)
         log = Log.begin(
             self.filesystem,
-            folder,
+            self.folder_of(partition),
             partition,
             config,
+            topic_id,
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )

@@ -121,7 +121,11 @@ class Segment(SegmentState):
     def largest_timestamp(self) -> int:
         """The greatest timestamp in the segment; where it has none, when it was last written."""
         known = self.known_max_timestamp()
-        return known if known >= 0 else self.on_file(LOG_SUFFIX, self.filesystem.modified_ms)
+        if known >= 0:
+            return known
+        if self.is_unmade:
+            return self.created_ms
+        return self.on_file(LOG_SUFFIX, self.filesystem.modified_ms)
 
     def known_max_timestamp(self) -> int:
         """The greatest timestamp of the segment's batches, -1 where they have none."""

@@ -7,6 +7,7 @@ needed, so that a log of many segments holds few descriptors.
 import contextlib
 from collections.abc import Callable, Sequence
 from typing import TypeVar
+from uuid import UUID
 
 from ottla.ledger.files import decode_removals
 from ottla.ledger.removals import Removals
@@ -14,6 +15,7 @@ from ottla.record.header import BatchHeader
 from ottla.storage.config import LogConfig
 from ottla.storage.errors import storage_error
 from ottla.storage.filesystem import Buffer, File, FileSystem
+from ottla.storage.first_file import FirstFile
 from ottla.storage.names import (
     LEDGER_SUFFIX,
     LOG_SUFFIX,
@@ -149,9 +151,22 @@ class SegmentState:
             self._file = self.filesystem.open(self.path(), create=True)
         self.size = self._file.size()
 
-    def begin(self) -> None:
-        """Make the empty `.log` file in a folder that is known to have none. Raises OSError."""
-        self._file = self.filesystem.open(self.path(), create=True)
+    def begin(self, topic_id: UUID) -> None:
+        """Be the first segment of a log of that topic that has no folder, nor needs one yet."""
+        self._file = FirstFile(self.filesystem, self.path(), topic_id, self._on_made)
+
+    def _on_made(self, file: File) -> None:
+        self._file = file
+
+    @property
+    def is_unmade(self) -> bool:
+        """Whether there is neither a file nor a folder yet."""
+        return isinstance(self._file, FirstFile)
+
+    def make(self) -> None:
+        """Have a file, and a folder for it. Raises OSError."""
+        if isinstance(self._file, FirstFile):
+            self._file.make()
 
     def append(self, buffer: Buffer, size: int, last_offset: int, max_timestamp: int) -> None:
         """Write one batch at the end. Raises StorageError, with nothing of the batch left."""

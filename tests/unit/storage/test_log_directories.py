@@ -12,7 +12,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage.config import LogConfig
-from ottla.storage.errors import DirectoryFailed, LogCorrupt, StorageError
+from ottla.storage.errors import DirectoryFailed, DiskFull, LogCorrupt, StorageError
 from ottla.storage.filesystem import OsFileSystem
 from ottla.storage.log import Log
 from ottla.storage.log_directories import LogDirectories, Wanted
@@ -81,6 +81,20 @@ def test_partition_is_found_again_where_it_is() -> None:
     assert directories.partitions_on_disk() == {partition(n): TOPIC_ID for n in range(3)}
     assert [open_one(directories, n).log_end_offset for n in (2, 1, 0)] == [3, 2, 1]
     assert sorted(directories.directories[1].logs) == [partition(1)]
+
+
+def test_an_empty_partition_stays_in_the_directory_that_was_chosen_for_it() -> None:
+    """Whatever the counts say after a kill: somebody may have asked for that directory."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem)
+    for number in range(2):
+        directories.prefer(partition(number), directories.directories[1])
+        open_one(directories, number)
+    filesystem.crash()
+    directories = start(filesystem)
+    for number in range(2):
+        open_one(directories, number)
+    assert sorted(directories.directories[1].logs) == [partition(0), partition(1)]
 
 
 def test_checkpoints_are_written_and_used() -> None:
@@ -462,26 +476,101 @@ def test_making_partitions_waits_for_no_disk() -> None:
     assert synced == []
 
 
-def test_a_new_log_costs_its_names_and_no_look_around() -> None:
-    """Topics have thousands of partitions: folder, whose it is, and the first segment."""
+def test_a_new_log_is_made_by_its_first_append() -> None:
+    """Topics have thousands of partitions: until then nothing is asked of the disk."""
     filesystem = MemoryFileSystem()
     directories = start(filesystem, "/one")
-    asked: list[tuple[str, str]] = []
-    filesystem.fault = lambda operation, path: asked.append((operation, path))
-    open_one(directories)
-    assert asked == [
+    changes: list[tuple[str, str]] = []
+
+    def note(operation: str, path: str) -> None:
+        if operation != "read":
+            changes.append((operation, path))
+
+    filesystem.fault = note
+    log = open_one(directories)
+    assert (changes, ranges(log)) == ([], [])
+    append(log)
+    append(log)
+    assert changes == [
         ("mkdir", "/one/flights-0"),
         ("open", "/one/flights-0/partition.metadata"),
         ("append", "/one/flights-0/partition.metadata"),
         ("open", "/one/flights-0/00000000000000000000.log"),
+        ("size", "/one/flights-0/00000000000000000000.log"),
+        ("append", "/one/flights-0/00000000000000000000.log"),
+        ("append", "/one/flights-0/00000000000000000000.log"),
     ]
+    assert ranges(log) == [(0, 0), (1, 1)]
+
+
+def test_a_log_without_records_leaves_nothing_and_is_there_again() -> None:
+    """After a clean stop, a kill and a power cut; a deletion has nothing to remove."""
+    filesystem = MemoryFileSystem()
+    for clean in (True, False):
+        directories = start(filesystem, "/one")
+        log = open_one(directories)
+        log.begin_epoch(3)
+        assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (0, 0, 0)
+        log.close(clean=clean)
+        directories.close({partition(0): 0}, clean=clean)
+        assert not [name for name in filesystem.listdir("/one") if name.startswith("flights")]
+    directories = start(filesystem, "/one")
+    open_one(directories)
+    before = filesystem.listdir("/one")
+    directories.delete(partition(0)).run()
+    assert filesystem.listdir("/one") == before
+    append(open_one(directories))
+    filesystem.crash(Random(1))
+    assert open_one(start(filesystem, "/one")).log_end_offset in (0, 1)
+
+
+def test_whatever_needs_its_folder_makes_a_log_that_holds_nothing() -> None:
+    """Flushing it, letting it begin elsewhere, and a first batch far from its start."""
+    for number, act in enumerate(
+        (
+            lambda log: log.flush(),
+            lambda log: log.restart_at(7, 1_000),
+            lambda log: log.roll(1_000, 2**31),
+        )
+    ):
+        filesystem = MemoryFileSystem()
+        act(open_one(start(filesystem, "/one"), number))
+        names = filesystem.listdir(f"/one/flights-{number}")
+        assert "partition.metadata" in names
+        assert any(name.endswith(".log") for name in names)
+
+
+def test_a_first_append_that_finds_the_disk_full_is_tried_again() -> None:
+    """However far it came: the log begins once there is room, and is its own."""
+    for steps in range(4):
+        filesystem = MemoryFileSystem()
+        directories = start(filesystem, "/one")
+        log = open_one(directories)
+        left = iter(range(steps))
+
+        def refuse(_operation: str, path: str, left: Iterator[int] = left) -> OSError | None:
+            if path.startswith("/one/flights-0") and next(left, None) is None:
+                return OSError(errno.ENOSPC, "No space left on device")
+            return None
+
+        filesystem.fault = refuse
+        with pytest.raises(DiskFull):
+            append(log)
+        filesystem.fault = None
+        append(log)
+        log.flush()
+        filesystem.crash(Random(1))
+        directories = start(filesystem, "/one")
+        assert directories.partitions_on_disk() == {partition(0): TOPIC_ID}
+        assert open_one(directories).log_end_offset == 1
 
 
 def test_a_folder_whose_process_died_before_it_said_whose_it_is_is_taken() -> None:
     """Nothing can be in it, and nobody else's id stands there."""
-    for steps in range(4):
+    for steps in range(5):
         filesystem = MemoryFileSystem()
         directories = start(filesystem, "/one")
+        log = open_one(directories)
         left = iter(range(steps))
 
         def die(_operation: str, path: str, left: Iterator[int] = left) -> OSError | None:
@@ -491,7 +580,7 @@ def test_a_folder_whose_process_died_before_it_said_whose_it_is_is_taken() -> No
 
         filesystem.fault = die
         with pytest.raises(StorageError):
-            open_one(directories)
+            append(log)
         filesystem.crash()
         directories = start(filesystem, "/one")
         append(open_one(directories))
@@ -499,6 +588,18 @@ def test_a_folder_whose_process_died_before_it_said_whose_it_is_is_taken() -> No
         directories = start(filesystem, "/one")
         assert directories.partitions_on_disk() == {partition(0): TOPIC_ID}
         assert open_one(directories).log_end_offset == 1
+
+
+def test_a_log_never_begins_over_records() -> None:
+    """What stands there although nothing should is left alone."""
+    filesystem = MemoryFileSystem()
+    log = open_one(start(filesystem, "/one"))
+    filesystem.mkdir("/one/flights-0")
+    path = "/one/flights-0/00000000000000000000.log"
+    filesystem.open(path, create=True).append(b"somebody else's")
+    with pytest.raises(StorageError):
+        append(log)
+    assert filesystem.read_bytes(path) == b"somebody else's"
 
 
 def test_a_log_that_was_promised_and_is_gone_is_missed() -> None:
@@ -522,8 +623,8 @@ def test_an_open_log_holds_one_descriptor(tmp_path: Path) -> None:
         directories = LogDirectories(OsFileSystem(), [str(tmp_path)], cluster_id="mine", node_id=1)
         before = held()
         log = open_one(directories)
-        assert held() - before == 1, f"after a clean stop: {was_clean}"
         append(log)
+        assert held() - before == 1, f"after a clean stop: {was_clean}"
         clean = was_clean is False
         log.close(clean=clean)
         directories.close({}, clean=clean)
