@@ -1,6 +1,7 @@
 """What all tests share: the repository on the path, skips that fail in CI, logs beside failures."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,11 @@ _FOLDERS = [folder for folder in sorted((ROOT / "tests").rglob("*")) if folder.i
 sys.path += map(str, sorted(_FOLDERS, key=lambda folder: folder.name != "cli"))
 
 IN_CI = os.environ.get("CI") == "true"
+
+# A shell has what it starts in the background ignore interrupts, and programs started from there
+# as well: those that are interrupted here would never end.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example may take as long as it takes. In CI the examples are the same each time.
 settings.register_profile(
