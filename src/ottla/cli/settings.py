@@ -1,5 +1,6 @@
 """Settings as commands show and change them; for `ottla topic` and `ottla config`."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,6 +21,9 @@ SOURCE_WORDS = {
     ConfigSource.GROUP: "group",
 }
 _HIDDEN = "(hidden)"
+# Kafka's brokers answer a change before they know of it themselves.
+_LOOKS_MAX = 30
+_PAUSE_S = 0.1
 
 
 def setting_row(entry: ConfigEntry) -> dict[str, Any]:
@@ -61,11 +65,26 @@ async def change_settings(
         await admin.alter_configs(kind, name, changes)
     except OttlaError as error:
         raise naming_nearest(error, changes, known) from None
-    after = await admin.describe_configs(kind, name, changes)
+    for _ in range(_LOOKS_MAX):
+        after = await admin.describe_configs(kind, name, changes)
+        if all(_is_made(before.get(key), after.get(key), changes[key]) for key in changes):
+            break
+        await asyncio.sleep(_PAUSE_S)
     return [
         {"setting": key, "old": _value(before.get(key)), "new": _value(after.get(key))}
         for key in changes
     ]
+
+
+def _is_made(before: ConfigEntry | None, after: ConfigEntry | None, asked: str | None) -> bool:
+    """Whether a change is seen, or cannot be told from none."""
+    if before is None or after is None or after.is_sensitive:
+        return True
+    if (before.value, before.source) != (after.value, after.source):
+        return True
+    if asked is None:
+        return before.source in (ConfigSource.DEFAULT, ConfigSource.STATIC_BROKER)
+    return before.value == asked
 
 
 def _value(entry: ConfigEntry | None) -> str | None:
