@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
+from ottla.broker.woken import Woken
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
@@ -29,10 +30,10 @@ def low_watermark(broker: "Broker", partition: Partition) -> int:
     return min([partition.log_start_offset, *starts])
 
 
-class DelayedDeleteRecords:
+class DelayedDeleteRecords(Woken):
     """Registered with every partition whose followers are waited for, until it is answered."""
 
-    __slots__ = ("_broker", "_deadline", "_look_scheduled", "_request", "_response", "_waiting")
+    __slots__ = ("_deadline", "_request", "_response", "_waiting")
 
     def __init__(
         self,
@@ -42,11 +43,10 @@ class DelayedDeleteRecords:
         waiting: Waiting,
     ) -> None:
         """`waiting`: partitions, the starts wanted of them, and their parts of `response`."""
-        self._broker = broker
+        super().__init__(broker)
         self._request = request
         self._response = response
         self._waiting = waiting
-        self._look_scheduled = False
 
     def start(self, timeout_ms: int) -> None:
         """Wait, `timeout_ms` at most."""
@@ -55,14 +55,7 @@ class DelayedDeleteRecords:
         for partition, _, _ in self._waiting:
             partition.start_waiters[self] = None
 
-    def wake(self) -> None:
-        """A follower has told its start, or the role has changed: look at the end of the turn."""
-        if not self._look_scheduled:
-            self._look_scheduled = True
-            self._broker.loop.call_soon(self._look)
-
     def _look(self) -> None:
-        self._look_scheduled = False
         still: Waiting = []
         for partition, offset, answer in self._waiting:
             if partition.leader is None:

@@ -8,6 +8,7 @@ from ottla.broker.fetch_sessions import PartitionKey, Wanted
 from ottla.broker.new_leaders import tell_consumer
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
+from ottla.broker.woken import Woken
 from ottla.wire.messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
@@ -18,15 +19,13 @@ _READ_COMMITTED = 1
 FOLLOWERS_SINCE = 11
 
 
-class DelayedFetch:
+class DelayedFetch(Woken):
     """Registered with every partition it reads until it is answered."""
 
     __slots__ = (
         "_body",
-        "_broker",
         "_deadline",
         "_done",
-        "_look_scheduled",
         "_partitions",
         "_reply",
         "_request",
@@ -42,13 +41,12 @@ class DelayedFetch:
         reply: Reply,
         partitions: list[Partition],
     ) -> None:
-        self._broker = broker
+        super().__init__(broker)
         self._request = request
         self._body = body
         self._wanted = wanted
         self._reply = reply
         self._partitions = partitions
-        self._look_scheduled = False
         self._done = False
 
     def start(self) -> None:
@@ -63,14 +61,7 @@ class DelayedFetch:
         self.start()
         self._try(at_last=self._body.max_wait_ms <= 0)
 
-    def wake(self) -> None:
-        """A high watermark moved: look once, after all appends of this turn."""
-        if not self._look_scheduled:
-            self._look_scheduled = True
-            self._broker.loop.call_soon(self._look)
-
     def _look(self) -> None:
-        self._look_scheduled = False
         if not self._done:
             self._try(at_last=False)
 

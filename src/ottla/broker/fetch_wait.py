@@ -10,6 +10,7 @@ from ottla.broker.delayed_fetch import DelayedFetch
 from ottla.broker.fetch_known import KnownFetch
 from ottla.broker.fetch_reply import FullReply, IncrementalReply
 from ottla.broker.request import RequestContext
+from ottla.broker.woken import Woken
 from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.frames import decode_request_header
@@ -19,18 +20,16 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 
-class FetchWait:
+class FetchWait(Woken):
     """Registered with its partition until it is answered, or handed on."""
 
     __slots__ = (
-        "_broker",
         "_connection",
         "_deadline",
         "_done",
         "_frame",
         "_known",
         "_listener",
-        "_look_scheduled",
         "_received_ms",
         "_slot",
     )
@@ -43,12 +42,11 @@ class FetchWait:
         known: KnownFetch,
         frame: bytes,
     ) -> None:
-        self._broker = broker
+        super().__init__(broker)
         self._connection = connection
         self._listener = listener
         self._known = known
         self._frame = frame
-        self._look_scheduled = False
         self._done = False
 
     def start(self) -> None:
@@ -60,15 +58,8 @@ class FetchWait:
         self._deadline = broker.purgatory.schedule(known.max_wait_ms, self._hand_on)
         known.partition.add_waiter(self)
 
-    def wake(self) -> None:
-        """A high watermark moved: look once, after all appends of this turn."""
-        if not self._look_scheduled:
-            self._look_scheduled = True
-            self._broker.loop.call_soon(self._look)
-
     # Hot: once per fetch that waited, or for each of several appends that bring too little.
     def _look(self) -> None:
-        self._look_scheduled = False
         if self._done:
             return
         known = self._known

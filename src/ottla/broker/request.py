@@ -70,7 +70,10 @@ class RequestContext:
         return self.connection.local_port
 
     def on_abandoned(self, callback: Callable[[], None]) -> None:
-        """Call `callback` if the client goes before its answer. Only while the handler runs."""
+        """Call `callback` if the client goes before its answer.
+
+        While the handler runs, or in a place in line that was taken over (`wait_in`).
+        """
         if self._slot is None:
             self._on_abandoned = callback
         else:

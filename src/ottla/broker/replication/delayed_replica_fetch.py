@@ -5,24 +5,24 @@ from typing import TYPE_CHECKING
 from ottla.broker.purgatory import Deadline
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.request import RequestContext
+from ottla.broker.woken import Woken
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 
-class DelayedReplicaFetch:
+class DelayedReplicaFetch(Woken):
     """Registered with its session until it is answered."""
 
-    __slots__ = ("_broker", "_deadline", "_look_scheduled", "_max_bytes", "_request", "_session")
+    __slots__ = ("_deadline", "_max_bytes", "_request", "_session")
 
     def __init__(
         self, broker: "Broker", request: RequestContext, session: ReplicaSession, max_bytes: int
     ) -> None:
-        self._broker = broker
+        super().__init__(broker)
         self._request = request
         self._session = session
         self._max_bytes = max_bytes
-        self._look_scheduled = False
         self._deadline: Deadline | None = None
 
     def start(self, max_wait_ms: int) -> None:
@@ -33,12 +33,6 @@ class DelayedReplicaFetch:
         wait_ms = max_wait_ms if held_ms < 0 else min(max_wait_ms, held_ms)
         self._deadline = self._broker.purgatory.schedule(wait_ms, self.answer)
 
-    def wake(self) -> None:
-        """There is something: look once, after all appends of this turn."""
-        if not self._look_scheduled:
-            self._look_scheduled = True
-            self._broker.loop.call_soon(self._look)
-
     def answer(self) -> None:
         """Answer with what there is: time is up, or the follower has something else to say."""
         self._finish()
@@ -47,7 +41,6 @@ class DelayedReplicaFetch:
         )
 
     def _look(self) -> None:
-        self._look_scheduled = False
         if self._session.waiting is self and self._session.is_ready:
             self.answer()
 

@@ -10,6 +10,7 @@ from ottla.broker.share.acknowledging import Results, acknowledge_all
 from ottla.broker.share.group_settings import share_group_config
 from ottla.broker.share.replying import SlotResult, fetch_topics
 from ottla.broker.share.served import ServedPartition
+from ottla.broker.woken import Woken
 from ottla.share.deliveries import Acknowledged
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, ShareSession, Slot
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _RECORD_LIMIT = 1
 
 
-class ShareFetching:
+class ShareFetching(Woken):
     """Registered with every partition it reads until it is answered."""
 
     def __init__(
@@ -31,7 +32,7 @@ class ShareFetching:
         body: ShareFetchRequest,
         session: ShareSession,
     ) -> None:
-        self._broker = broker
+        super().__init__(broker)
         self._request = request
         self._body = body
         self._session = session
@@ -39,7 +40,6 @@ class ShareFetching:
         self._partitions: list[Partition] = []
         self._served: list[ServedPartition] = []
         self._deadline: Deadline | None = None
-        self._look_scheduled = False
         self._done = False
 
     def start(self, acknowledged: dict[Slot, list[Acknowledged]]) -> None:
@@ -48,12 +48,6 @@ class ShareFetching:
         acknowledge_all(
             self._broker.sharing, self._session.key, acknowledged, self._on_acknowledged
         )
-
-    def wake(self) -> None:
-        """There may be records: look once, after all appends of this turn."""
-        if not self._look_scheduled:
-            self._look_scheduled = True
-            self._broker.loop.call_soon(self._look)
 
     def _on_acknowledged(self, results: Results) -> None:
         for slot, (code, message) in results.items():
@@ -70,7 +64,6 @@ class ShareFetching:
             self._try(at_last=body.max_wait_ms <= 0)
 
     def _look(self) -> None:
-        self._look_scheduled = False
         if not self._done:
             self._try(at_last=False)
 
