@@ -35,7 +35,8 @@ from ottla.storage.replay import take_marker
 from ottla.storage.segment import NOT_READ, RELATIVE_OFFSET_MAX, Segment
 from ottla.storage.segments import Segments
 
-_PLACE = Struct(">qii")
+# What the leader says of a batch: base offset, length (as it was), leader epoch.
+PLACE = Struct(">qii")
 
 
 class AppendLog:
@@ -186,7 +187,7 @@ class AppendLog:
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
         batch_length = header.batch_length
-        _PLACE.pack_into(buffer, 0, base_offset, batch_length, leader_epoch)
+        PLACE.pack_into(buffer, 0, base_offset, batch_length, leader_epoch)
         self._write(buffer, header, base_offset, last_offset, leader_epoch, now_ms)
         self.unflushed_records += last_offset - base_offset + 1
         return Appended(

@@ -6,13 +6,10 @@ more than a write (a roll, a repeated batch, a sequence out of order) is left to
 """
 
 from collections.abc import Sequence
-from struct import Struct
 
 from ottla.record.header import LENGTH_OVERHEAD, BatchHeader
-from ottla.storage.append_log import AppendLog
+from ottla.storage.append_log import PLACE, AppendLog
 from ottla.storage.segment import RELATIVE_OFFSET_MAX
-
-_PLACE = Struct(">qii")
 
 
 def can_append_run(log: AppendLog, headers: Sequence[BatchHeader], now_ms: int) -> bool:
@@ -57,7 +54,7 @@ def append_run(
     """
     active = log.active
     first_offset = next_offset = log.log_end_offset
-    pack = _PLACE.pack_into
+    pack = PLACE.pack_into
     for batch, header in zip(batches, headers, strict=True):
         pack(batch, 0, next_offset, header.batch_length, leader_epoch)
         next_offset += header.last_offset_delta + 1
