@@ -13,12 +13,15 @@ from ottla.cli.connect import with_admin
 from ottla.cli.moment import iso
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.places import place
+from ottla.cli.settings import SOURCE_WORDS
 from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CleaningPass, CompactAction, CompactionStanding
+from ottla.client.admin.configs import ResourceKind
 
 _COLUMNS = ["partition", "broker", "dirty_bytes", "records", "would_go", "bytes", "would_free"]
 _DONE_COLUMNS = ["partition", "broker", "clean_up_to", "records_kept", "bytes_kept", "seconds"]
 _POLL_S = 0.1
+_POLICY = "cleanup.policy"
 
 
 @click.command()
@@ -129,10 +132,18 @@ def compaction(name: TopicPartition, bootstrap: str, form: str) -> None:
     ottla why compaction planes-0 -o json
     """  # noqa: D301
 
-    async def work(admin: Admin) -> list[CompactionStanding]:
-        return await admin.compaction(name)
+    async def work(admin: Admin) -> tuple[str, list[CompactionStanding]]:
+        entry = (await admin.describe_configs(ResourceKind.TOPIC, name.topic, [_POLICY]))[_POLICY]
+        await admin.cluster.partition(name)
+        if "compact" not in (entry.value or ""):
+            source = SOURCE_WORDS[entry.source]
+            return f"{_POLICY} is {entry.value or 'empty'} (set by: {source})", []
+        return "", await admin.compaction(name)
 
-    standings = with_admin(bootstrap, work)
+    not_compacted, standings = with_admin(bootstrap, work)
+    if not_compacted:
+        _say_not_compacted(name, not_compacted, form)
+        return
     if form == "json":
         show_one("json", {"partition": str(name), "replicas": [_answer(o) for o in standings]})
         return
@@ -140,6 +151,18 @@ def compaction(name: TopicPartition, bootstrap: str, form: str) -> None:
         show_title(f"{name} on broker {one.broker_id}: {verdict(one)}")
         for line in evidence(one):
             click.echo(f"  {line}")
+
+
+def _say_not_compacted(name: TopicPartition, why: str, form: str) -> None:
+    said = f"not compacted: {why}"
+    if form == "json":
+        show_one("json", {"partition": str(name), "verdict": said, "replicas": []})
+        return
+    show_title(f"{name}: {said}")
+    click.echo(
+        f"  to compact it: `ottla config set topic {name.topic} {_POLICY}=compact`; of each key "
+        "only the latest record stays then"
+    )
 
 
 def verdict(one: CompactionStanding) -> str:

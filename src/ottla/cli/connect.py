@@ -45,10 +45,17 @@ def naming_nearest(error: OttlaError, names: Iterable[str], known: Iterable[str]
     """`error` about settings; where the broker did not propose a name, one of `known` is."""
     if error.code not in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST):
         return error
+    if "did you mean" in error.message:
+        return error
+    return OttlaError(error.code, "; ".join([error.message, *nearest_names(names, known)]))
+
+
+def nearest_names(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """For each of `names` that is not `known`, and is like one that is, a question that says so."""
     known = list(known)
     hints: list[str] = []
     for name in names:
-        near = get_close_matches(name, known, n=2, cutoff=0.6)
-        if name not in known and near and f"did you mean {near[0]}" not in error.message:
+        near = [] if name in known else get_close_matches(name, known, n=2, cutoff=0.6)
+        if near:
             hints.append(f"{name}: did you mean {' or '.join(near)}?")
-    return OttlaError(error.code, "; ".join([error.message, *hints]))
+    return hints

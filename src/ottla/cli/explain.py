@@ -36,7 +36,7 @@ _LONGEST = 2**63 - 1
 
 
 @click.command()
-@click.argument("setting")
+@click.argument("setting", default="")
 @options.output
 def explain(setting: str, form: str) -> None:
     """Explain SETTING, a setting of topics, brokers or groups. Needs no broker.
@@ -44,6 +44,7 @@ def explain(setting: str, form: str) -> None:
     \b
     ottla config explain retention.ms
     ottla config explain log.flush.policy
+    ottla config explain                           every setting there is
 
     A part of a name lists the settings that have it, such as `ottla config explain retention`.
     """  # noqa: D301

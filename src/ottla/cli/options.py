@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ottla.cli.units import plain_value
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -56,18 +58,19 @@ def settings(command: Command) -> Command:
         "assignments",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A setting, by Kafka's name. May be given again.",
+        help="A setting, by Kafka's name, such as retention.ms=7d. May be given again.",
     )(command)
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
-    """Read what `--set` was given."""
+    """Read what `--set` was given; spans and sizes with units become plain numbers."""
     parsed: dict[str, str] = {}
     for assignment in assignments:
         name, sign, value = assignment.partition("=")
         if not sign or not name:
             raise click.BadParameter(f"{assignment!r} is not NAME=VALUE", param_hint="--set")
-        parsed[name.strip()] = value
+        name = name.strip()
+        parsed[name] = plain_value(name, value)
     return parsed
 
 

@@ -1,10 +1,23 @@
-"""Answers as tables for people or as JSON for programs."""
+"""Answers as tables for people or as JSON for programs.
+
+On a terminal a table is never wider than its lines: the widest columns of text are wrapped, and
+where even that is not enough each row is shown as lines of name and value. What goes into a pipe
+or a file is not wrapped, so that a program finds one row on one line.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+
+# A column of text is not wrapped to less than this.
+_NARROWEST = 14
+_GAP = "  "
 
 
 def show(
@@ -19,10 +32,50 @@ def show(
         return
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     titles = [column.replace("_", " ") for column in columns]
-    widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     numeric = [all(_is_number(row.get(column)) for row in rows) for column in columns]
-    click.secho(_line(titles, widths, numeric), bold=True)
-    click.echo("\n".join(_line(line, widths, numeric) for line in cells))
+    natural = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+    widths = fitted(natural, numeric, terminal_width())
+    if widths is None:
+        _show_apart(titles, cells)
+        return
+    click.secho("\n".join(_lines(titles, widths, numeric)), bold=True)
+    for line in cells:
+        click.echo("\n".join(_lines(line, widths, numeric)))
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that reads the output; None where it is none."""
+    if "COLUMNS" not in os.environ and not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def fitted(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -> list[int] | None:
+    """Widths of columns so that all fit into `width`: the widest columns of text give way first.
+
+    The first column holds the name that a reader looks for and copies, and gives way last. None
+    where they cannot fit. Numbers are never wrapped.
+    """
+    widths = list(natural)
+    if width is None:
+        return widths
+    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
+    while excess > 0:
+        texts = [i for i, number in enumerate(numeric) if not number and widths[i] > _NARROWEST]
+        if not texts:
+            return None
+        widest = max(texts, key=lambda i: (i > 0, widths[i]))
+        widths[widest] -= 1
+        excess -= 1
+    return widths
+
+
+def _show_apart(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """Each row as lines of name and value, an empty line between rows."""
+    for number, line in enumerate(cells):
+        if number:
+            click.echo()
+        _show_named(zip(titles, line, strict=True))
 
 
 def show_one(form: str, answer: Mapping[str, Any]) -> None:
@@ -30,9 +83,7 @@ def show_one(form: str, answer: Mapping[str, Any]) -> None:
     if form == "json":
         click.echo(json.dumps(answer, indent=2, default=str))
         return
-    width = max(map(len, answer), default=0)
-    for name, value in answer.items():
-        click.echo(f"{name.replace('_', ' '):<{width}}  {_cell(value)}")
+    _show_named((name.replace("_", " "), _cell(value)) for name, value in answer.items())
 
 
 def show_title(text: str) -> None:
@@ -40,12 +91,40 @@ def show_title(text: str) -> None:
     click.secho(text, bold=True)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
-    """Columns two blanks apart, numbers to the right."""
-    return "  ".join(
-        cell.rjust(width) if right else cell.ljust(width)
-        for cell, width, right in zip(cells, widths, numeric, strict=True)
-    ).rstrip()
+def _show_named(pairs: Iterable[tuple[str, str]]) -> None:
+    """Lines of name and value, the values below each other."""
+    pairs = list(pairs)
+    indent = max((len(name) for name, _ in pairs), default=0) + len(_GAP)
+    width = terminal_width()
+    for name, value in pairs:
+        room = None if width is None else max(width - indent, _NARROWEST)
+        first, *rest = _wrapped(value, room)
+        click.echo(f"{name:<{indent}}{first}".rstrip())
+        for line in rest:
+            click.echo(" " * indent + line)
+
+
+def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
+    """A row of columns two blanks apart, numbers to the right; several lines where one wraps."""
+    columns = [_wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    lines = []
+    for number in range(max(map(len, columns))):
+        parts = [column[number] if number < len(column) else "" for column in columns]
+        lines.append(
+            _GAP.join(
+                part.rjust(width) if right else part.ljust(width)
+                for part, width, right in zip(parts, widths, numeric, strict=True)
+            ).rstrip()
+        )
+    return lines
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    if width is None or len(text) <= width:
+        return [text]
+    # A word that is longer than the column (a topic's name, an address) is broken: no part of
+    # it may be lost.
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [text]
 
 
 def _is_number(value: object) -> bool:

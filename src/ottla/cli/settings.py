@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import click
+
 from ottla.base.errors import OttlaError
-from ottla.cli.connect import naming_nearest
+from ottla.cli.connect import naming_nearest, nearest_names
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
 
@@ -59,6 +61,7 @@ async def change_settings(
     """Make the changes; a row for each setting with its old value and its new one.
 
     Raises OttlaError where the broker refuses them, naming the nearest of the names `known`.
+    Kafka's brokers store names that no part of them reads: a line on standard error says so.
     """
     before = await admin.describe_configs(kind, name, changes)
     try:
@@ -70,6 +73,8 @@ async def change_settings(
         if all(_is_made(before.get(key), after.get(key), changes[key]) for key in changes):
             break
         await asyncio.sleep(_PAUSE_S)
+    for hint in nearest_names(changes, known):
+        click.echo(f"the broker took a setting that Ottla does not know: {hint}", err=True)
     return [
         {"setting": key, "old": _value(before.get(key)), "new": _value(after.get(key))}
         for key in changes

@@ -93,7 +93,7 @@ class ConfigCalls(Calls):
             answer = await self.cluster.ask(broker_id, request, DescribeConfigsResponse)
             found: dict[str, ConfigEntry] = {}
             for result in answer.results:
-                what = f"describe the settings of {ResourceKind(kind).name.lower()} {name!r}"
+                what = f"describe the settings of {_named(kind, name)}"
                 check(result.error_code, what, result.error_message)
                 found.update((entry.name, _entry(entry)) for entry in result.configs)
             return found
@@ -136,7 +136,7 @@ class ConfigCalls(Calls):
             broker_id = await self._whom_to_ask(kind, name)
             answer = await self.cluster.ask(broker_id, request, IncrementalAlterConfigsResponse)
             for result in answer.responses:
-                what = f"alter the settings of {ResourceKind(kind).name.lower()} {name!r}"
+                what = f"alter the settings of {_named(kind, name)}"
                 check(result.error_code, what, result.error_message)
 
         await self.retried(alter)
@@ -172,3 +172,10 @@ def _source(number: int) -> ConfigSource:
         return ConfigSource(number)
     except ValueError:
         return ConfigSource.UNKNOWN
+
+
+def _named(kind: int, name: str) -> str:
+    """A resource as messages name it: `topic 'flights'`, `all brokers`."""
+    if kind == ResourceKind.BROKER and not name:
+        return "all brokers"
+    return f"{ResourceKind(kind).name.lower()} {name!r}"

@@ -1,0 +1,51 @@
+"""Values of settings with units on the command line."""
+
+import click
+import pytest
+
+from ottla.cli.units import plain_value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "plain"),
+    [
+        ("retention.ms", "1d", "86400000"),
+        ("retention.ms", "-1", "-1"),
+        ("retention.ms", " 604800000", " 604800000"),
+        ("log.retention.hours", "1w", "168"),
+        ("log.retention.minutes", "1h30m", "90"),
+        ("segment.bytes", "64Mi", "67108864"),
+        ("log.cleaner.dedupe.buffer.size", "128Mi", "134217728"),
+        ("leader.replication.throttled.rate", "10MB/s", "10000000"),
+        ("flush.messages", "10k", "10000"),
+        ("consumer.session.timeout.ms", "45s", "45000"),
+        # No whole numbers: a unit means nothing there.
+        ("cleanup.policy", "1d", "1d"),
+        ("min.cleanable.dirty.ratio", "0.5", "0.5"),
+        # A name that no table has is the broker's to refuse.
+        ("retention.sm", "1d", "1d"),
+    ],
+)
+def test_a_unit_becomes_the_number_that_kafka_counts_in(name: str, text: str, plain: str) -> None:
+    """Spans and sizes become plain numbers; everything else stays as it was typed."""
+    assert plain_value(name, text) == plain
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("retention.ms", "1x", "is no span; write a whole number, or a span such as 500ms"),
+        ("retention.ms", "1Mi", "is no span"),
+        ("log.retention.hours", "90m", "counts whole hours, and 90m is none"),
+        ("segment.bytes", "1d", "is no whole number; write one such as 500000, 500k or 512Mi"),
+        ("num.partitions", "1.5", "is no whole number"),
+        ("segment.bytes", "", "is no whole number"),
+    ],
+)
+def test_a_unit_that_does_not_fit_is_refused_with_one_that_does(
+    name: str, text: str, said: str
+) -> None:
+    """The message says which units the setting takes."""
+    with pytest.raises(click.BadParameter) as refused:
+        plain_value(name, text)
+    assert said in refused.value.message
