@@ -60,5 +60,13 @@ def test_what_makes_no_sense_is_refused(run: Command, make_topic: Callable[..., 
         answer = run.try_to("topic", "compact", topic, *words)
         assert (answer.code, remedy in answer.error) == (2, True)
     assert "set cleanup.policy=compact" in run.refused("topic", "compact", topic, "--now")
-    assert "set cleanup.policy=compact" in run.refused("why", "compaction", f"{topic}-0")
+    told = run("why", "compaction", f"{topic}-0").out
+    assert told.startswith(f"{topic}-0: not compacted: cleanup.policy is delete (set by: default)")
+    assert f"`ottla config set topic {topic} cleanup.policy=compact`" in told
+    answer = run("why", "compaction", f"{topic}-0", "-o", "json").json
+    assert answer == {
+        "partition": f"{topic}-0",
+        "verdict": "not compacted: cleanup.policy is delete (set by: default)",
+        "replicas": [],
+    }
     assert "there is no topic" in run.refused("topic", "compact", "nowhere", "--now")

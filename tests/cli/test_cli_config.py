@@ -82,3 +82,38 @@ def test_wrong_words_about_settings_are_told_with_the_right_ones(
     assert "say what to change" in run.misused("config", "set", "topic", topic)
     assert "both set and unset" in run.misused(*("config", "set", "topic", topic, "a=1", "-u", "a"))
     assert f"did you mean {topic}" in run.refused("config", "get", "topic", topic[1:])
+
+
+def test_values_take_units_wherever_a_setting_is_typed(run: Command, name: str) -> None:
+    """The broker gets Kafka's plain numbers."""
+    run("topic", "create", name, "--set", "retention.ms=1d", "--set", "segment.bytes=64Mi")
+    changed = run("config", "set", "topic", name, "retention.ms=36h", "-o", "json").json
+    assert changed == [{"setting": "retention.ms", "old": "86400000", "new": "129600000"}]
+    (row,) = run("config", "get", "topic", name, "segment.bytes", "-o", "json").json
+    assert row["value"] == "67108864"
+    run("topic", "alter", name, "--set", "retention.ms=2h")
+    (row,) = run("config", "get", "topic", name, "retention.ms", "-o", "json").json
+    assert row["value"] == "7200000"
+    said = run.refused("config", "set", "topic", name, "retention.ms=1parsec")
+    assert "or a span such as 500ms, 10m or 7d" in said
+
+
+def test_every_setting_can_be_listed_without_a_broker() -> None:
+    """`config explain` alone shows all, with what each is for."""
+    rows = Command("localhost:1")("config", "explain", "-o", "json").json
+    listed = {(row["kind"], row["setting"]) for row in rows}
+    assert {
+        ("topic", "retention.ms"),
+        ("broker", "log.flush.policy"),
+        ("group", "share.session.timeout.ms"),
+    } <= listed
+    assert all(row["doc"] for row in rows)
+
+
+def test_an_unknown_setting_of_a_broker_is_answered_with_the_nearest(run: Command) -> None:
+    """For one broker and for all; the message says whose settings they are."""
+    one = run.refused("config", "set", "broker", "0", "log.retention.mss=1")
+    assert "the settings of broker '0'" in one
+    assert "did you mean log.retention.ms" in one
+    every = run.refused("config", "set", "broker", "all", "log.retention.mss=1")
+    assert "the settings of all brokers" in every

@@ -1,11 +1,12 @@
 """`ottla start`, `ottla broker run` and `ottla log`: a broker from the command line."""
 
+import contextlib
 import json
+import os
 import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from rig.probe import free_port
 import ottla.testing
 
 
-@contextmanager
+@contextlib.contextmanager
 def started(*words: str) -> Iterator[tuple[Command, "subprocess.Popen[str]", str]]:
     """A broker by `words`, the command that talks to it, and its first line."""
     anyone = Command("localhost:1")
@@ -122,3 +123,51 @@ def test_broker_run_takes_kafkas_own_file(tmp_path: Path) -> None:
         assert partition["leader"] == 7
         broker.send_signal(signal.SIGTERM)
         assert broker.wait(120) == 0
+
+
+def test_a_single_broker_does_not_begin_empty_in_the_folder_of_a_cluster(tmp_path: Path) -> None:
+    """It is refused with the command that starts the cluster."""
+    (tmp_path / "store.sqlite").touch()
+    for number in (1, 2, 3):
+        (tmp_path / f"broker-{number}.properties").touch()
+    said = Command("localhost:1").refused("start", "--port", "0", "--data", str(tmp_path))
+    assert f"{tmp_path} holds a cluster of 3 brokers" in said
+    assert f"`ottla start --brokers 3 --data {tmp_path}`" in said
+    assert not (tmp_path / "meta.properties").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 16 mebibytes in memory."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(tmp_path)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr.strip()}")
+    yield tmp_path
+    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+
+
+def fill(ballast: Path) -> None:
+    """Write until the disk is full."""
+    with contextlib.suppress(OSError), ballast.open("wb", 0) as file:
+        while file.write(bytes(65536)):
+            pass
+
+
+def test_health_tells_of_a_full_disk_and_what_makes_room(small_disk: Path) -> None:
+    """While produce requests fail all is not well; with room again it is."""
+    with started("start", "--port", "0", "--data", str(small_disk / "data")) as (run, _, _):
+        run("topic", "create", "flights")
+        assert run("cluster", "health").out.startswith("all is well")
+        ballast = small_disk / "ballast"
+        fill(ballast)
+        told = run.try_to("cluster", "health")
+        assert told.code == 1
+        assert "disk full" in told.out
+        assert "every append there is refused with KAFKA_STORAGE_ERROR" in told.out
+        assert "file.delete.delay.ms" in told.out
+        ballast.unlink()
+        run("produce", "flights", stdin="a\n")
+        assert run("cluster", "health").out.startswith("all is well")

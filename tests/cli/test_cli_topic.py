@@ -33,7 +33,10 @@ def test_a_topic_from_its_creation_to_its_end(run: Command, name: str) -> None:
         ["segment.ms", "604800000", "60000"],
         ["retention.ms", "3600000", "604800000"],
     ]
-    assert run("topic", "delete", name, "--yes").out == f"Deleted {name}.\n"
+    assert run("topic", "delete", name, "--yes").out == (
+        f"Deleted {name}. The brokers remove the files, and so free the disk, 1 minute from now "
+        "(file.delete.delay.ms).\n"
+    )
     assert "there is no topic" in run.refused("topic", "describe", name)
 
 

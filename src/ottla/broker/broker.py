@@ -58,6 +58,7 @@ from ottla.broker.replication.replication import Replication
 from ottla.broker.session_note import SessionNote
 from ottla.broker.share import Sharing
 from ottla.broker.store_mark import StoreMark
+from ottla.broker.strays import warn_of_strays
 from ottla.broker.tasks import Tasks
 from ottla.broker.throttling import Throttling
 from ottla.broker.topics import Topics
@@ -430,6 +431,7 @@ class Broker:
         loaded = await self._patiently(lambda: load_image(self.store, self.cluster_id))
         # Until the controller tells more: what is in the store, led by whoever it was.
         self.image = loaded.image
+        warn_of_strays(self.log_directories.found_at_start, self.image)
         self.configs.load()
         await self._patiently(self.quotas.load)
         self.config_changes.follow()

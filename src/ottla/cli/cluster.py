@@ -1,5 +1,6 @@
 """`ottla cluster`: who is in it, how it is, and how evenly its load lies."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,17 +11,21 @@ from ottla.cli import options
 from ottla.cli.balance import balance
 from ottla.cli.cleaners import cleaner_findings, cleaner_line, cleaner_row
 from ottla.cli.connect import with_admin
+from ottla.cli.disks import disk_findings
 from ottla.cli.health import Finding, counts, findings
 from ottla.cli.internal_topics import FACTORS, too_few_replicas
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.places import few
 from ottla.client.admin import Admin
-from ottla.client.admin.cluster import ClusterDescription
+from ottla.client.admin.cluster import ClusterDescription, LogDirectory
 from ottla.client.admin.compaction import CleanerStanding
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.errors import ConnectionFailed, RequestTimedOut
 
 _COLUMNS = ["broker", "address", "rack", "state", "leads", "follows", "not_in_sync"]
+# How long `health` waits for a broker that may stand still.
+_PATIENCE_S = 5.0
 
 
 @click.group()
@@ -78,8 +83,8 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
     ottla cluster health -o json
 
     Under-replicated: a replica is not in sync. Offline: nobody leads. Under min ISR: acks=all is
-    refused. At min ISR: the next loss leads there. Besides: internal topics that were made with
-    too few replicas, and logs that a broker fails to compact.
+    refused. At min ISR: the next loss leads there. Besides: disks that are full or failed,
+    internal topics that were made with too few replicas, and logs that a broker fails to compact.
     """  # noqa: D301
 
     async def work(
@@ -93,6 +98,7 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
         wrong = findings(standings, live, moving, has_controller=has_controller)
         if any(one.name.topic in FACTORS for one in standings):
             wrong += too_few_replicas(standings, len(live), await _factors(admin, live[0]))
+        wrong += disk_findings(await _log_directories(admin, live))
         cleaners = await admin.cleaners()
         return found, standings, cleaners, wrong + cleaner_findings(cleaners)
 
@@ -148,6 +154,19 @@ async def _factors(admin: Admin, broker_id: int) -> dict[str, int]:
     names = list(FACTORS.values())
     told = await admin.describe_configs(ResourceKind.BROKER, str(broker_id), names)
     return {name: int(entry.value) for name, entry in told.items() if entry.value is not None}
+
+
+async def _log_directories(admin: Admin, live: Iterable[int]) -> list[LogDirectory]:
+    """Of the brokers that answer in time; those that stand still are found by other signs."""
+
+    async def ask(broker_id: int) -> list[LogDirectory]:
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                return await admin.log_directories([broker_id])
+        except (ConnectionFailed, RequestTimedOut, TimeoutError):
+            return []
+
+    return [one for told in await asyncio.gather(*map(ask, live)) for one in told]
 
 
 def _controller(found: ClusterDescription) -> int | None:

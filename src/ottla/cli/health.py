@@ -16,6 +16,9 @@ from ottla.client.admin.partitions import PartitionStanding
 class Trouble(StrEnum):
     """What can be wrong; in the order in which it is told."""
 
+    DIRECTORY_OFFLINE = "log directory offline"
+    DISK_FULL = "disk full"
+    DISK_ALMOST_FULL = "disk almost full"
     UNDER_REPLICATED = "under-replicated"
     OFFLINE = "offline"
     UNDER_MIN_ISR = "under min ISR"
@@ -54,12 +57,14 @@ def findings(
     has_controller: bool = True,
 ) -> list[Finding]:
     """All that is wrong; empty where all is well. `moving` are partitions on their way."""
+    every = list(standings)
+    widest = max((len(one.replicas) for one in every), default=0)
     grouped: dict[tuple[Trouble, str, str], list[TopicPartition]] = {}
-    for one in standings:
+    for one in every:
         trouble = _worst(one)
         if trouble is None:
             continue
-        cause, remedy = _told(trouble, one, live, one.name in moving)
+        cause, remedy = _told(trouble, one, live, widest, is_moving=one.name in moving)
         grouped.setdefault((trouble, cause, remedy), []).append(one.name)
     order = list(Trouble)
     found = [
@@ -90,11 +95,17 @@ def _worst(one: PartitionStanding) -> Trouble | None:
 
 
 def _told(
-    trouble: Trouble, one: PartitionStanding, live: Collection[int], is_moving: bool
+    trouble: Trouble,
+    one: PartitionStanding,
+    live: Collection[int],
+    widest: int,
+    *,
+    is_moving: bool,
 ) -> tuple[str, str]:
+    """Cause and remedy. `widest` is the greatest number of replicas of any partition."""
     if trouble is Trouble.OFFLINE:
         return _offline(one, live)
-    cause, remedy = _missing(one, live, is_moving)
+    cause, remedy = _missing(one, live, widest, is_moving=is_moving)
     needed = f"{len(one.isr)} in sync and min.insync.replicas needs {one.min_isr}"
     if trouble is Trouble.UNDER_MIN_ISR:
         return f"{cause}; {needed}, so that acks=all is refused", remedy
@@ -103,18 +114,14 @@ def _told(
     return cause, remedy
 
 
-def _missing(one: PartitionStanding, live: Collection[int], is_moving: bool) -> tuple[str, str]:
+def _missing(
+    one: PartitionStanding, live: Collection[int], widest: int, *, is_moving: bool
+) -> tuple[str, str]:
     """Why replicas are not in sync."""
     out = [broker for broker in one.replicas if broker not in one.isr]
     down = [broker for broker in out if broker not in live]
     if down:
-        again = f"start {_named(down)} again"
-        if len(down) == 1:
-            return (
-                f"{_brokers(down)} down",
-                f"{again}, or do without it: `ottla broker drain {down[0]}`",
-            )
-        return f"{_brokers(down)} down", f"{again}, or do without one: `ottla broker drain ID`"
+        return f"{_brokers(down)} down", _without(down, len(live), widest)
     if is_moving:
         return (
             f"the partition moves, and {_brokers(out)} copying it",
@@ -124,6 +131,19 @@ def _missing(one: PartitionStanding, live: Collection[int], is_moving: bool) -> 
         f"{_brokers(out)} alive and not in sync",
         f"it catches up or is too slow: `ottla why isr {one.name}` tells which",
     )
+
+
+def _without(down: Sequence[int], live: int, widest: int) -> str:
+    """What helps where brokers are down: a drain needs a live broker for every replica."""
+    again = f"start {_named(down)} again"
+    if live < widest:
+        return (
+            f"{again}; to do without {'it' if len(down) == 1 else 'one'}, start another broker "
+            f"first: {live} alive cannot hold {widest} replicas"
+        )
+    if len(down) == 1:
+        return f"{again}, or do without it: `ottla broker drain {down[0]}`"
+    return f"{again}, or do without one: `ottla broker drain ID`"
 
 
 def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:

@@ -7,7 +7,9 @@ as one and share its memory. Nothing else is made before: no loop, no thread, no
 import contextlib
 import logging
 import os
+import re
 import select
+import shlex
 import signal
 import sys
 import threading
@@ -22,6 +24,7 @@ from ottla.base.settings import BrokerSettings
 _log = logging.getLogger(__name__)
 
 STORE_FILE = "store.sqlite"
+_PROPERTIES = re.compile(r"broker-(\d+)\.properties")
 # To a broker: all the others stop, too. So ctrl-C reaches them; SIGTERM stops one among many.
 ALL_STOP = signal.SIGINT
 _REPLICAS = 3
@@ -65,6 +68,10 @@ class Plan:
         """A file with which the broker can be started by itself."""
         return self.data.absolute() / f"broker-{number}.properties"
 
+    def left_out(self) -> list[int]:
+        """Brokers that an earlier start made in this folder and this plan does not start."""
+        return [number for number in brokers_in(self.data) if number > self.brokers]
+
     def prepare(self) -> None:
         """Make the folder and the files. Raises OttlaError."""
         if (self.data / "meta.properties").exists():
@@ -77,6 +84,26 @@ class Plan:
         for number in range(1, self.brokers + 1):
             lines = [f"{name}={value}\n" for name, value in self.settings(number).items()]
             self.properties(number).write_text("".join(lines), encoding="utf-8")
+
+
+def brokers_in(data: Path) -> list[int]:
+    """The numbers of the brokers that `ottla start --brokers N` made in the folder `data`."""
+    if not (data / STORE_FILE).exists():
+        return []
+    found = (_PROPERTIES.fullmatch(path.name) for path in data.glob("broker-*.properties"))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def require_single(data: Path) -> None:
+    """Raise OttlaError where `data` is a cluster's: one broker there would begin empty."""
+    numbers = brokers_in(data)
+    if numbers:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{data} holds a cluster of {len(numbers)} brokers, and a single one would begin there "
+            f"without their topics. Start the cluster with `ottla start --brokers {numbers[-1]} "
+            f"--data {shlex.quote(str(data))}`, or a new broker with another --data",
+        )
 
 
 class Brokers:

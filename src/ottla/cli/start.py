@@ -11,7 +11,7 @@ from ottla import _compiled
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings
 from ottla.cli import options
-from ottla.cli.several import AT_HAND, Brokers, Plan
+from ottla.cli.several import AT_HAND, Brokers, Plan, require_single
 
 # Time, level, what happened.
 LOG_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"
@@ -62,6 +62,7 @@ def start(
     if brokers > 1:
         plan = Plan(brokers, data, host, port, options.parse_settings(assignments))
         sys.exit(_start_several(plan, verbose=verbose, form=form))
+    require_single(data)
     settings = BrokerSettings(
         {
             "listeners": f"PLAINTEXT://{host}:{port}",
@@ -90,6 +91,13 @@ def start(
 
 def _start_several(plan: Plan, *, verbose: bool, form: str) -> int:
     log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
+    if left_out := plan.left_out():
+        click.echo(
+            f"{plan.data} also holds broker{'s' * (len(left_out) > 1)} "
+            f"{', '.join(map(str, left_out))}: not started, so what only they hold is offline; "
+            f"`--brokers {left_out[-1]}` starts all",
+            err=True,
+        )
     plan.prepare()
     running = Brokers(plan, LOG_LAYOUT)
     running.start()

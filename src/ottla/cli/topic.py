@@ -10,6 +10,7 @@ from ottla.cli import options
 from ottla.cli.compact import compact
 from ottla.cli.connect import naming_nearest, with_admin
 from ottla.cli.consequences import after_creation, after_growth, notes
+from ottla.cli.moment import span_words
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.settings import change_settings, chosen
 from ottla.cli.standing import Condition, list_where
@@ -22,6 +23,7 @@ from ottla.client.view import NO_LEADER, TopicView
 
 _PARTITION_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", "end_offset"]
 _LIST_COLUMNS = ["name", "partitions", "replication_factor", "internal"]
+_DELETE_DELAY = "file.delete.delay.ms"
 
 
 @click.group()
@@ -239,18 +241,29 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
             "use? Its records are lost for ever."
         )
 
-    async def work(admin: Admin) -> None:
+    async def work(admin: Admin) -> int:
         await admin.describe_topics(names)
+        delays_ms = [await _delete_delay_ms(admin, name) for name in names]
         await admin.delete_topics(names)
+        return max(delays_ms)
 
-    with_admin(bootstrap, work)
+    delay_ms = with_admin(bootstrap, work)
     if form == "json":
         show("json", [{"name": name, "deleted": True} for name in names], ["name"])
     else:
-        click.echo(f"Deleted {', '.join(names)}.")
+        click.echo(
+            f"Deleted {', '.join(names)}. The brokers remove the files, and so free the disk, "
+            f"{span_words(delay_ms)} from now (file.delete.delay.ms)."
+        )
 
 
 topic.add_command(compact)
+
+
+async def _delete_delay_ms(admin: Admin, name: str) -> int:
+    """How long the brokers keep the files of a topic that was deleted."""
+    found = await admin.describe_configs(ResourceKind.TOPIC, name, [_DELETE_DELAY])
+    return int(found[_DELETE_DELAY].value or 0)
 
 
 def _listed(view: TopicView) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 import click
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, ConfigType, Setting
+from ottla.base.settings.setting import shortened
 from ottla.cli.amount import amount
 from ottla.cli.moment import span_ms
 
@@ -30,7 +32,7 @@ def plain_value(name: str, text: str) -> str:
     """`text` as a broker takes it for the setting `name`.
 
     Text that is a plain number, and every value of a setting that is no whole number or that no
-    table names, stays as it is. Raises click.BadParameter for a unit that does not fit.
+    table names, stays as it is. Raises OttlaError(INVALID_CONFIG) for a unit that does not fit.
     """
     value = text.strip()
     setting = _setting(name)
@@ -48,13 +50,11 @@ def _setting(name: str) -> Setting | None:
 def _span(name: str, value: str, unit_ms: int) -> str:
     length_ms = span_ms(value)
     if length_ms is None:
-        raise click.BadParameter(
-            f"{name}={value} is no span; write a whole number, or a span such as 500ms, 10m or 7d"
-        )
+        raise _invalid(name, value, "write a whole number, or a span such as 500ms, 10m or 7d")
     count, rest = divmod(length_ms, unit_ms)
     if rest:
         unit = name.rpartition(".")[2]
-        raise click.BadParameter(f"{name} counts whole {unit}, and {value} is none")
+        raise _invalid(name, value, f"it counts whole {unit}")
     return str(count)
 
 
@@ -64,7 +64,12 @@ def _count(name: str, value: str) -> str:
     except click.BadParameter:
         number = 0.5
     if not number.is_integer():
-        raise click.BadParameter(
-            f"{name}={value} is no whole number; write one such as 500000, 500k or 512Mi"
-        )
+        raise _invalid(name, value, "write a whole number, such as 500000, 500k or 512Mi")
     return str(int(number))
+
+
+def _invalid(name: str, value: str, remedy: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_CONFIG,
+        f"Invalid value {shortened(value)} for configuration {name}: {remedy}",
+    )

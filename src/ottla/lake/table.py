@@ -21,6 +21,14 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.manifest import Manifest, digest, from_bytes, to_bytes
 
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
+# What a new file system or a desktop puts into an empty folder.
+_NO_FILES_OF_OTHERS = frozenset({"lost+found", ".DS_Store", "Thumbs.db"})
+# Whose table it is, by the name that shows it.
+_OTHER_TABLES = {
+    "_delta_log": "a Delta table",
+    "metadata": "an Iceberg table",
+    ".hoodie": "a Hudi table",
+}
 _DATA_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
 
 
@@ -45,11 +53,14 @@ class Table:
     def create_or_open(cls, target: str, on_step: Callable[[str], None] = _no_step) -> "Table":
         """Open the table in `target`, a folder on a filesystem with put-if-absent.
 
-        Raises OttlaError for a URL of another filesystem, and where hard links are not exclusive.
+        Raises OttlaError for a URL of another filesystem, where hard links are not exclusive, and
+        where the folder holds files that are not a table of ottla.
         """
         table = cls(folder_of(target), on_step)
-        table.data_folder.mkdir(parents=True, exist_ok=True)
+        table._require_own()
+        # What shows that the folder is ours comes first, should a crash leave only a part.
         table._manifests.mkdir(parents=True, exist_ok=True)
+        table.data_folder.mkdir(parents=True, exist_ok=True)
         table._require_put_if_absent()
         for folder in (table.folder.parent, table.folder, table.folder / "_ottla"):
             _fsync_folder(folder)
@@ -145,6 +156,20 @@ class Table:
 
     def _path(self, version: int) -> Path:
         return self._manifests / f"{version:020d}.json"
+
+    def _require_own(self) -> None:
+        """Refuse a folder with files of others: a table would grow among them."""
+        if (self.folder / "_ottla").is_dir() or not self.folder.is_dir():
+            return
+        others = sorted(name for name in os.listdir(self.folder) if name not in _NO_FILES_OF_OTHERS)
+        if not others:
+            return
+        kind = next((word for name, word in _OTHER_TABLES.items() if name in others), "")
+        what = kind or f"other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''})"
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{self.folder} holds {what} and no table of ottla; choose an empty or a new folder",
+        )
 
     def _require_put_if_absent(self) -> None:
         """Show that a second link to one name is refused here, as the commit relies on it."""

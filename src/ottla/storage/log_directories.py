@@ -65,6 +65,8 @@ class LogDirectories:
         # Paths that could not even be opened, and why.
         self.unusable: dict[str, StorageError] = {}
         self._homes: dict[TopicPartition, LogDirectory] = {}
+        # Partitions that had a folder at the start, and the topic ids these name.
+        self.found_at_start: dict[TopicPartition, UUID | None] = {}
         # Where partitions that are not here yet are to go.
         self._preferred: dict[TopicPartition, LogDirectory] = {}
         try:
@@ -87,7 +89,9 @@ class LogDirectories:
                 flushes_first=self._flushes_first,
             )
             self.directories.append(directory)
-            for partition in directory.folders():
+            folders = directory.folders()
+            self.found_at_start |= folders
+            for partition in folders:
                 self._homes[partition] = self._settle_twice(partition, directory)
         except StorageError as error:
             self.unusable[path] = error

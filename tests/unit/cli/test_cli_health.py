@@ -1,7 +1,10 @@
 """What a cluster's health is said to be."""
 
+from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
+from ottla.cli.disks import disk_findings
 from ottla.cli.health import Finding, Trouble, counts, findings
+from ottla.client.admin.cluster import LogDirectory
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.view import NO_LEADER
 
@@ -56,13 +59,14 @@ def test_the_numbers_nest_and_each_partition_is_told_once_under_the_worst() -> N
 
 
 def test_a_dead_broker_is_the_cause_for_all_its_partitions() -> None:
-    """One finding for two partitions; what helps is to start it, or to do without it."""
+    """One finding for two partitions; what helps is to start it, or another one in its place."""
     both = [standing(1, (1, 2, 3), (1, 2), 1, index=index) for index in (0, 1)]
     (finding,) = findings(both, {1, 2})
     assert finding == Finding(
         Trouble.UNDER_REPLICATED,
         "broker 3 is down",
-        "start broker 3 again, or do without it: `ottla broker drain 3`",
+        "start broker 3 again; to do without it, start another broker first: 2 alive cannot hold "
+        "3 replicas",
         (TopicPartition("t", 0), TopicPartition("t", 1)),
     )
     _, cause, remedy = only(findings([standing(1, (1, 2, 3), (1,), 1)], {1}))
@@ -114,3 +118,39 @@ def test_a_cluster_without_controller_is_ill() -> None:
     """Even where all partitions are well."""
     trouble, _, _ = only(findings([], {1}, has_controller=False))
     assert trouble is Trouble.NO_CONTROLLER
+
+
+def test_a_drain_is_proposed_only_where_the_live_brokers_can_hold_all_replicas() -> None:
+    """With a fourth broker the third can be emptied; with three of three it cannot."""
+    lacking = standing(1, (1, 2, 3), (1, 2), 1, index=0)
+    _, _, remedy = only(findings([lacking], {1, 2, 4}))
+    assert remedy == "start broker 3 again, or do without it: `ottla broker drain 3`"
+    _, _, remedy = only(findings([lacking], {1, 2}))
+    assert "drain" not in remedy
+    # Two replicas would find room, but another partition's three would not.
+    narrow = standing(1, (1, 3), (1,), 1, index=1)
+    wide = standing(1, (1, 2, 4), (1, 2, 4), 1, index=2)
+    assert "drain" not in only(findings([narrow, wide], {1, 2}))[2]
+
+
+def directory(usable: int, total: int = 100 << 30, error: int = 0) -> LogDirectory:
+    return LogDirectory(2, "/data", ErrorCode(error), {}, total, usable)
+
+
+def test_a_full_disk_is_told_with_what_makes_room() -> None:
+    """Produce requests fail there, which no partition's ISR shows."""
+    trouble, cause, remedy = only(disk_findings([directory(4096)]))
+    assert trouble is Trouble.DISK_FULL
+    assert cause == (
+        "/data of broker 2 has 4.0 KiB left: every append there is refused with "
+        "KAFKA_STORAGE_ERROR, reads go on"
+    )
+    assert "file.delete.delay.ms" in remedy
+    assert only(disk_findings([directory(900 << 20)]))[0] is Trouble.DISK_ALMOST_FULL
+    assert only(disk_findings([directory(0, error=56)]))[0] is Trouble.DIRECTORY_OFFLINE
+
+
+def test_disks_with_room_and_those_of_old_brokers_are_no_finding() -> None:
+    """A small volume may be nearly used; -1 is a broker that does not tell."""
+    assert disk_findings([directory(2 << 30), directory(5 << 20, 64 << 20)]) == []
+    assert disk_findings([directory(-1, -1)]) == []

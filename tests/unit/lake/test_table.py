@@ -150,3 +150,32 @@ def test_altered_manifest_breaks_the_chain(tmp_path: Path) -> None:
 def test_missing_table_is_told(tmp_path: Path) -> None:
     with pytest.raises(OttlaError, match="holds no table of ottla"):
         Table.open(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["letters.txt"], "holds other files (letters.txt) and no table of ottla"),
+        (["a", "b", "c", "d"], "holds other files (a, b, c, …)"),
+        (["_delta_log", "part-0.parquet"], "holds a Delta table"),
+        (["metadata", "data"], "holds an Iceberg table"),
+    ],
+)
+def test_a_folder_with_files_of_others_is_refused_and_left_as_it_is(
+    tmp_path: Path, names: list[str], said: str
+) -> None:
+    """A mistyped target must not grow a table among somebody's files."""
+    for name in names:
+        (tmp_path / name).mkdir()
+    with pytest.raises(OttlaError) as refused:
+        Table.create_or_open(str(tmp_path))
+    assert said in refused.value.message
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_a_new_disk_and_a_table_begun_are_no_files_of_others(tmp_path: Path) -> None:
+    """A file system's own folder does not count, nor what a crash left of a first load."""
+    (tmp_path / "lost+found").mkdir()
+    assert Table.create_or_open(str(tmp_path)).latest() == (None, None)
+    (tmp_path / "data" / "left.parquet").touch()
+    assert Table.create_or_open(str(tmp_path)).latest() == (None, None)
