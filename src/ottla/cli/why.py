@@ -24,6 +24,7 @@ from ottla.metadata.decisions import DecisionKind
 
 # An election changes the ISR, too: who is dead leaves it.
 _ABOUT_ISR = (
+    DecisionKind.CREATED,
     DecisionKind.ISR_SHRUNK,
     DecisionKind.ISR_EXPANDED,
     DecisionKind.ISR_REFUSED,
@@ -33,7 +34,12 @@ _ABOUT_ISR = (
     DecisionKind.ELECTED,
     DecisionKind.NO_LEADER,
 )
-_ABOUT_LEADER = (DecisionKind.ELECTED, DecisionKind.NO_LEADER, DecisionKind.RESIGNED)
+_ABOUT_LEADER = (
+    DecisionKind.CREATED,
+    DecisionKind.ELECTED,
+    DecisionKind.NO_LEADER,
+    DecisionKind.RESIGNED,
+)
 
 
 @click.group()
@@ -100,8 +106,8 @@ def _tell(
         _tell_record(record)
     if not story.records:
         click.echo(
-            f"no broker remembers a decision about {about}: it is as it was made, or the brokers "
-            "that decided have restarted since"
+            f"no broker remembers a decision about {about}: the brokers that decided have "
+            "restarted since"
         )
     for broker_id, error in story.silent.items():
         click.echo(f"broker {broker_id} told nothing: {error.message}", err=True)

@@ -57,6 +57,23 @@ def lose(
     return _elected(partition, alone, live, rules, cause)
 
 
+def found_cause(partition: PartitionImage, live: Live, controller: BrokerId) -> str:
+    """What happened to a partition before `controller` read its state, as far as that shows.
+
+    A controller that has just taken office saw no broker die: it finds who is missing.
+    """
+    gone = [broker for broker in partition.isr if broker not in live]
+    if partition.leader != NO_LEADER and partition.leader not in (*live, *gone):
+        gone.append(partition.leader)
+    found = f"when broker {controller}, the controller, read the cluster's state"
+    if gone:
+        many = len(gone) > 1
+        return f"broker{'s' * many} {_list(gone)} died: not registered {found}"
+    if partition.leader != NO_LEADER and not _leads(partition, live):
+        return f"broker {partition.leader} restarted: registered anew {found}"
+    return f"broker {controller} became the controller"
+
+
 def prefer(partition: PartitionImage, live: Live, *, cause: str) -> Change:
     """Make the first replica the leader. Raises OttlaError where it is so, or must not be (S19)."""
     preferred = partition.replicas[0]
@@ -222,4 +239,8 @@ def _why_eligible(partition: PartitionImage) -> str | None:
 
 
 def _named(brokers: Collection[BrokerId]) -> str:
-    return "[" + ", ".join(str(broker) for broker in brokers) + "]"
+    return f"[{_list(brokers)}]"
+
+
+def _list(brokers: Collection[BrokerId]) -> str:
+    return ", ".join(map(str, brokers))

@@ -15,6 +15,7 @@ from ottla.base.ids import BrokerId, TopicPartition
 class DecisionKind(StrEnum):
     """What was decided. The texts stand in the command line's answers."""
 
+    CREATED = "partition created"
     ISR_SHRUNK = "isr shrunk"
     ISR_EXPANDED = "isr expanded"
     ISR_REFUSED = "isr change refused"

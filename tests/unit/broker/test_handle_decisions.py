@@ -26,8 +26,12 @@ def test_a_broker_tells_what_it_decided():
         for kind, topic in (("ISR_SHRUNK", "t"), ("ELECTED", "t"), ("ELECTED", "u")):
             caller.broker.decisions.record(decision(DecisionKind[kind], topic))
         answer = await caller.call(DescribeDecisionsRequest(topic="t", partition=0, kinds=None), 0)
-        assert [told.kind for told in answer.decisions] == ["isr shrunk", "leader elected"]
-        first = answer.decisions[0]
+        assert [told.kind for told in answer.decisions] == [
+            "partition created",
+            "isr shrunk",
+            "leader elected",
+        ]
+        first = answer.decisions[1]
         assert (first.broker_id, first.leader_epoch, first.at_ms) == (1, 3, 1234)
         assert (first.cause, first.evidence, first.setting) == (
             *("it was late", "end 7 of 9", "lag=30000"),

@@ -7,6 +7,7 @@ from ottla.controller.change import How, Rules
 from ottla.controller.election import (
     LogReach,
     elect_unclean,
+    found_cause,
     lose,
     may_recover,
     prefer,
@@ -209,3 +210,16 @@ def test_an_unclean_election_by_command_needs_a_dead_leader_and_a_live_replica()
     assert elect_unclean(offline, alive(3), TWO, cause="").how is How.UNCLEAN
     # Asked for or not: who is eligible comes first, and nothing is lost.
     assert elect_unclean(offline, alive(2, 3), TWO, cause="").how is How.ELIGIBLE
+
+
+def test_a_new_controller_says_who_died_and_not_only_that_it_took_office():
+    """It saw no broker die: it finds who is missing, who restarted, or that all is as it was."""
+    state = partition(3, (3, 1, 2))
+    found = "when broker 1, the controller, read the cluster's state"
+    assert found_cause(state, alive(1, 2), 1) == f"broker 3 died: not registered {found}"
+    assert found_cause(state, alive(1), 1) == f"brokers 3, 2 died: not registered {found}"
+    again = {**alive(1, 2), 3: 2}
+    assert found_cause(state, again, 1) == f"broker 3 restarted: registered anew {found}"
+    assert found_cause(state, alive(1, 2, 3), 1) == "broker 1 became the controller"
+    nobody = partition(NO_LEADER, (3,))
+    assert found_cause(nobody, alive(1, 3), 1) == "broker 1 became the controller"

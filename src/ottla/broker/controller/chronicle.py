@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 
 from ottla.base.clock import Clock
-from ottla.base.ids import BrokerId
+from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.controller.writing import Planned
 from ottla.controller.change import Change, How
 from ottla.metadata.decisions import Decision, DecisionKind, Decisions
@@ -29,6 +29,27 @@ class Chronicle:
         for planned in written:
             self._warn(planned)
             self._decisions.record(self._decision(planned, now_ms))
+
+    def created(self, partitions: Iterable[tuple[TopicPartition, PartitionImage]]) -> None:
+        """Note partitions that the controller sees for the first time."""
+        now_ms = self._clock.now_ms()
+        for name, partition in partitions:
+            leads = f"broker {partition.leader} leads"
+            if partition.leader == NO_LEADER:
+                leads = "none of these is alive to lead"
+            evidence = f"replicas {list(partition.replicas)}, ISR {list(partition.isr)}; {leads}"
+            self._decisions.record(
+                Decision(
+                    DecisionKind.CREATED,
+                    name,
+                    self._broker_id,
+                    partition.leader_epoch,
+                    f"partition {name.partition} of topic {name.topic} was created",
+                    evidence,
+                    None,
+                    now_ms,
+                )
+            )
 
     def _warn(self, planned: Planned) -> None:
         name, change = planned.name, planned.change

@@ -76,8 +76,14 @@ class Deciding:
             if len(found[name].partitions) > before:
                 added = range(before, len(found[name].partitions))
                 new = [TopicPartition(name, index) for index in added]
+                self.note_created(new)
                 for sender in self.senders.values():
                     sender.partitions(new)
+
+    def note_created(self, names: Iterable[TopicPartition]) -> None:
+        """Have it on record that partitions were created, with the state they began in."""
+        known = ((name, self.context.partition(name)) for name in names)
+        self._chronicle.created((name, state) for name, state in known if state is not None)
 
     async def complete_moves(self, names: Iterable[TopicPartition]) -> None:
         """End the moves whose new replicas are all in sync."""

@@ -21,7 +21,7 @@ from ottla.broker.controller.silence import Reaches
 from ottla.broker.controller.writing import Deposed
 from ottla.broker.registration import check_controller, check_registration
 from ottla.controller.change import Change, Rules
-from ottla.controller.election import lose, settle
+from ottla.controller.election import found_cause, lose, settle
 from ottla.coordination.store import BadVersion, Delete, NoNode, Operation, Store
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, PartitionImage
@@ -76,7 +76,11 @@ class Office(Deciding, Reports):
         context.topics = await load_topics(self.store, names)
         context.brokers = brokers
         self._forget_old_lives()
-        await self.decide(context.names(), self._settling(unclean, "a controller took office"))
+        live, own_id = context.live, self._broker_id
+        await self.decide(
+            context.names(),
+            self._settling(unclean, lambda partition: found_cause(partition, live, own_id)),
+        )
         await self._forget_unclean(unclean)
 
     async def repair(self) -> None:
@@ -120,7 +124,7 @@ class Office(Deciding, Reports):
         cause = self._what_happened(gone, come)
         _log.info("controller: %s", cause)
         affected = self.context.hosted_by({*gone, *come, *unclean})
-        await self.decide(affected, self._settling(unclean, cause))
+        await self.decide(affected, self._settling(unclean, lambda _partition: cause))
         await self._forget_unclean(unclean)
         self._follow_brokers()
         for sender in self.senders.values():
@@ -132,12 +136,14 @@ class Office(Deciding, Reports):
         for callback in self.on_come:
             callback()
 
-    def _settling(self, lossy: Iterable[BrokerId], cause: str) -> Decide:
+    def _settling(
+        self, lossy: Iterable[BrokerId], cause_of: Callable[[PartitionImage], str]
+    ) -> Decide:
         context, doubtful, live = self.context, list(lossy), self.context.live
 
         def decide(name: TopicPartition, partition: PartitionImage, rules: Rules) -> Change | None:
             candidates = context.live_for(name, live)
-            return lose(partition, doubtful, candidates, rules, cause=cause)
+            return lose(partition, doubtful, candidates, rules, cause=cause_of(partition))
 
         return decide
 

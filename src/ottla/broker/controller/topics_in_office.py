@@ -45,6 +45,7 @@ class TopicsInOffice:
         context = office.context
         context.topics |= found
         partitions = [name for topic in found for name in context.names_of(topic)]
+        office.note_created(partitions)
         # The broker that created it may have known less of who lives.
         await office.settle(partitions, "its topic was created")
         for sender in office.senders.values():
