@@ -106,6 +106,14 @@ def test_settings_of_kafka(kafka: Command) -> None:
     assert (row["value"], row["source"], row["read_only"]) == ("1", "broker-file", True)
     wrong = kafka.refused("config", "set", "topic", "set", "retention.m=5")
     assert "retention.m: did you mean retention.ms" in wrong
+    # Kafka's brokers store a name that no part of them reads, and say nothing.
+    taken = kafka("config", "set", "broker", "1", "log.retention.mss=5")
+    assert "log.retention.mss: did you mean log.retention.ms" in taken.error
+    assert kafka("config", "set", "topic", "set", "retention.ms=1d").lines[1].split() == [
+        *("retention.ms", "5000", "86400000"),
+    ]
+    told = kafka("why", "compaction", "set-0").out
+    assert told.startswith("set-0: not compacted: cleanup.policy is delete (set by: default)")
 
 
 def test_brokers_and_partitions_of_kafka(kafka: Command) -> None:
