@@ -116,10 +116,11 @@ class TopicsInOffice:
 
     async def on_deletions(self) -> None:
         """Topics may have been marked for deletion; go on with all that are."""
-        if not self._deletes:
-            return
         office, context = self._office, self._office.context
         marked = await office.store.children(paths.DELETE_TOPICS)
+        if not self._deletes:
+            await self._refuse(marked)
+            return
         strange = [name for name in marked if name not in context.topics]
         if strange:
             await self.on_topics()
@@ -132,6 +133,19 @@ class TopicsInOffice:
                 _log.info("deleting topic %s, id %s", name, topic.id)
                 context.deleting[name] = None
             await self._advance(topic)
+
+    async def _refuse(self, marked: list[str]) -> None:
+        """Remove the marks, as Kafka does where deletion is switched off; the topics stay."""
+        if not marked:
+            return
+        _log.warning(
+            "%s are marked for deletion and delete.topic.enable is false: the marks are removed, "
+            "the topics stay; set delete.topic.enable=true to delete them",
+            ", ".join(marked),
+        )
+        await self._remove([paths.topic_deletion(name) for name in marked])
+        # Other parts leave a marked topic out: the office begins anew without the marks.
+        await self._office.repair()
 
     def _on_deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
         for name in names:
