@@ -72,6 +72,24 @@ def create(
     cluster.wait_until_in_sync(topic)
 
 
+def in_office(cluster: Cluster) -> int:
+    """The controller, as all running brokers name it."""
+
+    def named() -> int | None:
+        seen = {cluster.seen_by(m.number, []).controller for m in cluster.running}
+        numbers = {member.number for member in cluster.running}
+        return seen.pop() if len(seen) == 1 and seen <= numbers else None
+
+    found: int = until(named, "one controller")
+    return found
+
+
+def in_sync(cluster: Cluster, topic: str, index: int = 0) -> tuple[int, ...]:
+    """The ISR, as the first broker that runs tells it."""
+    seen = cluster.seen_by(cluster.running[0].number, [topic])
+    return seen.topics[topic][index].isr
+
+
 def bring_back(cluster: Cluster) -> None:
     """Start what does not run, and wait until all know all."""
     for member in cluster.members.values():

@@ -62,3 +62,17 @@ def three(_brokers: Cluster) -> Cluster:
     """Three brokers on ZooKeeper, all of them running: what a test killed is started again."""
     bring_back(_brokers)
     return _brokers
+
+
+@pytest.fixture(scope="session")
+def _local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("store")
+    with brokers(f"sqlite://{folder}/store.sqlite") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def local(_local: Cluster) -> Cluster:
+    """Three brokers on SQLite, where the death of a process is seen at once, a controller's too."""
+    bring_back(_local)
+    return _local

@@ -9,7 +9,7 @@ from rig.wire_client import WireClient
 
 from tests.cli.ottla_command import Command
 
-from .clusters import Tree, brokers, create, stored_in, until
+from .clusters import Tree, brokers, create, in_office, stored_in, until
 from .raw import batch, fetch, produce
 
 
@@ -22,18 +22,6 @@ def told(cluster: Cluster, pattern: str) -> list[str]:
     """All that any broker printed that matches."""
     lines = "\n".join(written(member) for member in cluster.members.values())
     return re.findall(pattern, lines)
-
-
-def in_office(cluster: Cluster) -> int:
-    """The controller, as all running brokers name it."""
-
-    def named() -> int | None:
-        seen = {cluster.seen_by(m.number, []).controller for m in cluster.running}
-        numbers = {member.number for member in cluster.running}
-        return seen.pop() if len(seen) == 1 and seen <= numbers else None
-
-    found: int = until(named, "one controller")
-    return found
 
 
 def test_a_dead_broker_is_replaced_in_the_papers_nodes_and_all_brokers_know(
@@ -139,9 +127,12 @@ def test_without_a_replica_in_sync_the_partition_is_offline_and_says_so(
     until(lambda: told(three, r"p22-safe-0 is offline \(NoReplicaOnline\)"), "the report")
     ask = Command(three.members[first].address)
     health = ask.try_to("cluster", "health", "-o", "json")
-    assert (health.code, health.json["healthy"], health.json["offline"]) == (1, False, 1)
+    assert (health.code, health.json["healthy"]) == (1, False)
     offline = [row for row in health.json["findings"] if row["trouble"] == "offline"]
-    assert [row["partitions"] for row in offline] == [["p22-safe-0"]]
+    # Other tests' topics of a single replica may be offline, too.
+    names = [name for row in offline for name in row["partitions"]]
+    assert "p22-safe-0" in names
+    assert health.json["offline"] == len(names)
     story = ask("why", "leader", "p22-safe-0", "-o", "json").json
     assert story["leader"] is None
     assert story["decisions"][-1]["setting"] == "unclean.leader.election.enable"
