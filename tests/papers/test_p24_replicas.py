@@ -121,7 +121,7 @@ def test_leaders_and_replicas_are_spread_and_leadership_returns(local: Cluster) 
     assert sorted(leads().values()) in ([5, 7], [6, 6]), "its followers were spread, too"
     local.members[3].start()
     local.wait_until_in_sync("p26")
-    Command(local.bootstrap)("partition", "elect", "--topic", "p26")
+    Command(local.bootstrap)("partition", "elect", "--preferred", "--all")
     until(lambda: leads() == {1: 4, 2: 4, 3: 4}, "the preferred leaders")
 
 
