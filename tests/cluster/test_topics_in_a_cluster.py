@@ -204,7 +204,7 @@ def test_a_move_survives_the_death_of_the_controller():
 
 
 def test_a_controller_of_the_past_is_refused():
-    """S14: its writes fail in the store, its messages at the brokers; it resigns."""
+    """S14, P31: its writes fail in the store, its messages at the brokers; it resigns."""
 
     async def scenario():
         async with Cluster(3) as cluster:

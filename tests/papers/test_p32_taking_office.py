@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.broker import Broker
+from ottla.broker.controller.sender import Sender
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.operations import Operation, Result
 from ottla.coordination.store import Node, Watch
@@ -67,6 +68,10 @@ def note_messages(broker: Broker, journal: Journal) -> None:
         return await send(target, message)
 
     broker.controller._deliver = noting
+    # Those of a term that has begun, too.
+    if broker.controller._office is not None:
+        for sender in broker.controller._office.senders.values():
+            sender._deliver = noting
 
 
 @pytest.mark.parametrize("rebalances", ["true", "false"])
@@ -110,6 +115,38 @@ def test_the_office_is_taken_in_the_papers_order(
             assert of_absent.index(stops) > 0, "who leads what is sent before what is to go"
 
     asyncio.run(scenario())
+
+
+def test_many_elections_are_told_in_one_message() -> None:
+    """P26: a broker that led twenty partitions dies: each of the others gets one LeaderAndIsr."""
+    journal: Journal = []
+
+    async def scenario() -> None:
+        async with Cluster(3) as cluster:
+            assert cluster.controller is not None
+            office = int(cluster.controller.broker_id)
+            dead, other = (number for number in cluster.brokers if number != office)
+            replicas = {index: [dead, office, other] for index in range(20)}
+            await cluster.create_topic("t", assignments=replicas)
+            note_messages(cluster.brokers[office], journal)
+            sent_before = [sender.settled() for sender in senders(cluster.brokers[office])]
+            await asyncio.gather(*sent_before)
+            journal.clear()
+            await cluster.kill(dead)
+            await cluster.until(lambda: all(cluster.leader("t", i) == office for i in range(20)))
+            told = [what for _, what in journal if "LeaderAndIsr" in what]
+            to_living = [what for what in told if not what.endswith(f"to {dead}")]
+            assert sorted(to_living) == sorted(
+                f"send LeaderAndIsrRequest to {number}" for number in (office, other)
+            )
+
+    asyncio.run(scenario())
+
+
+def senders(broker: Broker) -> list[Sender]:
+    """The controller's senders, one for each broker."""
+    assert broker.controller._office is not None
+    return list(broker.controller._office.senders.values())
 
 
 def check(done: list[str], heir: int) -> None:

@@ -58,7 +58,10 @@ def test_acknowledged_records_outlive_their_leader():
 
 
 def test_tail_nobody_acknowledged_is_cut_by_epoch():
-    """P20: the old leader drops what the new one never had, and ends byte for byte like it."""
+    """P20: the old leader drops what the new one never had, and ends byte for byte like it.
+
+    P23: it follows from its own end, and the new leader commits by what followers fetch of it.
+    """
 
     async def scenario(scene):
         await scene.create("a", 1, 2, 3)

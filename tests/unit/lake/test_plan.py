@@ -53,6 +53,7 @@ def test_offsets_outside_the_topic_are_refused(text: str) -> None:
 
 
 def test_ranges_are_cut_for_tasks() -> None:
+    """A task for each range of each partition that has something to load (P14)."""
     assert ranges("t", {0: 10, 1: 5}, {0: 35, 1: 5}, offsets_max=10, tasks_min=1) == [
         Range("t", 0, 10, 20),
         Range("t", 0, 20, 30),
