@@ -129,7 +129,7 @@ def test_the_broker_keeps_no_copy_in_memory() -> None:
 def test_what_is_written_is_never_written_again(
     node: Node, client: WireClient, make_topic: Callable[..., str]
 ) -> None:
-    """Segments are only appended to: what was there stays, byte for byte, before what comes (P1)."""
+    """Segments are only appended to: what was there stays, byte for byte (P1)."""
     topic = make_topic(segment_bytes="1048576")
     seen = b""
     for number in range(6):

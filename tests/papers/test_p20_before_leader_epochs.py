@@ -69,6 +69,6 @@ def test_nothing_is_lost_and_no_log_differs_by_leader_epochs(
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_cutting_at_the_high_watermark_fails(scene: Callable[[Build], None]) -> None:
-    """The same scenes find loss or divergence in brokers that follow by high watermark (P20, P21)."""
+    """Brokers that follow by high watermark lose records, or differ, in each (P20, P21)."""
     with pytest.raises(Violation):
         scene(Build(node=FollowsByHighWatermark))

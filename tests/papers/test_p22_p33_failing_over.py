@@ -47,7 +47,9 @@ def test_a_dead_broker_is_replaced_in_the_papers_nodes_and_all_brokers_know(
     after = [tree.state("p30", index) for index in range(2)]
     assert [state["isr"] for state in after] == [[one, other], [one, other]]
     # The term of the leader that lives goes on.
-    terms = [(old["leader_epoch"], new["leader_epoch"]) for old, new in zip(before, after)]
+    terms = [
+        (old["leader_epoch"], new["leader_epoch"]) for old, new in zip(before, after, strict=True)
+    ]
     assert terms == [(0, 1), (0, 0)]
     office = int(tree.text("/controller_epoch"))
     assert [state["controller_epoch"] for state in after] == [office, office]
@@ -69,7 +71,7 @@ def test_a_dead_broker_is_replaced_in_the_papers_nodes_and_all_brokers_know(
 def test_one_of_the_living_wins_the_office_with_a_higher_epoch(three: Cluster, tree: Tree) -> None:
     """P31: `/controller` is ephemeral; when its holder's session ends another one has it.
 
-    The session ends at once, as the broker is stopped in order; ZooKeeper would wait for a dead one.
+    A broker that is stopped in order ends its session at once.
     """
     first = in_office(three)
     assert tree.json("/controller")["brokerid"] == first
@@ -85,7 +87,10 @@ def test_one_of_the_living_wins_the_office_with_a_higher_epoch(three: Cluster, t
 
 def won(cluster: Cluster, epoch: int) -> list[int]:
     """Who says that it was elected controller of an epoch."""
-    return [int(number) for number in told(cluster, rf"broker (\d) is the controller of epoch {epoch}\b")]
+    return [
+        int(number)
+        for number in told(cluster, rf"broker (\d) is the controller of epoch {epoch}\b")
+    ]
 
 
 def test_a_killed_controller_is_followed_by_one_other(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def fetch_any(client: WireClient, topic: str, offset: int) -> bytes:
 
 
 def test_leaders_and_replicas_are_spread_and_leadership_returns(local: Cluster) -> None:
-    """P26: of 12 partitions each broker leads four; after a death the others; then by preference."""
+    """P26: each broker leads 4 of 12; after a death the others do; then those preferred."""
     admin = AdminClient({"bootstrap.servers": local.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic("p26", 12, 2)])["p26"].result(90)
     local.wait_until_in_sync("p26")

@@ -49,9 +49,7 @@ def read(node: Node, topic: str, first: int = 0) -> Found:
         return found
 
 
-def ask(
-    node: Node, topic: str, action: CompactAction = CompactAction.TELL
-) -> CompactionStanding:
+def ask(node: Node, topic: str, action: CompactAction = CompactAction.TELL) -> CompactionStanding:
     with sync.Admin(node.bootstrap) as admin:
         (standing,) = admin.compaction(TopicPartition(topic, 0), action)
         assert isinstance(standing, CompactionStanding)

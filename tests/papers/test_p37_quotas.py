@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import zookeeper as rig_zookeeper
 from rig import metadata
+from rig import zookeeper as rig_zookeeper
 from rig.broker import ottla
 from rig.clusters import Cluster
 from rig.nodes import Node
@@ -25,7 +25,6 @@ from ottla.wire.messages.alter_client_quotas import (
     OpData,
 )
 from ottla.wire.messages.produce import ProduceRequest
-
 from tests.broker import broker_client, quota_client
 from tests.broker.broker_client import connected
 from tests.cli.ottla_command import Command
