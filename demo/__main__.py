@@ -23,6 +23,7 @@ from rig.ottla_cluster import ottla_cluster
 import ottla.lake
 from demo import flights
 from demo.failover import kill_leader, replicas_that_differ, settle
+from demo.machine import described
 from demo.processes import Events, Worker
 from demo.report import Story, write_report
 
@@ -174,6 +175,7 @@ class Demo:
         story = self._story
         assert story.failover is not None
         story.failover.measure(proof["waits"])
+        story.steps = {int(partition): steps for partition, steps in proof["steps"].items()}
         settle(cluster, story.failover)
         story.conclude(
             proof,
@@ -182,6 +184,7 @@ class Demo:
             source_rows=flights.TOTAL,
             differing=replicas_that_differ(cluster, TOPIC),
         )
+        story.machine = described(f"python -m demo --rate {self._rate} --every {self._every_s:g}")
         path = self._folder / "report.html"
         write_report(story, path)
         story.print_summary(console)

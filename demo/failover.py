@@ -30,11 +30,19 @@ class Failover:
     in_sync: dict[int, tuple[int, ...]] = field(default_factory=dict)
     # Seconds between two acknowledgements around the death, as the producer measured them.
     waits_s: dict[int, float] = field(default_factory=dict)
+    # When the longest of them began, by the clock.
+    began_at: dict[int, float] = field(default_factory=dict)
 
     @property
     def gap(self) -> str:
         """The longest wait of a partition that the dead broker led."""
         return _told(max(self.waits_s.get(partition, 0.0) for partition in self.moved))
+
+    @property
+    def longest(self) -> int | None:
+        """The partition of the dead broker's that waited longest; None where none was told."""
+        waited = [partition for partition in self.moved if partition in self.began_at]
+        return max(waited, key=lambda partition: self.waits_s[partition], default=None)
 
     def wait(self, partition: int) -> str:
         """The longest wait of one partition at that time."""
@@ -51,8 +59,10 @@ class Failover:
         for wait in waits:
             if wait["began"] + wait["seconds"] < self.at or wait["began"] > last:
                 continue
-            known = self.waits_s.get(wait["partition"], 0.0)
-            self.waits_s[wait["partition"]] = max(known, wait["seconds"])
+            partition = wait["partition"]
+            if wait["seconds"] > self.waits_s.get(partition, 0.0):
+                self.waits_s[partition] = wait["seconds"]
+                self.began_at[partition] = wait["began"]
 
 
 def _told(seconds: float) -> str:

@@ -1,84 +1,121 @@
-"""Small drawings in SVG: lines, bars and marked moments over a grid."""
+"""Small drawings in SVG: lines, bars and marked moments over a grid.
+
+Each is drawn twice, broad and narrow, and the page shows the one that fits: a drawing that is
+merely made smaller cannot be read on a phone. What the colours and marks mean stands below it.
+"""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 860, 300, 70, 20, 40, 36
+BROAD, NARROW = 860, 380
+_HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 300, 64, 20, 40, 44
+# One tick for each so many units of width.
+_TICK_EVERY = 95
 
 
 class Plot:
     """x from `x_min` to `x_max`, y from 0 to `y_max`."""
 
-    def __init__(self, x_max: float, y_max: float, x_min: float = 0.0) -> None:
+    def __init__(self, width: int, x_max: float, y_max: float, x_min: float = 0.0) -> None:
+        self._width = width
         self._x_min, self._x_max, self._y_max = x_min, x_max, y_max
         self._parts: list[str] = []
 
     def _x(self, value: float) -> float:
         share = (value - self._x_min) / (self._x_max - self._x_min)
-        return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+        return _LEFT + share * (self._width - _LEFT - _RIGHT)
 
     def _y(self, value: float) -> float:
         return _HEIGHT - _BOTTOM - value / self._y_max * (_HEIGHT - _BOTTOM - _TOP)
 
-    def axes(self, x_name: str, y_name: str, x_ticks: Sequence[float] | None = None) -> None:
-        """The grid and its numbers; drawn first, below all else. `x_ticks`: which, if not round."""
+    def axes(self, x_name: str, y_name: str) -> None:
+        """The grid and its numbers; drawn first, below all else."""
+        right = self._width - _RIGHT
         for value in _ticks(0.0, self._y_max, 4):
             y = self._y(value)
             self._parts.append(
-                f"<line class=grid x1={_LEFT} x2={_WIDTH - _RIGHT} y1={y:.1f} y2={y:.1f} />"
+                f"<line class=grid x1={_LEFT} x2={right} y1={y:.1f} y2={y:.1f} />"
                 f"<text class=tick text-anchor=end x={_LEFT - 8} y={y + 4:.1f}>{value:,.0f}</text>"
             )
-        for value in _ticks(self._x_min, self._x_max, 8) if x_ticks is None else x_ticks:
+        for value in _ticks(self._x_min, self._x_max, self._width // _TICK_EVERY):
             self._parts.append(
                 f"<text class=tick text-anchor=middle x={self._x(value):.1f} "
                 f"y={_HEIGHT - _BOTTOM + 18}>{value:,.0f}</text>"
             )
         self._parts.append(
-            f"<text class=tick text-anchor=end x={_WIDTH - _RIGHT} y={_HEIGHT - 2}>{x_name}</text>"
-            f"<text class=tick text-anchor=start x=4 y=14>{y_name}</text>"
+            f"<text class=tick text-anchor=end x={right} y={_HEIGHT - 6}>{html.escape(x_name)}"
+            f"</text><text class=tick text-anchor=start x=4 y=14>{html.escape(y_name)}</text>"
         )
 
-    def line(self, points: Sequence[tuple[float, float]], kind: str, name: str, row: int) -> None:
-        """A line of class `kind`, named in line `row` of the legend above the drawing."""
-        level = 12 + 17 * row
+    def line(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        """A line of class `kind`."""
         path = " ".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in points)
-        self._parts.append(
-            f'<polyline class="{kind}" points="{path}" />'
-            f'<line class="{kind}" x1={_LEFT + 14} x2={_LEFT + 38} y1={level} y2={level} />'
-            f"<text x={_LEFT + 44} y={level + 4}>{html.escape(name)}</text>"
-        )
+        self._parts.append(f'<polyline class="{kind}" points="{path}" />')
 
-    def mark(self, x: float, what: str, row: int) -> None:
-        """A moment, told beside it in line `row` from the top."""
+    def steps(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        """A line that stays level until the next point."""
+        path: list[tuple[float, float]] = []
+        for x, y in points:
+            if path:
+                path.append((x, path[-1][1]))
+            path.append((x, y))
+        self.line(path, kind)
+
+    def mark(self, x: float, number: int) -> None:
+        """A moment, by its number in the list below."""
         at = self._x(x)
-        right = at > _WIDTH * 0.6
         self._parts.append(
             f"<line class=mark x1={at:.1f} x2={at:.1f} y1={_TOP} y2={_HEIGHT - _BOTTOM} />"
-            f"<text class=mark text-anchor={'end' if right else 'start'} "
-            f"x={at + (-5 if right else 5):.1f} y={_TOP + 12 + 18 * row}>"
-            f"{html.escape(what)}</text>"
+            f"<circle class=mark cx={at:.1f} cy={_TOP - 12} r=10 />"
+            f"<text class=number text-anchor=middle x={at:.1f} y={_TOP - 7}>{number}</text>"
+        )
+
+    def span(self, first: float, last: float, text: str) -> None:
+        """A stretch of time, shaded, and named in its middle."""
+        left, right = self._x(max(first, self._x_min)), self._x(min(last, self._x_max))
+        self._parts.append(
+            f"<rect class=span x={left:.1f} y={_TOP} width={right - left:.1f} "
+            f"height={_HEIGHT - _BOTTOM - _TOP} />"
+            f"<text class=span text-anchor=middle x={(left + right) / 2:.1f} "
+            f"y={_HEIGHT - _BOTTOM - 10}>{html.escape(text)}</text>"
         )
 
     def bar(self, number: int, value: float, title: str) -> None:
         """A bar at `number`; `title` is shown where a pointer rests on it."""
-        width = max(4.0, (self._x(1) - self._x(0)) * 0.7)
+        width = max(2.0, (self._x(1) - self._x(0)) * 0.7)
         self._parts.append(
             f"<rect class=bar x={self._x(number) - width / 2:.1f} y={self._y(value):.1f} "
             f"width={width:.1f} height={self._y(0) - self._y(value):.1f}>"
             f"<title>{html.escape(title)}</title></rect>"
         )
 
-    def svg(self, label: str) -> str:
+    def svg(self, label: str, kind: str) -> str:
         return (
-            f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role=img aria-label="{html.escape(label)}">'
-            + "".join(self._parts)
-            + "</svg>"
+            f'<svg class={kind} viewBox="0 0 {self._width} {_HEIGHT}" role=img '
+            f'aria-label="{html.escape(label)}">' + "".join(self._parts) + "</svg>"
         )
+
+
+def figure(
+    label: str,
+    draw: Callable[[int], Plot],
+    lines: Sequence[tuple[str, str]] = (),
+    marks: Sequence[str] = (),
+) -> str:
+    """A drawing in both widths, and below it the names of its lines (by class) and its marks."""
+    keys = "".join(f'<li><i class="{kind}"></i>{html.escape(name)}' for kind, name in lines)
+    keys += "".join(
+        f"<li><b class=mark>{number}</b>{html.escape(what)}"
+        for number, what in enumerate(marks, start=1)
+    )
+    drawings = draw(BROAD).svg(label, "broad") + draw(NARROW).svg(label, "narrow")
+    legend = f"<ul class=legend>{keys}</ul>" if keys else ""
+    return f"<figure>{drawings}<figcaption>{legend}</figcaption></figure>"
 
 
 def _ticks(least: float, most: float, count: int) -> list[float]:
     """Round numbers from `least` to `most`, about so many."""
-    step = _round_step((most - least) / count)
+    step = _round_step((most - least) / max(count, 1))
     first = -(-least // step) * step
     return [first + number * step for number in range(int((most - first) / step) + 1)]
 

@@ -24,6 +24,8 @@ from ottla.lake.schema import ROW_SCHEMA
 _HASH_EVERY = 20_000
 # Waits between two acknowledgements of one partition that are told.
 LONG_S = 0.05
+# How finely acknowledgements are kept, and how much around a wait is told of them.
+_STEP_S, _AROUND_S = 0.004, 1.0
 _SERVE_EVERY = 100
 _TELL_EVERY_S = 0.1
 
@@ -34,12 +36,30 @@ class Pace:
     def __init__(self) -> None:
         self.counts: Counter[int] = Counter()
         self.waits: list[dict[str, float]] = []
+        # (time, how many so far) by partition, at most every few milliseconds.
+        self.steps: dict[int, list[tuple[float, int]]] = {}
         self._last: dict[int, float] = {}
+
+    def close_to_waits(self) -> dict[int, list[tuple[float, int]]]:
+        """The steps around each wait that is told, for a drawing of it."""
+        spans = [
+            (wait["began"] - _AROUND_S, wait["began"] + wait["seconds"] + _AROUND_S)
+            for wait in self.waits
+        ]
+        return {
+            partition: [step for step in steps if any(a <= step[0] <= b for a, b in spans)]
+            for partition, steps in self.steps.items()
+        }
 
     def note(self, partition: int) -> None:
         """A record of this partition is acknowledged now."""
         now = time.time()
         self.counts[partition] += 1
+        steps = self.steps.setdefault(partition, [])
+        if not steps or now - steps[-1][0] > _STEP_S:
+            steps.append((now, self.counts[partition]))
+        else:
+            steps[-1] = steps[-1][0], self.counts[partition]
         seconds = now - self._last.get(partition, now)
         if seconds > LONG_S:
             began = self._last[partition]
@@ -141,6 +161,7 @@ def main() -> None:
         failed=proof.failed,
         hash=proof.hash(),
         waits=proof.pace.waits,
+        steps=proof.pace.close_to_waits(),
     )
 
 

@@ -10,11 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from demo.failover import Failover
-from demo.plot import Plot
+from demo.page import FAILOVER, PAGE
+from demo.plot import Plot, figure
 from ottla.lake.verification import Verification
 
 # What the drawing of the leader's death shows around it, in seconds.
 _BEFORE_S, _AFTER_S = 3.0, 5.0
+# The close look at the longest wait is so many times as long as the wait, and at least this.
+_CLOSE_TIMES, _CLOSE_MS_MIN = 4.0, 400.0
 
 
 @dataclass
@@ -28,6 +31,10 @@ class Story:
     failover: Failover | None = None
     checks: list[tuple[str, str, str, bool]] = field(default_factory=list)
     verification: Verification | None = None
+    # (time, acknowledged so far) by partition, in fine steps, around long waits.
+    steps: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
+    # On what it ran: names and texts.
+    machine: list[tuple[str, str]] = field(default_factory=list)
 
     def mark(self, what: str, at: float) -> None:
         self.marks.append((what, at))
@@ -132,8 +139,11 @@ def write_report(story: Story, path: Path) -> None:
         for row in story.ledger_rows()
     )
     heads = "".join(f"<th class=number>{column}" for column in _LEDGER_COLUMNS)
+    machine = "".join(
+        f"<tr><th>{html.escape(name)}<td>{html.escape(text)}" for name, text in story.machine
+    )
     path.write_text(
-        _PAGE.format(
+        PAGE.format(
             verdict=verdict,
             made=time.strftime("%Y-%m-%d %H:%M:%S"),
             progress=_progress_plot(story),
@@ -142,6 +152,7 @@ def write_report(story: Story, path: Path) -> None:
             checks=checks,
             heads=heads,
             ledger=ledger,
+            machine=machine,
         ),
         encoding="utf-8",
     )
@@ -155,13 +166,23 @@ def _progress_plot(story: Story) -> str:
     for load in story.loads:
         in_lake += [(load["at"] - start, in_lake[-1][1]), (load["at"] - start, load["total"])]
     seconds = max(acknowledged[-1][0], in_lake[-1][0], 1.0)
-    plot = Plot(seconds, max(acknowledged[-1][1], in_lake[-1][1], 1))
-    plot.axes("seconds", "records")
-    plot.line(acknowledged, "acknowledged", "acknowledged to the producer", 0)
-    plot.line(in_lake, "lake", "in the lake, committed", 1)
-    for row, (what, at) in enumerate(sorted(story.marks, key=lambda mark: mark[1])):
-        plot.mark(at - start, what, row)
-    return plot.svg("Records over time")
+    marks = [(at - start, what) for what, at in sorted(story.marks, key=lambda mark: mark[1])]
+
+    def draw(width: int) -> Plot:
+        plot = Plot(width, seconds, max(acknowledged[-1][1], in_lake[-1][1], 1))
+        plot.axes("seconds", "records")
+        plot.line(acknowledged, "acknowledged")
+        plot.line(in_lake, "lake")
+        for number, (at, _) in enumerate(marks, start=1):
+            plot.mark(at, number)
+        return plot
+
+    return figure(
+        "Records over time",
+        draw,
+        (("acknowledged", "acknowledged to the producer"), ("lake", "in the lake, committed")),
+        [f"{what}, after {at:.1f} s" for at, what in marks],
+    )
 
 
 def _failover_plot(story: Story, failover: Failover) -> str:
@@ -176,13 +197,59 @@ def _failover_plot(story: Story, failover: Failover) -> str:
                 line.append((at, count))
     lines = {its: [(at, n - line[0][1]) for at, n in line] for its, line in points.items() if line}
     most = max((count for line in lines.values() for _, count in line), default=1)
-    plot = Plot(_AFTER_S, max(most, 1), -_BEFORE_S)
-    plot.axes("seconds from the death", "records")
-    plot.mark(0.0, f"broker {failover.victim} killed (-9)", 0)
-    for row, (its, line) in enumerate(lines.items()):
-        name = "partitions it led" if its else "the other partitions"
-        plot.line(line, "acknowledged" if its else "lake", name, row)
-    return plot.svg("Records acknowledged around the death of the leader")
+
+    def draw(width: int) -> Plot:
+        plot = Plot(width, _AFTER_S, max(most, 1), -_BEFORE_S)
+        plot.axes("seconds from the death", "records")
+        plot.mark(0.0, 1)
+        for its, line in lines.items():
+            plot.line(line, "acknowledged" if its else "lake")
+        return plot
+
+    return figure(
+        "Records acknowledged around the death of the leader",
+        draw,
+        (("acknowledged", "partitions it led"), ("lake", "the other partitions")),
+        [f"broker {failover.victim} killed (-9)"],
+    )
+
+
+def _wait_plot(story: Story, failover: Failover) -> str:
+    """The longest wait from close by: of one partition, each acknowledgement, in milliseconds."""
+    partition = failover.longest
+    if partition is None or not story.steps.get(partition):
+        return ""
+    wait_ms = failover.waits_s[partition] * 1000
+    began_ms = (failover.began_at[partition] - failover.at) * 1000
+    room_ms = max(_CLOSE_TIMES * wait_ms, _CLOSE_MS_MIN) - wait_ms
+    first_ms, last_ms = began_ms - room_ms * 0.4, began_ms + wait_ms + room_ms * 0.6
+    steps = [((at - failover.at) * 1000, count) for at, count in story.steps[partition]]
+    shown = [(at, count) for at, count in steps if first_ms <= at <= last_ms]
+    base = shown[0][1] if shown else 0
+    line = [(at, count - base) for at, count in shown]
+    most = max((count for _, count in line), default=1)
+    moments = [(0.0, f"broker {failover.victim} killed (-9)")]
+    moments.append((failover.elected_s * 1000, "the others name new leaders"))
+    marks = [(at, what) for at, what in moments if first_ms <= at <= last_ms]
+
+    def draw(width: int) -> Plot:
+        plot = Plot(width, last_ms, max(most, 1), first_ms)
+        plot.axes("milliseconds from the death", "records")
+        plot.span(began_ms, began_ms + wait_ms, f"{wait_ms:,.0f} ms")
+        plot.steps(line, "acknowledged")
+        for number, (at, _) in enumerate(marks, start=1):
+            plot.mark(at, number)
+        return plot
+
+    return figure(
+        f"The longest wait, {wait_ms:,.0f} milliseconds",
+        draw,
+        (
+            ("acknowledged", f"acknowledged, partition {partition}"),
+            ("span", f"nothing acknowledged: {wait_ms:,.0f} ms"),
+        ),
+        [f"{what}, at {at:,.0f} ms" for at, what in marks],
+    )
 
 
 def _failover_part(story: Story) -> str:
@@ -198,12 +265,13 @@ def _failover_part(story: Story) -> str:
         f"<td class=number>{', '.join(map(str, failover.in_sync[partition]))}"
         for partition, leader in failover.before.items()
     )
-    return _FAILOVER.format(
+    return FAILOVER.format(
         victim=failover.victim,
         office=office,
         elected=f"{failover.elected_s:.2f}",
         gap=failover.gap,
         plot=_failover_plot(story, failover),
+        close=_wait_plot(story, failover),
         rows=rows,
     )
 
@@ -211,56 +279,13 @@ def _failover_part(story: Story) -> str:
 def _loads_plot(story: Story) -> str:
     """Rows of each load, as bars."""
     loads = [load for load in story.loads if load["rows"]]
-    plot = Plot(len(loads) + 1, max(load["rows"] for load in loads))
-    every = -(-len(loads) // 20)  # Of many loads not each is numbered.
-    plot.axes("load", "rows", range(every, len(loads) + 1, every))
-    for number, load in enumerate(loads, start=1):
-        plot.bar(
-            number, load["rows"], f"load {number}: {load['rows']:,} rows, {load['seconds']:.2f} s"
-        )
-    return plot.svg("Rows of each load")
 
+    def draw(width: int) -> Plot:
+        plot = Plot(width, len(loads) + 1, max(load["rows"] for load in loads))
+        plot.axes("load", "rows")
+        for number, load in enumerate(loads, start=1):
+            title = f"load {number}: {load['rows']:,} rows, {load['seconds']:.2f} s"
+            plot.bar(number, load["rows"], title)
+        return plot
 
-_FAILOVER = """<h2>The death of a leader</h2>
-<p>Broker {victim} was killed with -9 while the flights flowed.{office} The other two named new
-leaders {elected} s later. The producer, an ordinary librdkafka, waited {gap} at most between two
-acknowledgements of a partition that lost its leader.</p>{plot}
-<div class=wide><table><tr><th class=number>partition<th class=number>leader before
-<th class=number>leader after<th class=number>longest wait<th class=number>in sync at the end{rows}
-</table></div>"""
-
-_PAGE = """<!doctype html>
-<html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">
-<title>Ottla: flights into a lake</title>
-<style>
-:root {{ color-scheme: light dark; --ink: #1c2430; --paper: #fff; --faint: #8a94a3;
-  --grid: #e4e8ee; --a: #2563c9; --b: #0f8a5f; --alarm: #c2341d; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e6eaf0; --paper: #12161c;
-  --faint: #8a94a3; --grid: #2a313b; --a: #6aa3ff; --b: #45c896; --alarm: #ff7a61; }} }}
-body {{ font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 900px; margin: 2rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.5rem; margin-bottom: 0 }} h2 {{ font-size: 1.1rem; margin-top: 2rem }}
-.made {{ color: var(--faint) }} svg {{ width: 100%; height: auto }}
-svg text {{ font-size: 12px; fill: var(--ink) }} svg .tick {{ fill: var(--faint) }}
-.grid {{ stroke: var(--grid) }} polyline {{ fill: none; stroke-width: 2.5 }}
-.acknowledged {{ stroke: var(--a); stroke-width: 2.5 }}
-.lake {{ stroke: var(--b); stroke-width: 2.5 }}
-line.mark {{ stroke: var(--alarm); stroke-dasharray: 4 3 }} svg text.mark {{ fill: var(--alarm);
-  paint-order: stroke; stroke: var(--paper); stroke-width: 5px; stroke-linejoin: round }}
-.bar {{ fill: var(--b) }} table {{ border-collapse: collapse; width: 100%; font-size: .92rem }}
-td, th {{ text-align: left; padding: .3rem .5rem; border-bottom: 1px solid var(--grid) }}
-.number {{ text-align: right; font-variant-numeric: tabular-nums }}
-.right {{ color: var(--b) }} .wrong {{ color: var(--alarm); font-weight: bold }}
-div.wide {{ overflow-x: auto }}
-</style>
-<h1>{verdict}</h1><p class=made>336,776 flights from New York, 2013. Made {made}.</p>
-<h2>Records over time</h2>{progress}
-{failover}
-<h2>Rows of each load</h2>{loads}
-<h2>Proof: source against lake</h2><div class=wide><table><tr><th><th>source<th>lake<th>{checks}
-</table></div>
-<h2>Ledger: what became of every offset</h2>
-<p>end - start = loaded + control + aborted + compacted + deleted; what none of them explains is
-unexplained.</p><div class=wide><table><tr>{heads}{ledger}</table></div>
-</html>
-"""
+    return figure("Rows of each load", draw)

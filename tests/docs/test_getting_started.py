@@ -78,7 +78,7 @@ class Tutorial:
     def set_up(self, line: str) -> bool:
         """Whether a line is done otherwise: packages are linked, the broker is to stay."""
         if line.startswith("python3 -m venv "):
-            self.environment = Environment(self.folder / line.split()[-1])
+            self.environment = Environment(self.folder / line.rsplit(maxsplit=1)[-1])
             return True
         if line.startswith(". "):
             assert line == f". {self.active.bin.parent.name}/bin/activate"
