@@ -31,14 +31,15 @@ svg text {{ font-size: 14px; fill: var(--ink) }} svg .tick {{ fill: var(--faint)
 .grid {{ stroke: var(--grid) }} polyline {{ fill: none; stroke-width: 2.5 }}
 .acknowledged {{ stroke: var(--a); background: var(--a) }}
 .lake {{ stroke: var(--b); background: var(--b) }}
-rect.span {{ fill: var(--shade) }} i.span {{ background: var(--shade); height: 1em }}
+rect.span {{ fill: var(--shade) }} i.span {{ background: var(--shade) }}
 svg text.span {{ fill: var(--alarm); font-weight: bold }}
 line.mark {{ stroke: var(--alarm); stroke-dasharray: 4 3 }}
 circle.mark {{ fill: var(--alarm) }}
 svg text.number {{ fill: var(--paper); font-weight: bold; font-size: 13px }}
 .legend {{ list-style: none; padding: 0; margin: .2rem 0; display: flex; flex-wrap: wrap;
-  gap: .1rem 1.4rem }} .legend li {{ display: flex; align-items: center; gap: .5rem }}
-.legend i {{ width: 1.6em; height: 3px; flex: none }}
+  gap: .1rem 1.4rem }} .legend li {{ display: flex; align-items: first baseline; gap: .5rem }}
+.legend i {{ width: 1.6em; height: 3px; flex: none; align-self: center }}
+.legend i.span {{ height: 1em }}
 b.mark {{ background: var(--alarm); color: var(--paper); border-radius: 50%; width: 1.4em;
   line-height: 1.4em; text-align: center; font-size: .85rem; flex: none }}
 .bar {{ fill: var(--b) }} table {{ border-collapse: collapse; width: 100% }}
@@ -48,6 +49,7 @@ td, th {{ text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(
 code {{ font-size: .9rem }}
 .right {{ color: var(--b) }} .wrong {{ color: var(--alarm); font-weight: bold }}
 div.wide {{ overflow-x: auto }} div.wide td, div.wide th {{ white-space: nowrap }}
+table.checks code {{ overflow-wrap: anywhere }}
 table.machine th {{ font-weight: normal; color: var(--faint); white-space: nowrap }}
 table.machine td {{ overflow-wrap: anywhere }}
 </style>
@@ -55,8 +57,8 @@ table.machine td {{ overflow-wrap: anywhere }}
 <h2>Records over time</h2>{progress}
 {failover}
 <h2>Rows of each load</h2>{loads}
-<h2>Proof: source against lake</h2><div class=wide><table><tr><th><th>source<th>lake<th>{checks}
-</table></div>
+<h2>Proof: source against lake</h2><table class=checks><tr><th><th>source<th>lake<th>{checks}
+</table>
 <h2>Ledger: what became of every offset</h2>
 <p>end - start = loaded + control + aborted + compacted + deleted; what none of them explains is
 unexplained.</p><div class=wide><table><tr>{heads}{ledger}</table></div>

@@ -8,7 +8,7 @@ import html
 from collections.abc import Callable, Sequence
 
 BROAD, NARROW = 860, 380
-_HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 300, 64, 20, 40, 44
+_HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 300, 70, 20, 40, 44
 # One tick for each so many units of width.
 _TICK_EVERY = 95
 

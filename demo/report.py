@@ -222,7 +222,9 @@ def _wait_plot(story: Story, failover: Failover) -> str:
     wait_ms = failover.waits_s[partition] * 1000
     began_ms = (failover.began_at[partition] - failover.at) * 1000
     room_ms = max(_CLOSE_TIMES * wait_ms, _CLOSE_MS_MIN) - wait_ms
-    first_ms, last_ms = began_ms - room_ms * 0.4, began_ms + wait_ms + room_ms * 0.6
+    # The death is to be seen, though another wait after it may have been the longest.
+    first_ms = min(began_ms, 0.0) - room_ms * 0.3
+    last_ms = began_ms + wait_ms + room_ms * 0.6
     steps = [((at - failover.at) * 1000, count) for at, count in story.steps[partition]]
     shown = [(at, count) for at, count in steps if first_ms <= at <= last_ms]
     base = shown[0][1] if shown else 0

@@ -66,7 +66,7 @@ def test_it_fits_a_phone(page: str) -> None:
     assert page.count('<svg class=narrow viewBox="0 0 380 300"') == 4
     sizes = [int(size) for size in re.findall(r"font-size: (\d+)px", page)]
     assert min(sizes) >= 13
-    tables = re.findall(r"(<div class=wide>)?<table( class=machine)?>", page)
+    tables = re.findall(r"(<div class=wide>)?<table( class=(?:machine|checks))?>", page)
     assert len(tables) == 4
     assert all(scrolls or folds for scrolls, folds in tables)
     assert "div.wide { overflow-x: auto }" in page
