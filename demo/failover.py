@@ -32,6 +32,8 @@ class Failover:
     waits_s: dict[int, float] = field(default_factory=dict)
     # When the longest of them began, by the clock.
     began_at: dict[int, float] = field(default_factory=dict)
+    # When the wait across the death itself began, and its seconds; it may be a shorter one.
+    across: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def gap(self) -> str:
@@ -60,6 +62,8 @@ class Failover:
             if wait["began"] + wait["seconds"] < self.at or wait["began"] > last:
                 continue
             partition = wait["partition"]
+            if wait["began"] <= self.at + self.elected_s:
+                self.across[partition] = wait["began"], wait["seconds"]
             if wait["seconds"] > self.waits_s.get(partition, 0.0):
                 self.waits_s[partition] = wait["seconds"]
                 self.began_at[partition] = wait["began"]

@@ -49,7 +49,6 @@ td, th {{ text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(
 code {{ font-size: .9rem }}
 .right {{ color: var(--b) }} .wrong {{ color: var(--alarm); font-weight: bold }}
 div.wide {{ overflow-x: auto }} div.wide td, div.wide th {{ white-space: nowrap }}
-table.checks code {{ overflow-wrap: anywhere }}
 table.machine th {{ font-weight: normal; color: var(--faint); white-space: nowrap }}
 table.machine td {{ overflow-wrap: anywhere }}
 </style>

@@ -129,8 +129,8 @@ def write_report(story: Story, path: Path) -> None:
         else "The proof does not hold: see the checks."
     )
     checks = "".join(
-        f"<tr><td>{html.escape(what)}<td><code>{html.escape(expected)}</code>"
-        f"<td><code>{html.escape(found)}</code>"
+        f"<tr><td>{html.escape(what)}<td><code>{_breakable(expected)}</code>"
+        f"<td><code>{_breakable(found)}</code>"
         f'<td class="{"right" if right else "wrong"}">{"equal" if right else "differs"}'
         for what, expected, found, right in story.checks
     )
@@ -156,6 +156,12 @@ def write_report(story: Story, path: Path) -> None:
         ),
         encoding="utf-8",
     )
+
+
+def _breakable(text: str) -> str:
+    """Long words, hashes, may be broken; numbers are not."""
+    parts = [text[at : at + 8] for at in range(0, len(text), 8)]
+    return "<wbr>".join(map(html.escape, parts)) if len(text) > 16 else html.escape(text)
 
 
 def _progress_plot(story: Story) -> str:
@@ -221,6 +227,11 @@ def _wait_plot(story: Story, failover: Failover) -> str:
         return ""
     wait_ms = failover.waits_s[partition] * 1000
     began_ms = (failover.began_at[partition] - failover.at) * 1000
+    # On a busy machine the longest wait near the death need not be the one across it.
+    spans = [(began_ms, wait_ms)]
+    across = failover.across.get(partition)
+    if across is not None and across[0] != failover.began_at[partition]:
+        spans.append(((across[0] - failover.at) * 1000, across[1] * 1000))
     room_ms = max(_CLOSE_TIMES * wait_ms, _CLOSE_MS_MIN) - wait_ms
     # The death is to be seen, though another wait after it may have been the longest.
     first_ms = min(began_ms, 0.0) - room_ms * 0.3
@@ -237,7 +248,8 @@ def _wait_plot(story: Story, failover: Failover) -> str:
     def draw(width: int) -> Plot:
         plot = Plot(width, last_ms, max(most, 1), first_ms)
         plot.axes("milliseconds from the death", "records")
-        plot.span(began_ms, began_ms + wait_ms, f"{wait_ms:,.0f} ms")
+        for at, lasted_ms in spans:
+            plot.span(at, at + lasted_ms, f"{lasted_ms:,.0f} ms")
         plot.steps(line, "acknowledged")
         for number, (at, _) in enumerate(marks, start=1):
             plot.mark(at, number)
@@ -248,7 +260,7 @@ def _wait_plot(story: Story, failover: Failover) -> str:
         draw,
         (
             ("acknowledged", f"acknowledged, partition {partition}"),
-            ("span", f"nothing acknowledged: {wait_ms:,.0f} ms"),
+            ("span", "nothing acknowledged: " + " and ".join(f"{ms:,.0f} ms" for _, ms in spans)),
         ),
         [f"{what}, at {at:,.0f} ms" for at, what in marks],
     )

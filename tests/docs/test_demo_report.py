@@ -20,8 +20,8 @@ def told(at: float, count: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> str:
-    """A report of forty seconds in which broker 1 died and one partition waited for 130 ms."""
+def story() -> Story:
+    """Forty seconds in which broker 1 died and one partition waited for 130 ms."""
     failover = Failover("flights", 1, True, DIED_AT, {0: 1, 1: 2}, {0: 3, 1: 2}, elected_s=0.08)
     failover.in_sync = {0: (1, 2, 3), 1: (1, 2, 3)}
     failover.measure([{"partition": 0, "began": DIED_AT - 0.01, "seconds": GAP_S}])
@@ -36,6 +36,12 @@ def page(tmp_path: Path) -> str:
     after = [(DIED_AT - 0.01 + GAP_S + 0.02 * step, 1100 + 90 * step) for step in range(20)]
     story.steps = {0: [*reversed(before), *after]}
     story.machine = described("python -m demo --rate 9000 --every 1.5")
+    return story
+
+
+@pytest.fixture
+def page(story: Story, tmp_path: Path) -> str:
+    """The report of that."""
     path = tmp_path / "report.html"
     write_report(story, path)
     return path.read_text()
@@ -56,6 +62,20 @@ def test_the_gap_can_be_seen(page: str) -> None:
         "broker 1 killed (-9), at 0 ms",
         "the others name new leaders, at 80 ms",
     ]
+
+
+def test_the_wait_across_the_death_is_shown_beside_a_longer_one(
+    story: Story, tmp_path: Path
+) -> None:
+    """A busy machine makes clients wait for other reasons soon after: both are seen."""
+    assert story.failover is not None
+    story.failover.measure([{"partition": 0, "began": DIED_AT + 0.3, "seconds": 0.5}])
+    assert story.failover.longest == 0
+    write_report(story, tmp_path / "report.html")
+    close = (tmp_path / "report.html").read_text().partition("from close by")[2]
+    close = close.partition("</figure>")[0]
+    assert "nothing acknowledged: 500 ms and 130 ms" in close
+    assert len(re.findall("<rect class=span ", close)) == 4
 
 
 def test_it_fits_a_phone(page: str) -> None:
