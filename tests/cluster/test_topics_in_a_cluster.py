@@ -64,6 +64,62 @@ def test_an_internal_topic_made_while_a_broker_is_away_has_all_its_replicas():
     run(scenario)
 
 
+def test_topics_are_made_while_a_broker_is_away():
+    """As in Kafka: it gets replicas outside the ISR, and joins it when it is back."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            away = next(i for i, b in cluster.brokers.items() if not b.controller.in_office)
+            here = sorted({1, 2, 3} - {away})
+            await cluster.create_topic("old", 1, 3)
+            await cluster.kill(away)
+            await cluster.until(lambda: away not in cluster.any.image.brokers)
+            asked = cluster.brokers[here[0]]
+            new = [NewTopic("t", 4, 3), NewTopic("u", 4, 2)]
+            new.append(NewTopic("v", assignments={0: [away, here[1]]}))
+            outcomes = await asked.topics.create(new)
+            assert [outcome.error for outcome in outcomes] == [None] * 3
+            await asked.topics.grow("old", 2)
+            seen = asked.image.partition
+            for name, index in [*(("t", n) for n in range(4)), ("old", 1)]:
+                state = seen(name, index)
+                assert (set(state.replicas), set(state.isr)) == ({1, 2, 3}, set(here))
+                assert state.replicas[2] == away
+            assert all(away not in seen("u", n).replicas for n in range(4))
+            assert seen("v", 0).isr == (here[1],)
+            await cluster.restart(away)
+            every = [("t", 0), ("t", 3), ("old", 0), ("old", 1), ("v", 0)]
+            await cluster.until(
+                lambda: all(
+                    (state := cluster.state(*name)) and set(state.isr) == set(state.replicas)
+                    for name in every
+                )
+            )
+
+    run(scenario)
+
+
+def test_a_move_to_a_broker_that_is_away_waits_for_it():
+    """As in Kafka: it is under way, and ends when the broker has caught up."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            office = cluster.controller
+            other, third = (i for i in cluster.brokers if i != office.broker_id)
+            await cluster.create_topic("t", assignments={0: [other]})
+            await cluster.kill(third)
+            await cluster.until(lambda: third not in office.image.brokers)
+            name = TopicPartition("t", 0)
+            assert await office.controller.reassign({name: [third]}) == {name: None}
+            await cluster.until(lambda: (s := cluster.state("t")) and s.adding == (third,))
+            assert cluster.leader("t") == other
+            await cluster.restart(third)
+            await cluster.until(lambda: (s := cluster.state("t")) and s.replicas == (third,))
+            assert cluster.leader("t") == third
+
+    run(scenario)
+
+
 def test_two_that_create_the_same_topic_make_one():
     """One is told that it exists; automatic creation gives both the same."""
 
@@ -190,11 +246,10 @@ def test_a_move_survives_the_death_of_the_controller():
             # `third` cannot catch up while it is dead.
             await cluster.kill(third)
             await cluster.until(lambda: third not in office.image.brokers)
-            outcomes = await office.controller.reassign({name: [third]})
+            outcomes = await office.controller.reassign({name: [9]})
             assert outcomes[name].code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
-            await cluster.restart(third)
-            await cluster.until(lambda: third in office.image.brokers)
             assert await office.controller.reassign({name: [third]}) == {name: None}
+            await cluster.restart(third)
             await cluster.kill(office.broker_id)
             await cluster.until(lambda: cluster.controller is not None)
             node = cluster.tree.entries[paths.topic("t")]

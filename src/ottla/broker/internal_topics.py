@@ -42,7 +42,6 @@ def automatic_topic(name: str, settings: BrokerSettings, known: Collection[Broke
         settings.integer(f"{prefix}.num.partitions"),
         factor,
         configs=configs,
-        absent=sorted(known),
     )
 
 

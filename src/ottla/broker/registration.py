@@ -19,10 +19,16 @@ from ottla.coordination.store import (
 )
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage
-from ottla.metadata.nodes import decode_cluster_id, encode_broker, encode_cluster_id
+from ottla.metadata.nodes import (
+    decode_cluster_id,
+    decode_rack,
+    encode_broker,
+    encode_cluster_id,
+    encode_rack,
+)
 from ottla.metadata.topic_id import topic_id_of
 
-# What the epoch node of a broker holds that was removed; its next registration empties it.
+# What the epoch node of a broker holds that was removed; its next registration overwrites it.
 _REMOVED = b"removed"
 
 
@@ -83,14 +89,17 @@ async def agree_on_cluster_id(store: Store, proposed: str) -> str:
     return proposed
 
 
-async def known_brokers(store: Store) -> frozenset[BrokerId]:
-    """Who was ever registered and is not removed, alive or not. Raises StoreError."""
+async def known_brokers(store: Store) -> dict[BrokerId, str | None]:
+    """Brokers that ever registered and are not removed, alive or not, with their racks.
+
+    Raises StoreError.
+    """
     nodes = await store.subtree(paths.BROKER_EPOCHS)
-    return frozenset(
-        BrokerId(int(path.rpartition("/")[2]))
+    return {
+        BrokerId(int(path.rpartition("/")[2])): decode_rack(path, node.data)
         for path, node in nodes.items()
         if path != paths.BROKER_EPOCHS and node.data != _REMOVED
-    )
+    }
 
 
 async def remove(store: Store, broker_id: BrokerId) -> None:
@@ -136,10 +145,12 @@ async def register(
     """
     while True:
         alive = Create(paths.broker(broker.id), encode_broker(broker, now_ms, boot_id), session)
-        epoch = await _set_or_create(store, paths.broker_epoch(broker.id))
+        epoch = await _set_or_create(
+            store, paths.broker_epoch(broker.id), encode_rack(broker.rack)
+        )
         operations: list[Operation] = [epoch, alive]
         if not clean and isinstance(epoch, Set):
-            # Who was never here is counted on for nothing.
+            # A broker that never registered is in no ISR or ELR.
             operations.append(await _set_or_create(store, paths.unclean_stop(broker.id)))
         try:
             result = (await store.multi(operations))[0]
@@ -160,5 +171,5 @@ def check_controller(controller_epoch: int) -> Check:
     return Check(paths.CONTROLLER_EPOCH, controller_epoch)
 
 
-async def _set_or_create(store: Store, path: str) -> Operation:
-    return Create(path) if await store.get(path) is None else Set(path, b"")
+async def _set_or_create(store: Store, path: str, data: bytes = b"") -> Operation:
+    return Create(path, data) if await store.get(path) is None else Set(path, data)

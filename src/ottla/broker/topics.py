@@ -34,7 +34,13 @@ from ottla.metadata import paths
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
 from ottla.metadata.loader import load_topics
 from ottla.metadata.topic_id import topic_id_of
-from ottla.metadata.topic_plan import NewTopic, TopicDefaults, plan_growth, plan_topic
+from ottla.metadata.topic_plan import (
+    NewTopic,
+    Registered,
+    TopicDefaults,
+    plan_growth,
+    plan_topic,
+)
 
 __all__ = ["CONSUMER_OFFSETS", "ImageHolder", "Outcome", "PartitionHost", "Topics", "unknown_topic"]
 
@@ -114,11 +120,12 @@ class Topics:
         timeout_ms: int = PATIENCE_MS,
     ) -> list[Outcome]:
         """Create topics independently of each other; outcomes are in the order asked."""
+        registered = await known_brokers(self._store)
         image = self._holder.image
         outcomes: list[Outcome] = []
         for new in new_topics:
             try:
-                topic = self._plan(new, image)
+                topic = self._plan(new, image, registered)
                 if not validate_only:
                     await self._write(topic)
                     image = image.with_topic(topic)
@@ -180,10 +187,12 @@ class Topics:
             image = self._holder.image
             if image.topic(name) is None:
                 raise unknown_topic(name)
+            registered = await known_brokers(self._store)
             before = (await load_topics(self._store, [name])).get(name)
             if before is None:
                 raise unknown_topic(name)
-            topic = plan_growth(before, count, assignments, image, self._random_start())
+            start = self._random_start()
+            topic = plan_growth(before, count, assignments, image, start, registered)
             if validate_only:
                 return topic
             try:
@@ -273,13 +282,14 @@ class Topics:
                 failed[name] = ErrorCode.UNKNOWN_SERVER_ERROR
         done(failed)
 
-    def _plan(self, new: NewTopic, image: ClusterImage) -> TopicImage:
+    def _plan(self, new: NewTopic, image: ClusterImage, registered: Registered) -> TopicImage:
         defaults = TopicDefaults(
             self._settings.integer("num.partitions"),
             self._settings.integer("default.replication.factor"),
         )
         topic_id = TopicId(topic_id_of(self._random_bytes(16)))
-        topic = plan_topic(new, topic_id, image, defaults, self._random_start())
+        start = self._random_start()
+        topic = plan_topic(new, topic_id, image, defaults, start, registered)
         check_new_topic(topic.configs, topic.replication_factor, self._settings)
         return topic
 

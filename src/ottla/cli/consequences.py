@@ -1,6 +1,6 @@
 """What a topic's settings mean for its owner, in sentences. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.base.settings.oddities import LOOKED_AT, oddities
@@ -13,6 +13,23 @@ def after_creation(partitions: int, replicas: int, settings: Mapping[str, str | 
     return (
         f"{partitions} {noun}, {_copies(replicas, int(settings.get('min.insync.replicas') or 1))} "
         f"{_kept(settings)}"
+    )
+
+
+def away_sentence(away: Sequence[int], least: int, settings: Mapping[str, str | None]) -> str:
+    """Which brokers with replicas are down; `least` are alive of the partition that has fewest."""
+    some = len(away) > 1
+    who = ("brokers " if some else "broker ") + ", ".join(map(str, away))
+    wanted = int(settings.get("min.insync.replicas") or 1)
+    writable = (
+        ""
+        if least >= wanted
+        else f" Until then acks=all is refused where fewer than {wanted} replicas are alive "
+        "(min.insync.replicas)."
+    )
+    return (
+        f"{who} {'are' if some else 'is'} down: replicas placed there are not in sync, and catch "
+        f"up when {'they are' if some else 'it is'} back.{writable}"
     )
 
 

@@ -9,7 +9,7 @@ from ottla.base.settings import TOPIC_SETTINGS
 from ottla.cli import options
 from ottla.cli.compact import compact
 from ottla.cli.connect import naming_nearest, with_admin
-from ottla.cli.consequences import after_creation, after_growth, notes
+from ottla.cli.consequences import after_creation, after_growth, away_sentence, notes
 from ottla.cli.moment import span_words
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.settings import change_settings, chosen
@@ -59,7 +59,7 @@ def create(
     """  # noqa: D301
     settings = options.parse_settings(assignments)
 
-    async def work(admin: Admin) -> tuple[bool, TopicView, dict[str, ConfigEntry]]:
+    async def work(admin: Admin) -> tuple[bool, TopicView, list[int], dict[str, ConfigEntry]]:
         made = True
         try:
             await admin.create_topic(
@@ -70,16 +70,22 @@ def create(
                 raise naming_nearest(error, settings, TOPIC_SETTINGS) from None
             made = False
         (view,) = await admin.describe_topics([name])
-        return made, view, await admin.describe_configs(ResourceKind.TOPIC, name)
+        alive = [broker.broker_id for broker in (await admin.describe_cluster()).brokers]
+        return made, view, alive, await admin.describe_configs(ResourceKind.TOPIC, name)
 
-    made, view, configs = with_admin(bootstrap, work)
+    made, view, alive, configs = with_admin(bootstrap, work)
+    away = sorted({b for p in view.partitions for b in p.replicas if b not in alive})
     if form == "json":
-        show_one("json", {**_listed(view), "created": made, "settings": chosen(configs)})
+        told = {**_listed(view), "created": made, "replicas_down": away}
+        show_one("json", {**told, "settings": chosen(configs)})
         return
     values = {entry.name: entry.value for entry in configs.values()}
     replicas = len(view.partitions[0].replicas)
     sentences = after_creation(len(view.partitions), replicas, values)
     click.echo(f"{'Created' if made else 'There is already'} {name}: {sentences}")
+    if away:
+        least = min(sum(b in alive for b in p.replicas) for p in view.partitions)
+        click.echo(f"Note: {away_sentence(away, least, values)}", err=True)
     for note in notes(replicas, values):
         click.echo(f"Note: {note}", err=True)
 

@@ -38,13 +38,15 @@ def begin(
     live: Live,
     rules: Rules,
     *,
+    registered: Collection[BrokerId] = (),
     may_change_factor: bool = True,
 ) -> Change:
     """Start a move to `wanted`, or turn one under way to it. Raises OttlaError.
 
-    A move that only reorders, or that has nobody to wait for, is complete at once.
+    A move that only reorders, or that waits for no replica, is complete at once. Brokers that are
+    `registered` and dead may be named, as in Kafka: the move waits until they are back.
     """
-    check_target(wanted, live, origin(partition))
+    check_target(wanted, {*live, *registered}, origin(partition))
     goal = tuple(BrokerId(broker) for broker in wanted)
     if not may_change_factor and len(goal) != len(origin(partition)):
         raise OttlaError(
@@ -125,10 +127,10 @@ def check_copies(partition: PartitionImage, kept: Collection[BrokerId], rules: R
 
 
 def check_target(
-    wanted: Sequence[int], live: Collection[BrokerId], present: Collection[BrokerId]
+    wanted: Sequence[int], registered: Collection[BrokerId], present: Collection[BrokerId]
 ) -> None:
     """Refuse a list of replicas. Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
-    strange = [broker for broker in wanted if broker not in live and broker not in present]
+    strange = [broker for broker in wanted if broker not in registered and broker not in present]
     if not wanted:
         complaint = "it is empty"
     elif len(set(wanted)) < len(wanted):
@@ -136,7 +138,7 @@ def check_target(
     elif min(wanted) < 0:
         complaint = "it has a negative broker id"
     elif strange:
-        complaint = f"broker {strange[0]} is not alive"
+        complaint = f"no broker {strange[0]} is registered"
     else:
         return
     raise OttlaError(

@@ -1,6 +1,6 @@
 """Which brokers get the replicas of new partitions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
@@ -13,22 +13,21 @@ def place(
     start: int,
     shift: int,
     racks: Mapping[BrokerId, str | None] | None = None,
+    away: Sequence[BrokerId] = (),
 ) -> tuple[tuple[BrokerId, ...], ...]:
     """Replica lists of `partitions`: leaders go round from `start`, followers are spread.
 
     The first follower stands `shift` brokers after the leader, and the shift grows each time
     the leaders have gone round, so that the followers of one broker differ (Kafka operations,
     replica placement). Where every broker has a rack, leaders alternate between racks, and no
-    rack has two replicas of a partition while another has none. Raises
-    OttlaError(INVALID_REPLICATION_FACTOR).
+    rack has two replicas of a partition while another has none.
+
+    `brokers` are alive. Those `away` are registered and dead: none of them comes first, and they
+    get a replica only where too few others are alive, or where theirs is a rack without one, as
+    in Kafka. Raises OttlaError(INVALID_REPLICATION_FACTOR).
     """
     count = len(brokers)
-    if factor > count:
-        raise OttlaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {factor} time(s): The target replication factor "
-            f"of {factor} cannot be reached because only {count} broker(s) are registered.",
-        )
+    _check_factor(factor, count, len(away))
     known = {broker: rack for broker, rack in (racks or {}).items() if rack is not None}
     aware = all(broker in known for broker in brokers) and len(set(known.values())) > 1
     order = _alternating(brokers, known) if aware else list(brokers)
@@ -36,15 +35,40 @@ def place(
     for index in partitions:
         first = (index + start) % count
         turn = shift + index // count
-        # Everybody else, from whom the turn has come to.
+        # All other live brokers, the one whose turn it is first.
         others = [
             order[(first + 1 + (turn + follower) % (count - 1)) % count]
             for follower in range(count - 1)
         ]
+        others += _from(away, index + start)
         if aware:
             others = _spread(order[first], others, known)
         placed.append((order[first], *others[: factor - 1]))
     return tuple(placed)
+
+
+def _check_factor(factor: int, alive: int, away: int) -> None:
+    if alive == 0:
+        complaint = "All brokers are currently fenced or in controlled shutdown."
+    elif factor > alive + away:
+        complaint = (
+            f"The target replication factor of {factor} cannot be reached because only "
+            f"{alive + away} broker(s) are registered."
+        )
+    else:
+        return
+    raise OttlaError(
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        f"Unable to replicate the partition {factor} time(s): {complaint}",
+    )
+
+
+def _from(brokers: Sequence[BrokerId], start: int) -> list[BrokerId]:
+    """All of `brokers` once, beginning at another one for each `start`."""
+    if not brokers:
+        return []
+    first = start % len(brokers)
+    return [*brokers[first:], *brokers[:first]]
 
 
 def _alternating(brokers: Sequence[BrokerId], racks: Mapping[BrokerId, str]) -> list[BrokerId]:
@@ -64,7 +88,12 @@ def _alternating(brokers: Sequence[BrokerId], racks: Mapping[BrokerId, str]) -> 
 def _spread(
     leader: BrokerId, others: Sequence[BrokerId], racks: Mapping[BrokerId, str]
 ) -> list[BrokerId]:
-    """`others` so that each comes from the racks used least so far, else in their order."""
+    """`others` so that each comes from the racks used least so far, else in their order.
+
+    Brokers whose rack is not known come last.
+    """
+    unknown = [broker for broker in others if broker not in racks]
+    others = [broker for broker in others if broker in racks]
     used = dict.fromkeys((racks[broker] for broker in others), 0)
     used[racks[leader]] = 1
     waiting = list(others)
@@ -74,22 +103,35 @@ def _spread(
         waiting.remove(broker)
         used[racks[broker]] += 1
         spread.append(broker)
-    return spread
+    return spread + unknown
 
 
-def check_assignment(replicas: Sequence[int], brokers: Sequence[BrokerId]) -> None:
-    """Refuse a manual replica list. Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
+def check_assignment(
+    partition: int,
+    replicas: Sequence[int],
+    alive: Collection[BrokerId],
+    away: Collection[BrokerId] = (),
+) -> None:
+    """Refuse a manual replica list: its brokers are registered, and one of them is alive.
+
+    Raises OttlaError(INVALID_REPLICA_ASSIGNMENT).
+    """
+    strange = [broker for broker in replicas if broker not in alive and broker not in away]
     if not replicas:
-        complaint = "an empty replica list"
+        complaint = "includes an empty replica list"
     elif len(set(replicas)) < len(replicas):
         twice = next(broker for broker in replicas if list(replicas).count(broker) > 1)
-        complaint = f"the broker {twice} more than once"
+        complaint = f"includes the broker {twice} more than once"
+    elif strange:
+        complaint = f"includes broker {strange[0]}, but no such broker is registered"
+    elif not any(broker in alive for broker in replicas):
+        raise OttlaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "All brokers specified in the manual partition assignment for partition "
+            f"{partition} are fenced or in controlled shutdown.",
+        )
     else:
-        strange = [broker for broker in replicas if broker not in brokers]
-        if not strange:
-            return
-        complaint = f"broker {strange[0]}, but no such broker is registered"
+        return
     raise OttlaError(
-        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-        f"The manual partition assignment includes {complaint}.",
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment {complaint}."
     )

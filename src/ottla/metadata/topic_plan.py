@@ -15,21 +15,20 @@ PARTITIONS_PER_REQUEST_MAX = 10_000
 # For a number of partitions or replicas: as the broker's settings say.
 BY_DEFAULT = -1
 
+# Registered brokers that may be dead, with their racks. Those that are alive are in the image.
+Registered = Mapping[BrokerId, str | None]
+_NOBODY_ELSE: Registered = {}
+
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """What is asked for. `assignments` are replica lists by partition; None leaves them to us.
-
-    `absent` are brokers of the cluster that are away: they get replicas, out of sync, where
-    fewer are alive than there are to be replicas.
-    """
+    """What is asked for. `assignments` are replica lists by partition; None leaves them to us."""
 
     name: str
     partitions: int = BY_DEFAULT
     replication_factor: int = BY_DEFAULT
     assignments: Mapping[int, Sequence[int]] | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
-    absent: Sequence[BrokerId] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +40,17 @@ class TopicDefaults:
 
 
 def plan_topic(
-    new: NewTopic, topic_id: TopicId, image: ClusterImage, defaults: TopicDefaults, start: int
+    new: NewTopic,
+    topic_id: TopicId,
+    image: ClusterImage,
+    defaults: TopicDefaults,
+    start: int,
+    registered: Registered = _NOBODY_ELSE,
 ) -> TopicImage:
-    """The topic to create. Its settings are taken as they are: who calls has checked them.
+    """The topic to create. Its settings are taken as they are: the caller has checked them.
 
-    `start` is any number; it spreads leaders over brokers. Raises OttlaError with Kafka's code
+    `start` is any number; it spreads leaders over brokers. `registered` brokers that are dead get
+    replicas outside the ISR where too few are alive, or where they are named. Raises OttlaError with Kafka's code
     and words (INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
     INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST).
     """
@@ -53,7 +58,8 @@ def plan_topic(
     if new.name in image.topics:
         raise OttlaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
     check_no_collision(new.name, image.topics)
-    replicas = _manual(new, image) if new.assignments else _automatic(new, image, defaults, start)
+    spread = _Spread(image, registered, start)
+    replicas = _manual(new, spread) if new.assignments else _automatic(new, defaults, spread)
     partitions = tuple(_new_partition(assigned, image) for assigned in replicas)
     return TopicImage(new.name, topic_id, partitions, dict(new.configs))
 
@@ -64,6 +70,7 @@ def plan_growth(
     assignments: Sequence[Sequence[int]] | None,
     image: ClusterImage,
     start: int,
+    registered: Registered = _NOBODY_ELSE,
 ) -> TopicImage:
     """The topic with partitions added until there are `count`; `assignments` are of the new ones.
 
@@ -80,13 +87,11 @@ def plan_growth(
             "increase. Partitions cannot be taken away.",
         )
     check_partition_count(count - before)
-    brokers = sorted(image.brokers)
+    spread = _Spread(image, registered, start)
     if assignments is None:
-        added = place(
-            brokers, topic.replication_factor, range(before, count), start, start, _racks(image)
-        )
+        added = spread.over(topic.replication_factor, range(before, count))
     else:
-        added = _checked_growth(topic, count - before, assignments, brokers)
+        added = _checked_growth(topic, count - before, assignments, spread)
     partitions = tuple(_new_partition(assigned, image) for assigned in added)
     return replace(topic, partitions=topic.partitions + partitions)
 
@@ -101,8 +106,27 @@ def check_partition_count(count: int) -> None:
         )
 
 
+class _Spread:
+    """The brokers that replicas go to: those alive, and those registered and away."""
+
+    def __init__(self, image: ClusterImage, registered: Registered, start: int) -> None:
+        self._alive = sorted(image.brokers)
+        self._away = sorted(broker for broker in registered if broker not in image.brokers)
+        self._racks = {**registered, **{b.id: b.rack for b in image.brokers.values()}}
+        self._start = start
+
+    def over(self, factor: int, partitions: range) -> tuple[tuple[BrokerId, ...], ...]:
+        """Raises OttlaError(INVALID_REPLICATION_FACTOR)."""
+        start = self._start
+        return place(self._alive, factor, partitions, start, start, self._racks, self._away)
+
+    def check(self, partition: int, replicas: Sequence[int]) -> None:
+        """Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
+        check_assignment(partition, replicas, self._alive, self._away)
+
+
 def _checked_growth(
-    topic: TopicImage, added: int, assignments: Sequence[Sequence[int]], brokers: list[BrokerId]
+    topic: TopicImage, added: int, assignments: Sequence[Sequence[int]], spread: _Spread
 ) -> tuple[tuple[BrokerId, ...], ...]:
     if len(assignments) != added:
         raise OttlaError(
@@ -110,8 +134,8 @@ def _checked_growth(
             f"Attempted to add {added} additional partition(s), but only {len(assignments)} "
             "assignment(s) were specified.",
         )
-    for replicas in assignments:
-        check_assignment(replicas, brokers)
+    for index, replicas in enumerate(assignments, start=len(topic.partitions)):
+        spread.check(index, replicas)
         if len(replicas) != topic.replication_factor:
             raise OttlaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -121,13 +145,12 @@ def _checked_growth(
     return tuple(tuple(BrokerId(broker) for broker in replicas) for replicas in assignments)
 
 
-def _manual(new: NewTopic, image: ClusterImage) -> tuple[tuple[BrokerId, ...], ...]:
+def _manual(new: NewTopic, spread: _Spread) -> tuple[tuple[BrokerId, ...], ...]:
     assert new.assignments is not None
     if new.replication_factor != BY_DEFAULT:
         raise _request("replication factor")
     if new.partitions != BY_DEFAULT:
         raise _request("number of partitions")
-    brokers = sorted(image.brokers)
     count = len(new.assignments)
     if sorted(new.assignments) != list(range(count)):
         raise OttlaError(
@@ -136,7 +159,7 @@ def _manual(new: NewTopic, image: ClusterImage) -> tuple[tuple[BrokerId, ...], .
         )
     factor = len(new.assignments[0])
     for index in range(count):
-        check_assignment(new.assignments[index], brokers)
+        spread.check(index, new.assignments[index])
         if len(new.assignments[index]) != factor:
             raise OttlaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -149,7 +172,7 @@ def _manual(new: NewTopic, image: ClusterImage) -> tuple[tuple[BrokerId, ...], .
 
 
 def _automatic(
-    new: NewTopic, image: ClusterImage, defaults: TopicDefaults, start: int
+    new: NewTopic, defaults: TopicDefaults, spread: _Spread
 ) -> tuple[tuple[BrokerId, ...], ...]:
     if new.partitions == 0 or new.partitions < BY_DEFAULT:
         raise OttlaError(
@@ -166,16 +189,7 @@ def _automatic(
     check_partition_count(count)
     by_default = new.replication_factor == BY_DEFAULT
     factor = defaults.replication_factor if by_default else new.replication_factor
-    brokers = sorted(image.brokers)
-    if brokers and factor > len(brokers):
-        # No more of them than it takes: so everybody who is alive is among the replicas of each.
-        away = [broker for broker in new.absent if broker not in image.brokers]
-        brokers = sorted(brokers + away[: factor - len(brokers)])
-    return place(brokers, factor, range(count), start, start, _racks(image))
-
-
-def _racks(image: ClusterImage) -> dict[BrokerId, str | None]:
-    return {broker.id: broker.rack for broker in image.brokers.values()}
+    return spread.over(factor, range(count))
 
 
 def _new_partition(replicas: tuple[BrokerId, ...], image: ClusterImage) -> PartitionImage:

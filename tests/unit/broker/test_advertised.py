@@ -10,6 +10,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.advertised import BrokerAddress, broker_address, broker_addresses
 from ottla.broker.registration import (
     agree_on_cluster_id,
+    known_brokers,
     known_cluster_id,
     name_cluster,
     new_cluster_id,
@@ -99,6 +100,21 @@ def test_what_a_cluster_begins_with_is_written_at_once_and_only_by_the_first():
         await prepare(second, [name_cluster("yours")])
         assert await agree_on_cluster_id(second, "yours") == "mine"
         assert await second.history() == history
+
+    asyncio.run(main())
+
+
+def test_the_rack_of_a_broker_outlives_its_registration():
+    """New topics keep its rack in mind while it is down; one without a rack has none."""
+
+    async def main():
+        store = MemoryStore()
+        await prepare(store)
+        session = await store.open_session(1000)
+        await register(store, session, OTHER, 5)
+        await register(store, session, BrokerImage(3, {}), 5)
+        await session.close()
+        assert await known_brokers(store) == {2: "r2", 3: None}
 
     asyncio.run(main())
 

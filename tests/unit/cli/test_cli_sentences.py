@@ -6,7 +6,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli import options
 from ottla.cli.connect import naming_nearest
-from ottla.cli.consequences import after_creation, after_growth, size_words
+from ottla.cli.consequences import after_creation, after_growth, away_sentence, size_words
 from ottla.cli.output import show, show_one
 
 DEFAULTS = {
@@ -54,6 +54,18 @@ def test_copies_and_in_sync_replicas_are_told_as_losses_survived() -> None:
 def test_retention_is_told(settings: dict[str, str], sentence: str) -> None:
     """When records go away is part of what a topic promises."""
     assert sentence in after_creation(1, 1, {**DEFAULTS, **settings})
+
+
+def test_replicas_on_brokers_that_are_down_are_named() -> None:
+    """A new topic is not whole while they are away; with too few left it refuses acks=all."""
+    assert away_sentence([3], 2, {"min.insync.replicas": "2"}) == (
+        "broker 3 is down: replicas placed there are not in sync, and catch up when it is back."
+    )
+    assert away_sentence([2, 3], 1, {"min.insync.replicas": "2"}) == (
+        "brokers 2, 3 are down: replicas placed there are not in sync, and catch up when they are "
+        "back. Until then acks=all is refused where fewer than 2 replicas are alive "
+        "(min.insync.replicas)."
+    )
 
 
 def test_growth_says_that_keys_move() -> None:

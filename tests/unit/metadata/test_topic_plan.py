@@ -19,8 +19,9 @@ def cluster(*broker_ids, topics=()):
     return image
 
 
-def planned(new, image=None, start=0):
-    return plan_topic(new, ID, image or cluster(1), DEFAULTS, start)
+def planned(new, image=None, start=0, registered=()):
+    away = dict.fromkeys(registered)
+    return plan_topic(new, ID, image or cluster(1), DEFAULTS, start, away)
 
 
 def replicas_of(topic):
@@ -40,16 +41,48 @@ def test_a_topic_starts_with_all_replicas_in_sync_under_its_first():
     assert (topic.name, topic.id) == ("t", ID)
 
 
-def test_absent_brokers_get_the_replicas_that_the_living_cannot():
-    """All who live are in sync, and the first of them leads; no more stand in than it takes."""
+def test_registered_brokers_that_are_dead_get_the_replicas_that_the_living_cannot():
+    """Outside the ISR and never first; where enough others are alive they get none (Kafka 4.3)."""
     two = cluster(2, 3)
-    topic = planned(NewTopic("t", 3, 3, absent=(1, 4)), two)
-    assert [p.replicas for p in topic.partitions] == [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
-    assert [p.isr for p in topic.partitions] == [(2, 3), (2, 3), (3, 2)]
-    assert [p.leader for p in topic.partitions] == [2, 2, 3]
-    assert replicas_of(planned(NewTopic("t", 1, 2, absent=(1, 4)), two)) == [(2, 3)]
-    assert refusal(planned, NewTopic("t", 1, 4, absent=(1,)), two) is (
-        ErrorCode.INVALID_REPLICATION_FACTOR
+    topic = planned(NewTopic("t", 3, 3), two, registered=(1, 2, 3))
+    assert replicas_of(topic) == [(2, 3, 1), (3, 2, 1), (2, 3, 1)]
+    assert [p.isr for p in topic.partitions] == [(2, 3), (3, 2), (2, 3)]
+    assert [p.leader for p in topic.partitions] == [2, 3, 2]
+    assert replicas_of(planned(NewTopic("t", 1, 2), two, registered=(1, 4))) == [(2, 3)]
+    spread = planned(NewTopic("t", 2, 3), two, registered=(1, 4))
+    assert replicas_of(spread) == [(2, 3, 1), (3, 2, 4)]
+
+
+def test_more_replicas_than_registered_brokers_are_refused():
+    """However many of them are alive; and a cluster without a live broker makes no topic."""
+    refused = ErrorCode.INVALID_REPLICATION_FACTOR
+    assert refusal(planned, NewTopic("t", 1, 4), cluster(2, 3), 0, (1,)) is refused
+    assert refusal(planned, NewTopic("t", 1, 1), cluster(), 0, (1,)) is refused
+
+
+def test_a_replica_list_may_name_dead_brokers_beside_a_live_one():
+    """The live ones are the ISR; only dead ones, or one that never registered, are refused."""
+    two = cluster(2, 3)
+    topic = planned(NewTopic("t", assignments={0: [1, 2], 1: [3, 1]}), two, registered=(1,))
+    assert [(p.leader, p.replicas, p.isr) for p in topic.partitions] == [
+        (2, (1, 2), (2,)),
+        (3, (3, 1), (3,)),
+    ]
+    for replicas in ([1], [9, 2]):
+        new = NewTopic("t", assignments={0: replicas})
+        assert refusal(planned, new, two, 0, (1,)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_a_topic_grows_onto_dead_brokers_likewise():
+    """With its replication factor, by itself and by hand."""
+    two = cluster(2, 3)
+    topic = planned(NewTopic("t", 1, 3), two, registered=(1,))
+    grown_topic = plan_growth(topic, 2, None, two, 0, {1: None})
+    assert replicas_of(grown_topic)[1] == (3, 2, 1)
+    named = plan_growth(topic, 2, [[1, 3, 2]], two, 0, {1: None})
+    assert (named.partitions[1].leader, named.partitions[1].isr) == (3, (3, 2))
+    assert refusal(plan_growth, topic, 2, [[1, 9, 2]], two, 0, {1: None}) is (
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT
     )
 
 

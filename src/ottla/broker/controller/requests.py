@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.controller.office import Office
 from ottla.broker.controller.writing import Deposed
-from ottla.broker.registration import check_controller
+from ottla.broker.registration import check_controller, known_brokers
 from ottla.controller import reassignment
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import elect_unclean, prefer
@@ -96,6 +96,7 @@ class Requests:
     ) -> Outcomes:
         """Begin moves, or cancel those for which None is wanted (KIP-455)."""
         office, context = self._office, self._office.context
+        registered = await known_brokers(office.store)
         live = context.live
         outcomes = self._unknown(wanted)
 
@@ -106,7 +107,12 @@ class Requests:
                 if goal is None:
                     return reassignment.cancel(partition, live, rules)
                 return reassignment.begin(
-                    partition, goal, live, rules, may_change_factor=may_change_factor
+                    partition,
+                    goal,
+                    live,
+                    rules,
+                    registered=registered,
+                    may_change_factor=may_change_factor,
                 )
             except OttlaError as error:
                 outcomes[name] = error
