@@ -111,8 +111,8 @@ def test_a_move_to_a_broker_that_is_away_waits_for_it():
             await cluster.until(lambda: third not in office.image.brokers)
             name = TopicPartition("t", 0)
             assert await office.controller.reassign({name: [third]}) == {name: None}
-            await cluster.until(lambda: (s := cluster.state("t")) and s.adding == (third,))
-            assert cluster.leader("t") == other
+            await cluster.until(lambda: office.image.partition("t", 0).replicas == (third, other))
+            assert office.image.partition("t", 0).leader == other
             await cluster.restart(third)
             await cluster.until(lambda: (s := cluster.state("t")) and s.replicas == (third,))
             assert cluster.leader("t") == third
