@@ -120,6 +120,33 @@ def test_a_move_to_a_broker_that_is_away_waits_for_it():
     run(scenario)
 
 
+def test_the_last_leader_is_remembered_after_a_shutdown_in_order():
+    """As Kafka tells with DescribeTopicPartitions: no ISR, the ELR, and the last leader."""
+
+    async def scenario():
+        async with Cluster(3) as cluster:
+            office = cluster.controller
+            first, second = (i for i in cluster.brokers if i != office.broker_id)
+            await cluster.create_topic("one", assignments={0: [first]})
+            two = {"min.insync.replicas": "2"}
+            await cluster.create_topic("two", settings=two, assignments={0: [first, second]})
+            await cluster.shut_down(first)
+            await cluster.until(lambda: told(office, "one") == ((), (first,), (first,)))
+            await cluster.until(lambda: told(office, "two") == ((second,), (first,), ()))
+            await cluster.shut_down(second)
+            await cluster.until(
+                lambda: told(office, "two") == ((), (first, second), (second,))
+            )
+            await cluster.restart(first)
+            await cluster.until(lambda: cluster.leader("one") == cluster.leader("two") == first)
+
+    def told(broker, topic):
+        state = broker.image.partition(topic, 0)
+        return state.isr, state.elr, state.last_known_elr
+
+    run(scenario)
+
+
 def test_two_that_create_the_same_topic_make_one():
     """One is told that it exists; automatic creation gives both the same."""
 

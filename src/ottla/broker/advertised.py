@@ -1,15 +1,15 @@
-"""Where clients are told to find brokers.
+"""The addresses of brokers in answers to clients.
 
-With nothing advertised, a client is told the address at which it reached this broker: that one
-works from where the client stands, behind containers and forwarded ports alike.
+Every broker gives the same address for a broker, its own included: the one that broker registered
+(`endpoints`). librdkafka drops its connection to a broker whose host name changes from one answer
+to the next. A broker that registered no host, since it listens on every interface of the only
+machine of its cluster, is given the host at which the client reached the broker it asks.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from ottla.base.ids import BrokerId
-from ottla.base.settings import BrokerSettings
-from ottla.base.settings.listeners import ListenerAddress, advertised_addresses
 from ottla.metadata.image import BrokerImage, ClusterImage
 
 
@@ -31,18 +31,9 @@ class Reached(Protocol):
     @property
     def local_host(self) -> str: ...
 
-    @property
-    def local_port(self) -> int: ...
-
 
 class Knowing(Protocol):
     """What is asked of a broker."""
-
-    @property
-    def settings(self) -> BrokerSettings: ...
-
-    @property
-    def broker_id(self) -> BrokerId: ...
 
     @property
     def image(self) -> ClusterImage: ...
@@ -55,12 +46,8 @@ def broker_addresses(
 
     `also` are others to be named beside them.
     """
-    advertised = advertised_addresses(broker.settings)
     brokers = [*broker.image.brokers.values(), *also]
-    return [
-        _address(each, broker, advertised, reached)
-        for each in sorted(brokers, key=lambda each: each.id)
-    ]
+    return [_address(each, reached) for each in sorted(brokers, key=lambda each: each.id)]
 
 
 def broker_address(broker: Knowing, broker_id: BrokerId, reached: Reached) -> BrokerAddress | None:
@@ -68,20 +55,9 @@ def broker_address(broker: Knowing, broker_id: BrokerId, reached: Reached) -> Br
     image = broker.image.brokers.get(broker_id)
     if image is None:
         return None
-    return _address(image, broker, advertised_addresses(broker.settings), reached)
+    return _address(image, reached)
 
 
-def _address(
-    image: BrokerImage,
-    broker: Knowing,
-    advertised: dict[str, ListenerAddress],
-    reached: Reached,
-) -> BrokerAddress:
-    if image.id == broker.broker_id:
-        own = advertised.get(reached.listener)
-        if own is None:
-            return BrokerAddress(image.id, reached.local_host, reached.local_port, image.rack)
-        # Port 0 asks for any free port: the one the client reached.
-        return BrokerAddress(image.id, own.host, own.port or reached.local_port, image.rack)
+def _address(image: BrokerImage, reached: Reached) -> BrokerAddress:
     endpoint = image.endpoints.get(reached.listener) or next(iter(image.endpoints.values()))
     return BrokerAddress(image.id, endpoint.host or reached.local_host, endpoint.port, image.rack)

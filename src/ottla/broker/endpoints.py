@@ -5,10 +5,12 @@ from collections.abc import Mapping
 
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.listeners import advertised_addresses, listen_addresses
+from ottla.base.settings.listeners import (
+    advertised_addresses,
+    is_wildcard,
+    listen_addresses,
+)
 from ottla.metadata.image import BrokerImage, Endpoint
-
-_ANYWHERE = frozenset({"", "0.0.0.0", "::"})
 
 
 def own_image(
@@ -16,9 +18,9 @@ def own_image(
 ) -> BrokerImage:
     """What the others are to know of this broker; `ports` are those it listens on, by listener.
 
-    A listener that neither advertises nor listens on one host has, in a cluster of one machine,
-    no host: clients are told the one they reached. In a cluster of many machines it is this
-    machine's name.
+    A host name that was configured is registered as it is. A listener on every interface that
+    advertises nothing has, in a cluster of one machine, no host: clients are given the one they
+    reached. In a cluster of many machines it is this machine's name.
     """
     advertised = advertised_addresses(settings)
     listening = {address.name: address.host for address in listen_addresses(settings)}
@@ -27,7 +29,7 @@ def own_image(
         own = advertised.get(name)
         if own is not None:
             endpoints[name] = Endpoint(own.host, own.port or port)
-        elif listening[name] not in _ANYWHERE:
+        elif not is_wildcard(listening[name]):
             endpoints[name] = Endpoint(listening[name], port)
         else:
             alone = not settings.text("coordination.connect").startswith("zookeeper:")

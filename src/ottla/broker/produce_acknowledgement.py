@@ -29,10 +29,6 @@ class Asked(NamedTuple):
     def local_host(self) -> str:
         return self.connection.local_host
 
-    @property
-    def local_port(self) -> int:
-        return self.connection.local_port
-
 
 class Acknowledgement:
     """An answer that waits for the high watermark."""

@@ -65,10 +65,6 @@ class RequestContext:
         """The address of this broker that the client reached."""
         return self.connection.local_host
 
-    @property
-    def local_port(self) -> int:
-        return self.connection.local_port
-
     def on_abandoned(self, callback: Callable[[], None]) -> None:
         """Call `callback` if the client goes before its answer.
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ottla.base.ids import BrokerId
-from ottla.metadata.image import PartitionImage
+from ottla.metadata.image import NO_LEADER, PartitionImage
 
 
 def effective_min_isr(partition: PartitionImage, min_isr: int) -> int:
@@ -15,14 +15,19 @@ def effective_min_isr(partition: PartitionImage, min_isr: int) -> int:
 def without_members(
     partition: PartitionImage, leaving: Collection[BrokerId], min_isr: int
 ) -> PartitionImage:
-    """Take `leaving` out of the ISR; who leaves an ISR that gets too small stays eligible.
+    """Take `leaving` out of the ISR; members of an ISR that gets too small stay eligible.
 
-    Below the minimum nothing is committed any more, so that whoever was in sync until then
-    holds all that is committed. The leader is not looked at.
+    Below the minimum nothing is committed any more, so that all who were in sync until then
+    hold all that is committed. Where nobody is left, the leader is remembered as the one that
+    led last, as in Kafka: an unclean election prefers it. Who leads is not changed.
     """
     isr = tuple(broker for broker in partition.isr if broker not in leaving)
     left = tuple(broker for broker in partition.isr if broker in leaving)
-    return _settled(partition, isr, partition.elr + left, min_isr)
+    after = _settled(partition, isr, partition.elr + left, min_isr)
+    if isr or not left or partition.leader == NO_LEADER:
+        return after
+    known = tuple(b for b in partition.last_known_elr if b != partition.leader)
+    return replace(after, last_known_elr=(partition.leader, *known))
 
 
 def with_members(

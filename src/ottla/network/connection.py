@@ -91,7 +91,6 @@ class Connection(asyncio.BufferedProtocol):
         self.peer_host: str = peer[0].removeprefix(_MAPPED)
         self.peer_port: int = peer[1]
         self.local_host: str = local[0].removeprefix(_MAPPED)
-        self.local_port: int = local[1]
         refusal = self._hub.on_opened(self)
         if refusal is not None:
             self.close(refusal)

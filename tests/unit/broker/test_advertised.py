@@ -1,13 +1,16 @@
 """Which address each client is told."""
 
 import asyncio
+import socket
 from types import SimpleNamespace
 
 import pytest
 
 from ottla.base.errors import OttlaError
+from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.advertised import BrokerAddress, broker_address, broker_addresses
+from ottla.broker.endpoints import own_image
 from ottla.broker.registration import (
     agree_on_cluster_id,
     known_brokers,
@@ -22,33 +25,57 @@ from ottla.coordination.store import NodeExists
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 
-REACHED = SimpleNamespace(listener="PLAINTEXT", local_host="10.0.0.5", local_port=9000)
+REACHED = SimpleNamespace(listener="PLAINTEXT", local_host="10.0.0.5")
 OTHER = BrokerImage(2, {"PLAINTEXT": Endpoint("other", 9092), "IN": Endpoint("in", 1)}, "r2")
 
 
-def broker(**settings):
+def asked(*brokers):
+    """What is asked for addresses."""
+    return SimpleNamespace(image=ClusterImage("c", brokers={b.id: b for b in brokers}))
+
+
+def registered(broker_id, port=9000, **settings):
+    """The image of a broker that listens on `port`."""
     static = {name.replace("_", "."): value for name, value in settings.items()}
-    image = ClusterImage("c", brokers={2: OTHER, 1: BrokerImage(1, {}, "r1")})
-    return SimpleNamespace(settings=BrokerSettings(static), broker_id=1, image=image)
+    return own_image(broker_id, BrokerSettings(static), {"PLAINTEXT": port})
 
 
-def test_this_broker_is_where_the_client_reached_it():
-    """Others are where they say."""
-    assert broker_addresses(broker(), REACHED) == [
-        BrokerAddress(1, "10.0.0.5", 9000, "r1"),
+@pytest.mark.parametrize(
+    ("settings", "host"),
+    [
+        ({"listeners": "PLAINTEXT://localhost:9000"}, "localhost"),
+        ({"listeners": "PLAINTEXT://127.0.0.1:9000"}, "127.0.0.1"),
+        ({"listeners": "PLAINTEXT://[::1]:9000"}, "::1"),
+        ({"listeners": "PLAINTEXT://:9000"}, "10.0.0.5"),
+        ({"listeners": "PLAINTEXT://0.0.0.0:9000"}, "10.0.0.5"),
+        ({"listeners": "PLAINTEXT://[::]:9000"}, "10.0.0.5"),
+        ({"listeners": "PLAINTEXT://[0:0:0:0:0:0:0:0]:9000"}, "10.0.0.5"),
+        (
+            {"listeners": "PLAINTEXT://:0", "coordination_connect": "zookeeper:a:2181"},
+            socket.getfqdn(),
+        ),
+        (
+            {
+                "listeners": "PLAINTEXT://0.0.0.0:9000",
+                "advertised_listeners": "PLAINTEXT://public:0",
+            },
+            "public",
+        ),
+    ],
+)
+def test_a_configured_host_is_given_as_it_is(settings, host):
+    """What the socket says stands in for a wildcard only; the port is the one listened on."""
+    told = asked(registered(1, **settings), OTHER)
+    assert broker_addresses(told, REACHED) == [
+        BrokerAddress(1, host, 9000, None),
         BrokerAddress(2, "other", 9092, "r2"),
     ]
-
-
-def test_an_advertised_address_is_told_instead():
-    """Port 0 there stands for the port reached."""
-    told = broker(advertised_listeners="PLAINTEXT://public:0")
-    assert broker_address(told, 1, REACHED) == BrokerAddress(1, "public", 9000, "r1")
+    assert broker_address(told, BrokerId(1), REACHED) == BrokerAddress(1, host, 9000, None)
 
 
 def test_a_broker_that_is_gone_has_no_address():
     """None, for the caller to say what that means."""
-    assert broker_address(broker(), 3, REACHED) is None
+    assert broker_address(asked(OTHER), 3, REACHED) is None
 
 
 def test_brokers_that_start_at_once_prepare_the_store_together():

@@ -20,9 +20,9 @@ NETWORK: tuple[Setting, ...] = (
             "Addresses to listen on, each as NAME://host:port; an empty host means every "
             "interface."),
     Setting("advertised.listeners", LIST, None, None, READ_ONLY,
-            "Addresses clients are told to use, when they differ from those they reached.",
-            differs="Kafka: the listeners, or the host name. Unset, every client is told the "
-            "address it reached."),
+            "Addresses clients are told to use, when they differ from those of listeners.",
+            differs="Unset, a listener on every interface is, in a cluster of one machine, "
+            "the address each client reached; Kafka: the host name."),
     Setting("listener.security.protocol.map", STRING,
             "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", None,
             PER_BROKER,

@@ -1,5 +1,6 @@
 """Reads `listeners` and `advertised.listeners`."""
 
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -12,6 +13,14 @@ class ListenerAddress(NamedTuple):
     name: str
     host: str
     port: int
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a listener of this host listens on every interface: no client connects to that."""
+    try:
+        return not host or ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
@@ -51,7 +60,7 @@ def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]
                 f"advertised.listeners: {name} is not among the names in listeners "
                 f"({', '.join(sorted(names))})",
             )
-        if address.host in {"", "0.0.0.0", "::"}:
+        if is_wildcard(address.host):
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
                 f"advertised.listeners: {name} needs an address clients can reach; leave the "
