@@ -15,8 +15,15 @@ from ottla.base.settings.check import (
     check_changed_topic,
     check_group_configs,
 )
+from ottla.base.settings.client_metrics import (
+    CLIENT_METRICS_SETTINGS,
+    check_client_metrics,
+    check_operations,
+    client_metrics_value,
+)
 from ottla.base.settings.order import check_order
 from ottla.base.settings.resolve import (
+    THROTTLES,
     ConfigSource,
     Resolved,
     Synonym,
@@ -50,7 +57,7 @@ class ResourceType(IntEnum):
 
 
 class Configs:
-    """Describes and alters the settings of topics, brokers and groups."""
+    """Describes and alters the settings of topics, brokers, groups and client metrics."""
 
     def __init__(
         self,
@@ -94,6 +101,10 @@ class Configs:
                 return [
                     group_value(key, configs, self._settings) for key in _described(GROUP_SETTINGS)
                 ]
+            case ResourceType.CLIENT_METRICS:
+                _check_subscription(name)
+                configs = self._holder.image.client_metrics.get(name, {})
+                return [client_metrics_value(key, configs) for key in CLIENT_METRICS_SETTINGS]
             case ResourceType.BROKER_LOGGER:
                 self._check_own_id(name)
                 return loggers()
@@ -109,6 +120,8 @@ class Configs:
             return
         async with self._changing:
             held = self._held(kind, name)
+            if kind == ResourceType.CLIENT_METRICS:
+                check_operations(alterations)
             table, word = _table(kind)
             inherited = self._inherited_lists(kind, held)
             after = altered(held, alterations, table, word, inherited)
@@ -133,6 +146,9 @@ class Configs:
             found += [(ResourceType.BROKER, name) for name in brokers]
         if ResourceType.BROKER_LOGGER in kinds:
             found += [(ResourceType.BROKER_LOGGER, name) for name in brokers]
+        if ResourceType.CLIENT_METRICS in kinds:
+            named = sorted(name for name, configs in image.client_metrics.items() if configs)
+            found += [(ResourceType.CLIENT_METRICS, name) for name in named]
         if ResourceType.GROUP in kinds:
             named = sorted(name for name, configs in image.group_configs.items() if configs)
             found += [(ResourceType.GROUP, name) for name in named]
@@ -157,6 +173,8 @@ class Configs:
                 letters = after.get(dead_letters.TOPIC_NAME, "").strip()
                 if letters and letters != held.get(dead_letters.TOPIC_NAME, "").strip():
                     dead_letters.check_name(letters, self._settings.text(dead_letters.NAME_PREFIX))
+            case ResourceType.CLIENT_METRICS:
+                check_client_metrics(after)
             case _:
                 changed = frozenset(
                     key for key in {*held, *after} if held.get(key) != after.get(key)
@@ -196,7 +214,9 @@ class Configs:
                 if name in self._holder.image.topics:
                     self._put_in_effect(ResourceType.TOPIC, name, configs)
             elif parent == paths.CONFIG_GROUPS:
-                self._put_in_effect(ResourceType.GROUP, paths.group_of(name), configs)
+                self._put_in_effect(ResourceType.GROUP, paths.name_of(name), configs)
+            elif parent == paths.CONFIG_CLIENT_METRICS:
+                self._put_in_effect(ResourceType.CLIENT_METRICS, paths.name_of(name), configs)
             elif parent == paths.CONFIG_BROKERS:
                 broker = "" if name == ALL_BROKERS else name
                 self._put_in_effect(ResourceType.BROKER, broker, configs)
@@ -213,6 +233,9 @@ class Configs:
                 )
             case ResourceType.GROUP:
                 image = image.with_group_configs(name, configs)
+            case ResourceType.CLIENT_METRICS:
+                self._holder.image = image.with_client_metrics(name, configs)
+                return
             case _:
                 image = image.with_broker_configs(name or ALL_BROKERS, configs)
         self._holder.image = image
@@ -239,6 +262,9 @@ class Configs:
             case ResourceType.GROUP:
                 _check_group(name)
                 return image.group_configs.get(name, {})
+            case ResourceType.CLIENT_METRICS:
+                _check_subscription(name)
+                return image.client_metrics.get(name, {})
         raise _unsupported(kind)
 
     def _inherited_lists(self, kind: int, held: Mapping[str, str]) -> dict[str, str]:
@@ -270,7 +296,8 @@ class Configs:
             configs = self._holder.image.broker_configs.get(ALL_BROKERS, {})
             return [_cluster_wide(BROKER_SETTINGS[key], configs[key]) for key in sorted(configs)]
         self._check_own_id(name)
-        return [broker_value(key, self._settings) for key in _described(BROKER_SETTINGS)]
+        found = (broker_value(key, self._settings) for key in _described(BROKER_SETTINGS))
+        return [one for one in found if one.synonyms or one.setting.name not in THROTTLES]
 
     def _check_own_id(self, name: str) -> None:
         self._check_broker(name)
@@ -299,6 +326,8 @@ def _table(kind: int) -> tuple[dict[str, Setting], str]:
         return TOPIC_SETTINGS, "topic"
     if kind == ResourceType.GROUP:
         return GROUP_SETTINGS, "group"
+    if kind == ResourceType.CLIENT_METRICS:
+        return CLIENT_METRICS_SETTINGS, "client metrics"
     return BROKER_SETTINGS, "broker"
 
 
@@ -307,7 +336,17 @@ def _path(kind: int, name: str) -> str:
         return paths.topic_config(name)
     if kind == ResourceType.GROUP:
         return paths.group_config(name)
+    if kind == ResourceType.CLIENT_METRICS:
+        return paths.client_metrics_config(name)
     return paths.broker_config(name or ALL_BROKERS)
+
+
+def _check_subscription(name: str) -> None:
+    if not name:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "Client metrics subscription name must not be empty; name the subscription",
+        )
 
 
 def _check_group(name: str) -> None:
@@ -325,5 +364,5 @@ def _unsupported(kind: int) -> OttlaError:
     return OttlaError(
         ErrorCode.INVALID_REQUEST,
         f"Unsupported resource type {kind}; settings belong to topics (2), brokers (4), loggers "
-        "of brokers (8) and groups (32)",
+        "of brokers (8), client metrics (16) and groups (32)",
     )

@@ -67,6 +67,9 @@ class QuotaSettings:
         """Set and remove quotas of one entity; the others stay. Raises OttlaError."""
         wanted: dict[QuotaKey, float | None] = {}
         for name, value in wishes:
+            if value is None and name not in {key.value for key in keys_of(entity)}:
+                # Kafka, too, takes the removal of what is not there.
+                continue
             key = known_key(entity, name)
             if value is not None:
                 check_limit(key, value)

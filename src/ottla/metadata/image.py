@@ -97,6 +97,8 @@ class ClusterImage:
     # Changed while running: by broker id as text, or ALL_BROKERS.
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Subscriptions to clients' metrics (KIP-714), by name.
+    client_metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)
@@ -144,3 +146,7 @@ class ClusterImage:
     def with_group_configs(self, group: str, configs: Mapping[str, str]) -> "ClusterImage":
         """Replace what is set for one group."""
         return replace(self, group_configs={**self.group_configs, group: configs})
+
+    def with_client_metrics(self, name: str, configs: Mapping[str, str]) -> "ClusterImage":
+        """Replace what one subscription to clients' metrics sets."""
+        return replace(self, client_metrics={**self.client_metrics, name: configs})

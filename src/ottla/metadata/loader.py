@@ -56,10 +56,8 @@ async def load_image(source: Source, cluster_id: str) -> Loaded:
         topics=living,
         topics_by_id={topic.id: topic for topic in living.values()},
         broker_configs=_configs(config_tree, paths.CONFIG_BROKERS),
-        group_configs={
-            paths.group_of(name): configs
-            for name, configs in _configs(config_tree, paths.CONFIG_GROUPS).items()
-        },
+        group_configs=_configs_by_name(config_tree, paths.CONFIG_GROUPS),
+        client_metrics=_configs_by_name(config_tree, paths.CONFIG_CLIENT_METRICS),
     )
     return Loaded(image, tuple(topic for topic in topics if topic.name in going))
 
@@ -124,6 +122,10 @@ def _partition(
     state = nodes.decode_partition(path, node.data, topic.replicas[index], node.version)
     adding, removing = topic.adding.get(index, ()), topic.removing.get(index, ())
     return replace(state, adding=adding, removing=removing) if adding or removing else state
+
+
+def _configs_by_name(tree: Mapping[str, _Node], parent: str) -> dict[str, dict[str, str]]:
+    return {paths.name_of(node): configs for node, configs in _configs(tree, parent).items()}
 
 
 def _configs(tree: Mapping[str, _Node], parent: str) -> dict[str, dict[str, str]]:

@@ -24,6 +24,7 @@ TOPIC_IDS = "/brokers/topic_ids"
 CONFIG_TOPICS = "/config/topics"
 CONFIG_BROKERS = "/config/brokers"
 CONFIG_GROUPS = "/config/groups"
+CONFIG_CLIENT_METRICS = "/config/client-metrics"
 CONFIG_CHANGES = "/config/changes"
 # Producer ids are handed out in blocks; this holds the block given out last.
 PRODUCER_IDS = "/latest_producer_id_block"
@@ -44,6 +45,7 @@ FOUNDATIONS = (
     CONFIG_TOPICS,
     CONFIG_BROKERS,
     CONFIG_GROUPS,
+    CONFIG_CLIENT_METRICS,
     CONFIG_CHANGES,
     "/config/clients",
     "/config/users",
@@ -107,9 +109,18 @@ def broker_config(broker: str) -> str:
 
 def group_config(group: str) -> str:
     """What a group sets itself. Group ids are free text: `/` and `%` are escaped."""
-    return f"{CONFIG_GROUPS}/{group.replace('%', '%25').replace('/', '%2F')}"
+    return f"{CONFIG_GROUPS}/{_escaped(group)}"
 
 
-def group_of(name: str) -> str:
-    """The group whose `group_config` node is named `name`."""
-    return name.replace("%2F", "/").replace("%25", "%")
+def client_metrics_config(subscription: str) -> str:
+    """What a subscription to clients' metrics sets. Its name is free text, as a group's."""
+    return f"{CONFIG_CLIENT_METRICS}/{_escaped(subscription)}"
+
+
+def _escaped(name: str) -> str:
+    return name.replace("%", "%25").replace("/", "%2F")
+
+
+def name_of(node: str) -> str:
+    """The group, or the subscription, whose node of settings is named `node`."""
+    return node.replace("%2F", "/").replace("%25", "%")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import quote, unquote
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -109,7 +110,26 @@ def parse_entity(parts: list[tuple[str, str | None]]) -> QuotaEntity:
             ErrorCode.INVALID_REQUEST,
             "Invalid client quota entity: an ip cannot be combined with a user or client-id",
         )
-    return QuotaEntity(names.get("user"), names.get("client-id"), names.get("ip"))
+    ip = names.get("ip")
+    if isinstance(ip, str) and plain_address(ip) is None:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{ip[:100]} is not a valid IP; write an address such as 192.0.2.7 or 2001:db8::7",
+        )
+    return QuotaEntity(names.get("user"), names.get("client-id"), ip)
+
+
+def plain_address(text: str) -> str | None:
+    """An IP address as sockets write it; None where `text` is none. Host names are none."""
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if "%" in bare:
+        return None
+    try:
+        address = ip_address(bare)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
 
 
 def entity_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:

@@ -26,11 +26,16 @@ class Component(NamedTuple):
 
 
 def parse_component(kind: str, match_type: int, match: str | None) -> Component:
-    """Raises OttlaError(INVALID_REQUEST) for a condition that means nothing."""
+    """Raises OttlaError(INVALID_REQUEST) for a condition that means nothing.
+
+    UNSUPPORTED_VERSION where it is about a kind of entity that does not exist.
+    """
+    if not kind:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "Invalid empty entity type.")
     if kind not in _KINDS:
         raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"Unhandled client quota entity type: {kind[:100]}; there are {', '.join(_KINDS)}",
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"Unsupported entity type {kind[:100]}; there are {', '.join(_KINDS)}",
         )
     if match_type not in tuple(Match):
         raise OttlaError(

@@ -66,6 +66,11 @@ def check_limit(key: QuotaKey, value: float) -> None:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"{key.value} cannot be a fractional value, as {value:g} is"
         )
+    if round(value) < 1:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Quota {key.value} must be at least 1, not {value:g}; remove it for no limit",
+        )
     if value > most:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"{value:g} is too large for {key.value}, at most {most}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
+from ottla.metadata.quota_entity import DEFAULT, QuotaEntity, plain_address
 from ottla.quota.keys import Limits, QuotaKey
 
 # What was looked up is remembered, but client ids are whatever clients say.
@@ -24,6 +24,12 @@ class QuotaTable:
         self.quotas = {entity: limits for entity, limits in quotas.items() if limits}
         self.limits_clients = any(entity.ip is None for entity in self.quotas)
         self.limits_addresses = any(entity.ip is not None for entity in self.quotas)
+        # By address as sockets write it; spelled otherwise, the last one set holds.
+        self._of_address = {
+            plain_address(entity.ip): limits[QuotaKey.CONNECTION]
+            for entity, limits in self.quotas.items()
+            if isinstance(entity.ip, str) and QuotaKey.CONNECTION in limits
+        }
         self._known: dict[tuple[QuotaKey, str, str], Held | None] = {}
 
     def with_limits(self, entity: QuotaEntity, limits: Limits) -> "QuotaTable":
@@ -43,11 +49,10 @@ class QuotaTable:
 
     def held_address(self, address: str) -> Held | None:
         """What the rate of new connections from an address is held to."""
-        for ip in (address, DEFAULT):
-            limits = self.quotas.get(QuotaEntity(ip=ip))
-            if limits is not None and QuotaKey.CONNECTION in limits:
-                return Held(limits[QuotaKey.CONNECTION], QuotaEntity(ip=address))
-        return None
+        limit = self._of_address.get(address)
+        if limit is None:
+            limit = self.quotas.get(QuotaEntity(ip=DEFAULT), {}).get(QuotaKey.CONNECTION)
+        return None if limit is None else Held(limit, QuotaEntity(ip=address))
 
     def _find(self, key: QuotaKey, user: str, client_id: str) -> Held | None:
         both = QuotaEntity(user, client_id)

@@ -7,6 +7,7 @@ from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
+from ottla.base.settings.resolve import THROTTLES
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.topic_plan import NewTopic
 from ottla.storage.memory_filesystem import MemoryFileSystem
@@ -113,6 +114,8 @@ def test_a_broker_is_described_with_what_may_change_and_what_is_secret():
         result = await describe(caller, BROKER, "1", include_synonyms=True)
         told = {config.name: config for config in result.configs}
         shown = {name for name, setting in BROKER_SETTINGS.items() if not setting.internal}
+        # Not set, as in Kafka.
+        shown -= THROTTLES
         assert told.keys() == shown
         assert told["num.partitions"].read_only
         assert told["node.id"].config_source == 4

@@ -102,7 +102,7 @@ def test_a_group_with_a_slash_has_one_node():
     for group in ("a/b", "a%2Fb", "%", "plain"):
         path = paths.group_config(group)
         assert path.count("/") == 3
-        assert paths.group_of(path.rpartition("/")[2]) == group
+        assert paths.name_of(path.rpartition("/")[2]) == group
 
 
 def test_an_image_is_read_from_the_store():

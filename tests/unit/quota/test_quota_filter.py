@@ -40,7 +40,8 @@ def test_conditions_are_read_as_the_protocol_writes_them() -> None:
 @pytest.mark.parametrize(
     ("kind", "match_type", "match", "words"),
     [
-        ("topic", 0, "t", "entity type: topic"),
+        ("topic", 0, "t", "UNSUPPORTED_VERSION: Unsupported entity type topic"),
+        ("", 0, "t", "empty entity type"),
         ("user", 3, None, "match type 3"),
         ("user", 0, None, "lacks the user"),
         ("user", 2, "u", "match type is not exact"),
@@ -49,7 +50,7 @@ def test_conditions_are_read_as_the_protocol_writes_them() -> None:
 def test_a_condition_without_a_meaning_is_refused(
     kind: str, match_type: int, match: str | None, words: str
 ) -> None:
-    """INVALID_REQUEST, and why."""
+    """INVALID_REQUEST, or UNSUPPORTED_VERSION for a kind that does not exist, and why."""
     with pytest.raises(OttlaError, match=words):
         parse_component(kind, match_type, match)
 

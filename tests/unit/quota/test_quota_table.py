@@ -110,9 +110,39 @@ def test_entities_stand_under_kafkas_paths() -> None:
 @settings(deadline=None)
 @given(ENTITIES)
 def test_an_entity_comes_back_from_its_path_and_its_parts(entity: QuotaEntity) -> None:
-    """Whatever names are: even one that looks like the default's."""
+    """Whatever names are: even one that looks like the default's. An ip must be one, besides."""
     assert quota_entity(quota_path(entity)) == entity
-    assert parse_entity(entity_parts(entity)) == entity
+    if not isinstance(entity.ip, str):
+        assert parse_entity(entity_parts(entity)) == entity
+
+
+@pytest.mark.parametrize(
+    ("ip", "address"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:DB8::7", "2001:db8::7"),
+        ("0::1", "::1"),
+        ("[::1]", "::1"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+    ],
+)
+def test_an_address_is_held_however_it_is_spelled(ip: str, address: str) -> None:
+    """The quota of an ip holds for the address that sockets report."""
+    entity = parse_entity([("ip", ip)])
+    table = QuotaTable({entity: {QuotaKey.CONNECTION: 5.0}})
+    held = table.held_address(address)
+    assert held is not None
+    assert held.limit == 5.0
+    assert entity_parts(entity) == [("ip", ip)]
+
+
+@pytest.mark.parametrize(
+    "ip", ["192.0.2.7 ", " 192.0.2.7", "not an ip", "<default>", "192.0.2.7/8", "fe80::1%lo"]
+)
+def test_what_is_no_address_has_no_quota(ip: str) -> None:
+    """INVALID_REQUEST, as in Kafka: it would limit nothing."""
+    with pytest.raises(OttlaError, match="INVALID_REQUEST.*is not a valid IP"):
+        parse_entity([("ip", ip)])
 
 
 @pytest.mark.parametrize(

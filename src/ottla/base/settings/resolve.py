@@ -33,6 +33,16 @@ class Synonym(NamedTuple):
     source: ConfigSource
 
 
+# Without a default for clients, as in Kafka: described only where they are set.
+THROTTLES = frozenset(
+    {
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
+
+
 class Resolved(NamedTuple):
     """A setting with the value in effect and every source that has one, strongest first."""
 
@@ -55,13 +65,19 @@ def topic_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings)
 
 def group_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings) -> Resolved:
     """The group setting `name` (in the table) of a group that sets `overrides` itself."""
-    return _resolve(
+    resolved = _resolve(
         GROUP_SETTINGS[name],
         overrides,
         ConfigSource.DYNAMIC_GROUP_CONFIG,
         GROUP_SYNONYMS.get(name, ()),
         broker,
     )
+    if name in GROUP_SYNONYMS:
+        return resolved
+    # Kafka names the default of a group's setting as one more source.
+    setting = resolved.setting
+    default = Synonym(name, setting.text_of(setting.default), ConfigSource.DEFAULT_CONFIG)
+    return resolved._replace(synonyms=(*resolved.synonyms, default))
 
 
 def broker_value(name: str, broker: BrokerSettings) -> Resolved:
@@ -118,7 +134,7 @@ def _broker_sources(names: tuple[str, ...], broker: BrokerSettings) -> Iterator[
                 yield Synonym(name, _hide(BROKER_SETTINGS[name], texts[name]), source)
     for name in names:
         setting = BROKER_SETTINGS[name]
-        if setting.default is not None:
+        if setting.default is not None and name not in THROTTLES:
             text = _hide(setting, setting.text_of(setting.default))
             yield Synonym(name, text, ConfigSource.DEFAULT_CONFIG)
 

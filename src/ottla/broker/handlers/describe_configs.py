@@ -1,6 +1,6 @@
 """DescribeConfigs (32), versions 1-4: settings with their sources, synonyms, types and words.
 
-Topics, brokers, loggers of brokers and groups. An unknown name among the keys asked for is left
+Topics, brokers, loggers of brokers, groups and subscriptions to clients' metrics. An unknown name among the keys asked for is left
 out, as in Kafka.
 """
 

@@ -1,6 +1,6 @@
 """ListConfigResources (74), versions 0-1: what has settings (KIP-1142).
 
-Version 0 lists client metrics subscriptions only, and there are none here.
+Version 0 lists subscriptions to clients' metrics only.
 """
 
 from typing import TYPE_CHECKING
@@ -32,14 +32,14 @@ def handle(
     broker: "Broker", request: RequestContext, body: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     """List the resources of the types asked for, or of all."""
-    if request.version == 0:
-        return ListConfigResourcesResponse()
     strange = [kind for kind in body.resource_types if kind not in _LISTED]
     if strange:
         raise OttlaError(
             ErrorCode.UNSUPPORTED_VERSION, f"resource type {strange[0]} cannot be listed"
         )
     kinds = body.resource_types or list(_LISTED)
+    if request.version == 0:
+        kinds = [ResourceType.CLIENT_METRICS]
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)

@@ -16,7 +16,13 @@ from ottla.broker.advertised import broker_addresses
 from ottla.broker.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
-from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, PartitionImage, TopicImage
+from ottla.metadata.image import (
+    INTERNAL_TOPICS,
+    BrokerImage,
+    ClusterImage,
+    PartitionImage,
+    TopicImage,
+)
 from ottla.metadata.topic_names import check_topic_name
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.metadata import (
@@ -107,6 +113,8 @@ def _answer(
         topics = [_known(broker, topic, answering, operations) for topic in image.topics.values()]
     else:
         topics = [_asked(broker, topic, answering, failed, operations) for topic in body.topics]
+    if request.version == 0:
+        _leave_out_the_dead(topics, image.brokers)
     software = request.connection.software
     departed = broker.departed.named_to(software, broker.clock.monotonic_ms())
     wants_cluster = body.include_cluster_authorized_operations
@@ -120,6 +128,20 @@ def _answer(
         topics=topics,
         cluster_authorized_operations=CLUSTER_OPERATIONS if wants_cluster else NOT_ASKED,
     )
+
+
+def _leave_out_the_dead(
+    topics: list[MetadataResponseTopic], alive: Mapping[BrokerId, BrokerImage]
+) -> None:
+    """As in Kafka: clients of version 0 are given only replicas that they can find."""
+    for topic in topics:
+        for partition in topic.partitions:
+            before = len(partition.replica_nodes) + len(partition.isr_nodes)
+            partition.replica_nodes = [b for b in partition.replica_nodes if b in alive]
+            partition.isr_nodes = [b for b in partition.isr_nodes if b in alive]
+            left = len(partition.replica_nodes) + len(partition.isr_nodes)
+            if left < before and partition.error_code == ErrorCode.NONE:
+                partition.error_code = ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 def _asked(
