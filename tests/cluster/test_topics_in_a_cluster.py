@@ -134,9 +134,7 @@ def test_the_last_leader_is_remembered_after_a_shutdown_in_order():
             await cluster.until(lambda: told(office, "one") == ((), (first,), (first,)))
             await cluster.until(lambda: told(office, "two") == ((second,), (first,), ()))
             await cluster.shut_down(second)
-            await cluster.until(
-                lambda: told(office, "two") == ((), (first, second), (second,))
-            )
+            await cluster.until(lambda: told(office, "two") == ((), (first, second), (second,)))
             await cluster.restart(first)
             await cluster.until(lambda: cluster.leader("one") == cluster.leader("two") == first)
 

@@ -28,6 +28,7 @@ from ottla.broker.controller_fence import ControllerFence
 from ottla.broker.departed import Departed
 from ottla.broker.dispatch import Served, api_ranges, load_handlers
 from ottla.broker.endpoints import own_image
+from ottla.broker.features import Features
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.flush import Flusher, Worker
 from ottla.broker.groups import Groups
@@ -102,6 +103,7 @@ class Broker:
     topics: Topics
     configs: Configs
     quotas: Quotas
+    features: Features
     groups: Groups
     transactions: Transactions
     sharing: Sharing
@@ -367,7 +369,8 @@ class Broker:
             self.controller.on_rules_changed,
         )
         self.quotas = Quotas(self.settings, self.store, self.clock, self.loop, self._on_throttling)
-        on_changed = self.quotas.before(self.configs.on_changed)
+        self.features = Features(self, self.store, self.clock)
+        on_changed = self.features.before(self.quotas.before(self.configs.on_changed))
         self.config_changes = ConfigChanges(self.store, self.clock, on_changed)
 
     def _on_throttling(self, throttling: Throttling | None) -> None:

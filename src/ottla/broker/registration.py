@@ -145,9 +145,7 @@ async def register(
     """
     while True:
         alive = Create(paths.broker(broker.id), encode_broker(broker, now_ms, boot_id), session)
-        epoch = await _set_or_create(
-            store, paths.broker_epoch(broker.id), encode_rack(broker.rack)
-        )
+        epoch = await _set_or_create(store, paths.broker_epoch(broker.id), encode_rack(broker.rack))
         operations: list[Operation] = [epoch, alive]
         if not clean and isinstance(epoch, Set):
             # A broker that never registered is in no ISR or ELR.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ottla.base.ids import BrokerId, TopicId
+from ottla.metadata.features import INITIAL
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -97,6 +98,9 @@ class ClusterImage:
     # Changed while running: by broker id as text, or ALL_BROKERS.
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Levels by name, and the number of the change that made them (KIP-584).
+    features: Mapping[str, int] = field(default_factory=lambda: INITIAL)
+    features_epoch: int = 1
     # Subscriptions to clients' metrics (KIP-714), by name.
     client_metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -146,6 +150,10 @@ class ClusterImage:
     def with_group_configs(self, group: str, configs: Mapping[str, str]) -> "ClusterImage":
         """Replace what is set for one group."""
         return replace(self, group_configs={**self.group_configs, group: configs})
+
+    def with_features(self, levels: Mapping[str, int], epoch: int) -> "ClusterImage":
+        """Replace the levels of all features."""
+        return replace(self, features=levels, features_epoch=epoch)
 
     def with_client_metrics(self, name: str, configs: Mapping[str, str]) -> "ClusterImage":
         """Replace what one subscription to clients' metrics sets."""

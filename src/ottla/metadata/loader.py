@@ -50,6 +50,7 @@ async def load_image(source: Source, cluster_id: str) -> Loaded:
         for name in _children(brokers_tree, paths.TOPICS)
     ]
     living = {topic.name: topic for topic in topics if topic.name not in going}
+    features = config_tree.get(paths.CONFIG_FEATURES)
     image = ClusterImage(
         cluster_id,
         brokers={broker.id: broker for broker in _brokers(brokers_tree)},
@@ -58,6 +59,10 @@ async def load_image(source: Source, cluster_id: str) -> Loaded:
         broker_configs=_configs(config_tree, paths.CONFIG_BROKERS),
         group_configs=_configs_by_name(config_tree, paths.CONFIG_GROUPS),
         client_metrics=_configs_by_name(config_tree, paths.CONFIG_CLIENT_METRICS),
+        features=nodes.decode_features(
+            paths.CONFIG_FEATURES, b"" if features is None else features.data
+        ),
+        features_epoch=nodes.features_epoch(None if features is None else features.version),
     )
     return Loaded(image, tuple(topic for topic in topics if topic.name in going))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.base.ids import BrokerId, TopicId
+from ottla.metadata.features import INITIAL
 from ottla.metadata.image import BrokerImage, Endpoint, PartitionImage
 from ottla.metadata.json_node import broken, dump, load
 from ottla.metadata.topic_id import topic_id_text, topic_id_value
@@ -106,6 +107,27 @@ def decode_configs(path: str, data: bytes) -> dict[str, str]:
     if not isinstance(configs, dict):
         raise broken(path, TypeError("config is no object"))
     return {str(name): str(value) for name, value in configs.items()}
+
+
+def encode_features(levels: Mapping[str, int]) -> bytes:
+    """The data of the node of the cluster's features."""
+    return dump({"version": 1, "features": dict(levels)})
+
+
+def decode_features(path: str, data: bytes) -> dict[str, int]:
+    """Levels of all features; the initial ones where the node says nothing of them."""
+    if not data:
+        return dict(INITIAL)
+    try:
+        held = {str(name): int(level) for name, level in load(path, data)["features"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise broken(path, error) from error
+    return {name: held.get(name, level) for name, level in INITIAL.items()}
+
+
+def features_epoch(version: int | None) -> int:
+    """Counts changes: 1 where the node is not there, and more for each of its versions."""
+    return 1 if version is None else version + 2
 
 
 def encode_broker(broker: BrokerImage, now_ms: int, boot_id: str = "") -> bytes:

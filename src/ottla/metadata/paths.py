@@ -25,6 +25,7 @@ CONFIG_TOPICS = "/config/topics"
 CONFIG_BROKERS = "/config/brokers"
 CONFIG_GROUPS = "/config/groups"
 CONFIG_CLIENT_METRICS = "/config/client-metrics"
+CONFIG_FEATURES = "/config/features"
 CONFIG_CHANGES = "/config/changes"
 # Producer ids are handed out in blocks; this holds the block given out last.
 PRODUCER_IDS = "/latest_producer_id_block"

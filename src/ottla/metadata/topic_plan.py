@@ -50,9 +50,9 @@ def plan_topic(
     """The topic to create. Its settings are taken as they are: the caller has checked them.
 
     `start` is any number; it spreads leaders over brokers. `registered` brokers that are dead get
-    replicas outside the ISR where too few are alive, or where they are named. Raises OttlaError with Kafka's code
-    and words (INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
-    INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST).
+    replicas outside the ISR where too few are alive, or where they are named. Raises OttlaError
+    with Kafka's code and words (INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS,
+    INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST).
     """
     check_topic_name(new.name)
     if new.name in image.topics:

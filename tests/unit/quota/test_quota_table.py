@@ -141,7 +141,7 @@ def test_an_address_is_held_however_it_is_spelled(ip: str, address: str) -> None
 )
 def test_what_is_no_address_has_no_quota(ip: str) -> None:
     """INVALID_REQUEST, as in Kafka: it would limit nothing."""
-    with pytest.raises(OttlaError, match="INVALID_REQUEST.*is not a valid IP"):
+    with pytest.raises(OttlaError, match=r"INVALID_REQUEST.*is not a valid IP"):
         parse_entity([("ip", ip)])
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.features import require_feature
 from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
@@ -11,6 +12,7 @@ from ottla.broker.share.beginning import begin_state, delete_state, require
 from ottla.broker.share.messages import Begin
 from ottla.group.share.groups import Allowed
 from ottla.group.share.records import TopicState
+from ottla.metadata.features import SHARE
 from ottla.share.coordinator import Answered
 from ottla.share.records import ShareKey
 from ottla.wire.api import ApiKey
@@ -31,6 +33,7 @@ async def handle(
     broker: "Broker", request: RequestContext, body: AlterShareGroupOffsetsRequest
 ) -> AlterShareGroupOffsetsResponse:
     """Have the state begun anew, in a higher epoch, where it is asked for."""
+    require_feature(broker.image, SHARE)
     group_id = body.group_id
     allowed: Allowed = await command(
         broker,

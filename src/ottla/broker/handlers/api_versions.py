@@ -2,17 +2,18 @@
 
 A version from the future is answered by the dispatcher, in version 0 with error 35, as KIP-511
 asks. Clients switch on the features they see: `transaction.version` 2 says that each transaction
-has an epoch of its own (KIP-890), `share.version` 1 that there are share groups (KIP-932). APIs of
-Ottla's own are told to clients that call themselves Ottla; others would only wonder.
+has an epoch of its own (KIP-890), `share.version` 1 that there are share groups (KIP-932). A
+feature of level 0 is not finalized. APIs of Ottla's own are told to clients that call themselves
+Ottla; others would only wonder.
 """
 
 import re
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.features import EPOCH, LEVELS
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
+from ottla.metadata.features import SUPPORTED
 from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.messages.api_versions import (
     ApiVersionsRequest,
@@ -29,13 +30,10 @@ _FEATURES_SINCE = 3
 # Before, a feature whose lowest version is 0 could not be told.
 _LOWEST_IS_0_SINCE = 4
 _SUPPORTED = [
-    SupportedFeatureKey(name=name, min_version=0, max_version=level)
-    for name, level in LEVELS.items()
+    SupportedFeatureKey(name=name, min_version=levels.least, max_version=levels.most)
+    for name, levels in SUPPORTED.items()
 ]
-_FINALIZED = [
-    FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-    for name, level in LEVELS.items()
-]
+_SUPPORTED_ABOVE_0 = [feature for feature in _SUPPORTED if feature.min_version > 0]
 _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -55,10 +53,15 @@ def handle(
         ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]
     response = ApiVersionsResponse(api_keys=ranges)
     if request.version >= _FEATURES_SINCE:
-        response.finalized_features_epoch = EPOCH
-        response.finalized_features = _FINALIZED
-    if request.version >= _LOWEST_IS_0_SINCE:
-        response.supported_features = _SUPPORTED
+        image = broker.image
+        response.finalized_features_epoch = image.features_epoch
+        response.finalized_features = [
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in image.features.items()
+            if level > 0
+        ]
+        tells_all = request.version >= _LOWEST_IS_0_SINCE
+        response.supported_features = _SUPPORTED if tells_all else _SUPPORTED_ABOVE_0
     return response
 
 

@@ -7,10 +7,12 @@ Joining, reporting and leaving are one request; the settings of the group (KIP-8
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.features import require_feature
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.group.consumer.pace import Pace
+from ottla.metadata.features import GROUP
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 def handle(broker: "Broker", request: RequestContext, body: ConsumerGroupHeartbeatRequest) -> None:
     """Have the group's coordinator decide."""
+    require_feature(broker.image, GROUP)
     pace = _pace(broker, body.group_id)
     broker.groups.run(
         body.group_id,

@@ -5,11 +5,13 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.features import require_feature
 from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.broker.share.beginning import delete_state, require
 from ottla.group.share.groups import Allowed
+from ottla.metadata.features import SHARE
 from ottla.share.coordinator import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_share_group_offsets import (
@@ -26,6 +28,7 @@ async def handle(
     broker: "Broker", request: RequestContext, body: DeleteShareGroupOffsetsRequest
 ) -> DeleteShareGroupOffsetsResponse:
     """Have the state of the topics deleted: their records are for the group once more."""
+    require_feature(broker.image, SHARE)
     group_id = body.group_id
     had: Allowed = await command(
         broker,

@@ -1,7 +1,7 @@
 """DescribeConfigs (32), versions 1-4: settings with their sources, synonyms, types and words.
 
-Topics, brokers, loggers of brokers, groups and subscriptions to clients' metrics. An unknown name among the keys asked for is left
-out, as in Kafka.
+Topics, brokers, loggers of brokers, groups and subscriptions to clients' metrics. An unknown name
+among the keys asked for is left out, as in Kafka.
 """
 
 from typing import TYPE_CHECKING

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.features import require_feature
 from ottla.broker.groups.commands import command
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.broker.share.log_ends import log_ends
 from ottla.broker.share.messages import SUMMARY
 from ottla.group.share.groups import Allowed
+from ottla.metadata.features import SHARE
 from ottla.share.coordinator import Answered
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
 from ottla.wire.api import ApiKey
@@ -36,6 +38,7 @@ async def handle(
     broker: "Broker", request: RequestContext, body: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
     """Ask the coordinators of each group's state."""
+    require_feature(broker.image, SHARE)
     groups = await asyncio.gather(*(_describe(broker, request, each) for each in body.groups))
     return DescribeShareGroupOffsetsResponse(groups=list(groups))
 

@@ -7,12 +7,14 @@ is written.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.features import require_feature
 from ottla.broker.handler import Handler
 from ottla.broker.new_leaders import tell_sharer
 from ottla.broker.request import RequestContext
 from ottla.broker.share.acknowledging import Results, acknowledge_all, require_renew_told, said
 from ottla.broker.share.group_settings import share_group_config
 from ottla.broker.share.replying import acknowledge_topics
+from ottla.metadata.features import SHARE
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_acknowledge import (
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 def handle(broker: "Broker", request: RequestContext, body: ShareAcknowledgeRequest) -> None:
     """Take the words in, in the member's session."""
+    require_feature(broker.image, SHARE)
     if not body.group_id or not body.member_id:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, "a share acknowledgement names its group and its member"

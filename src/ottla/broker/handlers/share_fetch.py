@@ -8,10 +8,12 @@ locks (KIP-1222).
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.features import require_feature
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.broker.share.acknowledging import require_renew_told, said
 from ottla.broker.share.fetching import ShareFetching
+from ottla.metadata.features import SHARE
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, Slot
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 def handle(broker: "Broker", request: RequestContext, body: ShareFetchRequest) -> None:
     """Take the member's session up, and carry the request out."""
+    require_feature(broker.image, SHARE)
     if not body.group_id or not body.member_id:
         raise OttlaError(ErrorCode.INVALID_REQUEST, "a share fetch names its group and its member")
     key = MemberKey(body.group_id, body.member_id)

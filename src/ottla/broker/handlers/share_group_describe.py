@@ -4,11 +4,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.features import require_feature
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.group.coordinator import Coordinator
 from ottla.group.turn import Call, Decision, Moment
+from ottla.metadata.features import SHARE
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_group_describe import (
     DescribedGroup,
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 def handle(broker: "Broker", request: RequestContext, body: ShareGroupDescribeRequest) -> None:
     """Ask the coordinator of each group."""
+    require_feature(broker.image, SHARE)
     topics = ImageTopics(broker.image)
     broker.groups.ask_each(
         request,

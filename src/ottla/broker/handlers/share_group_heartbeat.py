@@ -7,6 +7,7 @@ topic has it begun before it is answered, so that its member need not wait for t
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.features import require_feature
 from ottla.broker.groups.commands import command
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.handler import Handler
@@ -15,6 +16,7 @@ from ottla.broker.share.beginning import begin_state, delete_state, keys_of
 from ottla.broker.share.group_settings import share_pace
 from ottla.broker.share.messages import Begin
 from ottla.group.share.heartbeating import Heard
+from ottla.metadata.features import SHARE
 from ottla.share.records import UNKNOWN, ShareKey
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_group_heartbeat import (
@@ -30,6 +32,7 @@ async def handle(
     broker: "Broker", request: RequestContext, body: ShareGroupHeartbeatRequest
 ) -> ShareGroupHeartbeatResponse:
     """Have the group's coordinator decide, and state begun where it lacks."""
+    require_feature(broker.image, SHARE)
     heard = await _hear(broker, request, body)
     if heard.response.error_code or not (heard.to_begin or heard.to_delete):
         return heard.response

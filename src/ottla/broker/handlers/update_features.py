@@ -1,15 +1,14 @@
-"""UpdateFeatures (57), versions 0-2: levels of features, of which each has but one here.
+"""UpdateFeatures (57), versions 0-2: raises and lowers the levels of features (KIP-584).
 
-Who asks for the level that is there is told that it is; nothing else can be set, so that scripts
-for upgrades of Kafka either go through or are told why not.
+All of a request or nothing, as in Kafka. Any broker takes it; the store makes all agree.
 """
 
 from typing import TYPE_CHECKING
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.features import check_level
+from ottla.base.errors import ErrorCode
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
+from ottla.metadata.features import FeatureUpdate, UpgradeType
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.update_features import (
     UpdatableFeatureResult,
@@ -21,36 +20,37 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 
-def handle(
-    _broker: "Broker", _request: RequestContext, body: UpdateFeaturesRequest
-) -> UpdateFeaturesResponse:
-    """All of it or nothing, as in Kafka. Raises OttlaError."""
-    names = [update.feature for update in body.feature_updates]
-    if len(set(names)) < len(names):
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "a feature is named twice; name it once")
-    for update in body.feature_updates:
-        check_level(update.feature, update.max_version_level)
-    return _response(body, ErrorCode.NONE, None)
+_UPGRADE_TYPE_SINCE = 1
+# From then on the answer is one for all features.
+_ONE_RESULT_SINCE = 2
 
 
-def _response(
-    body: UpdateFeaturesRequest, code: ErrorCode, message: str | None
+async def handle(
+    broker: "Broker", request: RequestContext, body: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:
+    """Version 0 only upgrades: as in Kafka, its word for a downgrade is not heard."""
+    typed = request.version >= _UPGRADE_TYPE_SINCE
+    updates = [
+        FeatureUpdate(
+            update.feature,
+            update.max_version_level,
+            update.upgrade_type if typed else UpgradeType.UPGRADE,
+        )
+        for update in body.feature_updates
+    ]
+    await broker.features.update(updates, validate_only=body.validate_only)
+    if request.version >= _ONE_RESULT_SINCE:
+        return UpdateFeaturesResponse(results=[])
     return UpdateFeaturesResponse(
-        error_code=code,
-        error_message=message,
-        results=[
-            UpdatableFeatureResult(feature=update.feature, error_code=code, error_message=message)
-            for update in body.feature_updates
-        ],
+        results=[UpdatableFeatureResult(feature=update.name) for update in updates]
     )
 
 
 def on_error(
-    body: UpdateFeaturesRequest, code: ErrorCode, message: str | None, _version: int
+    _body: UpdateFeaturesRequest, code: ErrorCode, message: str | None, _version: int
 ) -> UpdateFeaturesResponse:
-    """The error as a whole, and on each feature."""
-    return _response(body, code, message)
+    """The error as a whole: nothing was changed."""
+    return UpdateFeaturesResponse(error_code=code, error_message=message, results=[])
 
 
 HANDLER = Handler(ApiKey.UPDATE_FEATURES, 0, 2, handle)
