@@ -7,10 +7,12 @@ What stands between `<!-- begin NAME -->` and `<!-- end NAME -->` is made here.
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
@@ -88,12 +90,37 @@ def apis_not_served() -> str:
     )
 
 
+def apis_that_differ() -> str:
+    """APIs and versions of a broker of Kafka's that are not served here, and why not."""
+    served = {_handler(name).api_key: _handler(name) for name in HANDLER_MODULES}
+    rows = []
+    for name, kafka in kafka_apis().items():
+        key, (first, last) = kafka["key"], kafka["versions"]
+        handler = served.get(key)
+        here = "not served"
+        if key in BROKER_APIS and handler is not None:
+            here = "brokers only"
+        elif handler is not None:
+            here = _span(handler.min_version, handler.max_version)
+        is_whole = here == _span(first, last)
+        assert is_whole == ("why" not in kafka), f"{name}: is it served, or why not?"
+        if not is_whole:
+            rows.append((f"{name} ({key})", _span(first, last), here, kafka["why"]))
+    return _table(("API", "Kafka 4.3", "here", "why"), rows)
+
+
+def kafka_apis() -> dict[str, dict[str, Any]]:
+    """What a broker of Kafka 4.3 serves, by name."""
+    return tomllib.loads((DOCS / "kafka_apis.toml").read_text())
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "settings-that-differ": settings_that_differ,
     "settings-refused": settings_refused,
     "settings-without-effect": settings_without_effect,
     "apis-served": apis_served,
     "apis-not-served": apis_not_served,
+    "apis-that-differ": apis_that_differ,
 }
 
 
