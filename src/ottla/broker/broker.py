@@ -19,6 +19,7 @@ from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener
 from ottla.broker.admission import Admission
+from ottla.broker.cluster_min_isr import agree_on_min_isr, initial_min_isr
 from ottla.broker.cluster_secret import agree_on_secret, new_secret
 from ottla.broker.config_changes import ConfigChanges
 from ottla.broker.configs import Configs
@@ -256,10 +257,15 @@ class Broker:
         if self.store_mark and await known_cluster_id(self.store) in (None, found):
             await self.store_mark.check()
         proposed = found or new_cluster_id(random_bytes)
-        beginning = [name_cluster(proposed), new_secret(random_bytes)]
+        beginning = [
+            name_cluster(proposed),
+            new_secret(random_bytes),
+            initial_min_isr(self.settings),
+        ]
         await self._patiently(lambda: prepare(self.store, beginning))
         self.cluster_id = await self._patiently(lambda: agree_on_cluster_id(self.store, proposed))
         self._meet(await self._patiently(lambda: agree_on_secret(self.store, random_bytes)))
+        await self._patiently(lambda: agree_on_min_isr(self.store, self.settings))
         self.log_directories = LogDirectories(
             self.filesystem,
             paths,

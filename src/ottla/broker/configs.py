@@ -21,6 +21,7 @@ from ottla.base.settings.client_metrics import (
     check_operations,
     client_metrics_value,
 )
+from ottla.base.settings.oddities import MIN_ISR
 from ottla.base.settings.order import check_order
 from ottla.base.settings.resolve import (
     THROTTLES,
@@ -32,6 +33,7 @@ from ottla.base.settings.resolve import (
     topic_value,
 )
 from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
+from ottla.broker.cluster_min_isr import check_min_isr_change
 from ottla.broker.config_changes import change_notice
 from ottla.broker.loggers import alter_loggers, loggers
 from ottla.broker.topics import ImageHolder, PartitionHost, unknown_topic
@@ -179,6 +181,7 @@ class Configs:
                 changed = frozenset(
                     key for key in {*held, *after} if held.get(key) != after.get(key)
                 )
+                check_min_isr_change(name, held.get(MIN_ISR), after.get(MIN_ISR))
                 check_broker_configs(after, changed, per_broker=bool(name))
                 check_order(changed, lambda key: self._broker_value(key, after))
         if validate_only or dict(after) == dict(held):

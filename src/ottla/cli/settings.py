@@ -23,6 +23,7 @@ SOURCE_WORDS = {
     ConfigSource.GROUP: "group",
 }
 _HIDDEN = "(hidden)"
+_MIN_ISR = "min.insync.replicas"
 # Kafka's brokers answer a change before they know of it themselves.
 _LOOKS_MAX = 30
 _PAUSE_S = 0.1
@@ -48,7 +49,17 @@ def chosen(configs: Mapping[str, ConfigEntry]) -> list[dict[str, Any]]:
         setting_row(configs[name])
         for name in sorted(configs)
         if configs[name].source not in (ConfigSource.DEFAULT, ConfigSource.UNKNOWN)
+        and not _is_inherited_default(configs[name])
     ]
+
+
+def _is_inherited_default(entry: ConfigEntry) -> bool:
+    """Whether it is what the cluster began with: `min.insync.replicas` always stands in it."""
+    begun = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER and entry.name == _MIN_ISR
+    return begun and any(
+        source is ConfigSource.DEFAULT and value == entry.value
+        for _, value, source in entry.synonyms
+    )
 
 
 async def change_settings(

@@ -1,0 +1,74 @@
+"""`min.insync.replicas` of the cluster: one number in the store, as in Kafka since 4.1 (KIP-966).
+
+Which replicas are eligible to lead follows from it, so that brokers must not differ in it. The
+first broker writes what its own settings say; from then on it is changed for all brokers at once.
+"""
+
+import logging
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BROKER_SETTINGS, BrokerSettings
+from ottla.coordination.store import BadVersion, Create, NodeExists, NoNode, Operation, Set, Store
+from ottla.metadata import paths
+from ottla.metadata.image import ALL_BROKERS
+from ottla.metadata.nodes import decode_configs, encode_configs
+
+_log = logging.getLogger(__name__)
+
+_NAME = "min.insync.replicas"
+_PATH = paths.broker_config(ALL_BROKERS)
+
+
+def initial_min_isr(settings: BrokerSettings) -> Create:
+    """What a new cluster begins with."""
+    return Create(_PATH, encode_configs({_NAME: _own(settings)}))
+
+
+async def agree_on_min_isr(store: Store, settings: BrokerSettings) -> None:
+    """Write this broker's number where the cluster has none yet; say so where it has another.
+
+    Raises StoreError.
+    """
+    own = _own(settings)
+    while True:
+        node = await store.get(_PATH)
+        held = {} if node is None else decode_configs(_PATH, node.data)
+        if _NAME in held:
+            break
+        data = encode_configs({**held, _NAME: own})
+        change: Operation = Create(_PATH, data) if node is None else Set(_PATH, data, node.version)
+        try:
+            await store.multi([change])
+        except (BadVersion, NodeExists, NoNode):
+            # Another broker starts at the same time.
+            continue
+        return
+    if _NAME in settings.static and held[_NAME] != own:
+        _log.warning(
+            "%s=%s in this broker's settings has no effect: the cluster has %s; change it for all "
+            "brokers with: ottla config set broker %s=%s",
+            *(_NAME, own, held[_NAME], _NAME, own),
+        )
+
+
+def check_min_isr_change(broker: str, before: str | None, after: str | None) -> None:
+    """Refuse another number for one broker, and to be without one.
+
+    `broker` is empty for the settings of all brokers. Raises OttlaError(INVALID_CONFIG).
+    """
+    if broker and after is not None and after != before:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Broker-level {_NAME} cannot be altered while ELR is enabled; alter it for all "
+            "brokers.",
+        )
+    if not broker and before is not None and after is None:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Cluster-level {_NAME} cannot be removed while ELR is enabled; set it to "
+            f"{BROKER_SETTINGS[_NAME].default} for the default.",
+        )
+
+
+def _own(settings: BrokerSettings) -> str:
+    return settings.static.get(_NAME, str(BROKER_SETTINGS[_NAME].default))
