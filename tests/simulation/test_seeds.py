@@ -26,6 +26,7 @@ SIGHTS = [
     "killed",
     "log truncated",
     "loses power",
+    "topic made while a broker is away",
     "torn tail cut",
     "unflushed lost",
 ]

@@ -8,6 +8,7 @@ from ottla.broker.partition import Partition
 from ottla.client import Consumer, ConsumerOptions, TopicPartition
 from ottla.testing.history.operation import Step
 from ottla.testing.simulation.copying import TARGET
+from ottla.testing.simulation.late_topics import LateTopics
 from ottla.testing.simulation.replicas import records, replicas_of, state_of
 from ottla.testing.simulation.workload import TOPIC, Workload, value_of
 from ottla.testing.simulation.world import World
@@ -27,11 +28,16 @@ class Liveness:
     """Waits for each sign of health; what does not come is a failure of the world."""
 
     def __init__(
-        self, world: World, workload: Workload, clients: Sequence[asyncio.Task[None]]
+        self,
+        world: World,
+        workload: Workload,
+        clients: Sequence[asyncio.Task[None]],
+        late_topics: LateTopics,
     ) -> None:
         self._world = world
         self._workload = workload
         self._clients = clients
+        self._late_topics = late_topics
         patience_s = PATIENCE_S if world.copying is None else 1.5 * PATIENCE_S
         self._deadline_s = world.loop.time() + patience_s
 
@@ -56,6 +62,7 @@ class Liveness:
             if client.done() and client.exception() is not None:
                 world.fail(f"a client failed: {client.exception()!r}")
         await self._until(self._copies_are_equal, "copies are not equal")
+        await self._until(self._late_topics.missing, "topics made in trouble are not whole")
         await self._read_all()
 
     async def _until(self, sign: Sign, complaint: str) -> bool:

@@ -87,6 +87,8 @@ class Profile:
     gives_up: float = 0.1
     # Whether what was sent before its sender closed the connection is read and obeyed.
     late_requests: bool = False
+    # Topics that are made while the trouble lasts.
+    late_topics: int = 0
 
     @property
     def replication(self) -> int:
@@ -133,4 +135,5 @@ def draw(seed: int | str, brokers: int | None = None) -> Profile:
         segment_ms=_SHORT_SEGMENT_MS if has_segments else 7 * 86_400_000,
         hasty_producers=1 if more.random() < 0.3 else 0,
         weights=weights,
+        late_topics=Random(f"{seed}/profile/topics").choice([0, 0, 3]) if count > 1 else 0,
     )

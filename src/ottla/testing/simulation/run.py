@@ -17,6 +17,7 @@ from ottla.testing.simulation.copying import TARGET, Copying
 from ottla.testing.simulation.decisions import ChoiceSource, Decision
 from ottla.testing.simulation.faults import Faults
 from ottla.testing.simulation.invariants import Invariants
+from ottla.testing.simulation.late_topics import LateTopics
 from ottla.testing.simulation.liveness import PATIENCE_S, Liveness
 from ottla.testing.simulation.loop import Deadlock, VirtualLoop
 from ottla.testing.simulation.profile import Profile, draw
@@ -68,6 +69,9 @@ class Run:
         if profile.copiers:
             self.world.copying = Copying(self.world, self.workload)
             self.topics |= {TARGET: profile.partitions, STATE: OFFSETS_PARTITIONS}
+        self.late_topics = LateTopics(
+            self.world, profile.late_topics, profile.replication, seconds
+        )
         self.invariants = Invariants(self.world, self.topics)
         self._clients: list[asyncio.Task[None]] = []
 
@@ -97,10 +101,12 @@ class Run:
             machine.start()
         await self._create_topic()
         self._start_clients()
+        if self.profile.late_topics:
+            self.late_topics.start()
         await self._trouble()
         await self.faults.heal()
         self.world.note("*", "healed")
-        liveness = Liveness(self.world, self.workload, self._clients)
+        liveness = Liveness(self.world, self.workload, self._clients, self.late_topics)
         await liveness.prove()
         for task in beside:
             if task.done():
