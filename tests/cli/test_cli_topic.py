@@ -57,7 +57,7 @@ def test_json_of_topics_has_stable_names(run: Command, name: str) -> None:
             {"setting": "log.cleanup.policy", "value": "delete", "source": "default"},
         ],
     }
-    assert created == {**listed, "created": True}
+    assert created == {**listed, "created": True, "replicas_down": []}
     assert {**listed, "topic_id": topic_id} in run("topic", "list", "-o", "json").json
     described = run("topic", "describe", name, "-o", "json").json
     assert described == {

@@ -69,9 +69,7 @@ class Run:
         if profile.copiers:
             self.world.copying = Copying(self.world, self.workload)
             self.topics |= {TARGET: profile.partitions, STATE: OFFSETS_PARTITIONS}
-        self.late_topics = LateTopics(
-            self.world, profile.late_topics, profile.replication, seconds
-        )
+        self.late_topics = LateTopics(self.world, profile.late_topics, profile.replication, seconds)
         self.invariants = Invariants(self.world, self.topics)
         self._clients: list[asyncio.Task[None]] = []
 
