@@ -12,6 +12,8 @@ from ottla.broker.controller.requests import ElectionType
 from ottla.metadata import paths
 from ottla.metadata.topic_plan import NewTopic
 from ottla.testing.cluster import Cluster
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.broker.broker_client import Client
 
 
 def run(scenario):
@@ -141,6 +143,25 @@ def test_the_last_leader_is_remembered_after_a_shutdown_in_order():
     def told(broker, topic):
         state = broker.image.partition(topic, 0)
         return state.isr, state.elr, state.last_known_elr
+
+    run(scenario)
+
+
+def test_clients_of_metadata_0_are_given_only_replicas_that_live():
+    """With REPLICA_NOT_AVAILABLE; from version 1 on all replicas are told, without an error."""
+
+    async def scenario():
+        async with Cluster(2) as cluster:
+            await cluster.create_topic("t", assignments={0: [1, 2]})
+            await cluster.kill(2)
+            await cluster.until(lambda: cluster.state("t").isr == (1,))
+            client = await Client.connect(cluster.any.port)
+            request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+            told = []
+            for version in (0, 1):
+                (topic,) = (await client.call(request, version)).topics
+                told += [(p.error_code, p.replica_nodes, p.isr_nodes) for p in topic.partitions]
+            assert told == [(ErrorCode.REPLICA_NOT_AVAILABLE, [1], [1]), (0, [1, 2], [1])]
 
     run(scenario)
 
