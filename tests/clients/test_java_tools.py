@@ -211,16 +211,22 @@ def test_api_versions_reach_what_the_tools_need(run: Run) -> None:
     assert re.search(r"JoinGroup\(11\): 0 to 9", told)
 
 
-def test_features_have_the_levels_they_have(run: Run) -> None:
-    """kafka-features: described; set to what they are, or refused with the reason."""
+def test_features_are_raised_and_lowered(run: Run) -> None:
+    """kafka-features: described; a downgrade and the upgrade back; or refused with the reason."""
     described = run(t.FEATURES, "describe").ok()
-    same = run(t.FEATURES, "upgrade", "--feature", "transaction.version=2")
-    lower = run(t.FEATURES, "downgrade", "--feature", "transaction.version=1")
+    lower = run(t.FEATURES, "downgrade", "--feature", "share.version=0").ok()
+    lowered = run(t.FEATURES, "describe").ok()
+    back = run(t.FEATURES, "upgrade", "--feature", "share.version=1").ok()
+    strange = run(t.FEATURES, "upgrade", "--feature", "transaction.version=9")
 
     assert re.search(r"transaction.version .*FinalizedVersionLevel: 2", described)
-    assert "transaction.version was upgraded to 2" in same.ok()
-    assert lower.exit_code == 1
-    assert "it is always 2 here" in lower.out
+    assert re.search(r"group.version .*FinalizedVersionLevel: 1", described)
+    assert re.search(r"eligible.leader.replicas.version .*FinalizedVersionLevel: 1", described)
+    assert "share.version was downgraded to 0" in lower
+    assert re.search(r"share.version .*FinalizedVersionLevel: 0", lowered)
+    assert "share.version was upgraded to 1" in back
+    assert strange.exit_code == 1
+    assert "only supports versions 0-2" in strange.out
 
 
 def test_cluster_id_is_told(jvm: Tools, bootstrap: str) -> None:
