@@ -3,8 +3,12 @@
 A set of operations is a 32-bit field with the bit of each operation's number set.
 """
 
+from typing import Protocol, TypeVar
+
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
 _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12
+
+_Group = TypeVar("_Group", bound="DescribedGroup")
 
 # In the field of a response whose request did not ask.
 NOT_ASKED = -(2**31)
@@ -17,6 +21,7 @@ def _bits(*operations: int) -> int:
 TOPIC_OPERATIONS = _bits(
     _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS
 )
+GROUP_OPERATIONS = _bits(_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
 CLUSTER_OPERATIONS = _bits(
     _CREATE,
     _ALTER,
@@ -26,3 +31,19 @@ CLUSTER_OPERATIONS = _bits(
     _ALTER_CONFIGS,
     _IDEMPOTENT_WRITE,
 )
+
+
+class DescribedGroup(Protocol):
+    """A group as one of the three APIs that describe groups answers."""
+
+    error_code: int
+    authorized_operations: int
+
+
+def with_operations(groups: list[_Group], *, asked: bool) -> list[_Group]:
+    """The groups with their operations where the request asked; a group with an error has none."""
+    if asked:
+        for group in groups:
+            if not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
+    return groups

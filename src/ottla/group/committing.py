@@ -1,12 +1,13 @@
 """OffsetCommit: where a group resumes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicPartition
-from ottla.group.consumer.committing import validate_member_epoch
+from ottla.group.consumer.committing import validate_commit_epoch
 from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.shares import Slot
 from ottla.group.group import AnyGroup
 from ottla.group.rebalance import keep_alive
 from ottla.group.records import CommittedOffset, OffsetRecord
@@ -23,6 +24,7 @@ from ottla.wire.messages.offset_commit import (
 from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -30,6 +32,8 @@ from ottla.wire.messages.txn_offset_commit import (
 
 # From this version on a client is told that the group does not exist (KIP-848).
 _GROUP_NOT_FOUND_FROM = 9
+# From this version on a commit names a member epoch, and its answer can say STALE_MEMBER_EPOCH.
+_MEMBER_EPOCH_FROM = 9
 
 # Says whether there is such a partition.
 Exists = Callable[[str, int], bool]
@@ -56,9 +60,7 @@ def validate_commit(
     if generation < 0 and group.is_empty:
         return ErrorCode.NONE
     if isinstance(group, ConsumerGroup):
-        code = validate_member_epoch(group, request.member_id, generation)
-        told = code is not ErrorCode.STALE_MEMBER_EPOCH or version >= _GROUP_NOT_FOUND_FROM
-        return code if told else ErrorCode.UNSUPPORTED_VERSION
+        return _validate_consumer_commit(turn, group, request, version)
     if generation < 0 and not request.member_id and request.group_instance_id is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     code = group.validate_member(request.member_id, request.group_instance_id)
@@ -72,6 +74,32 @@ def validate_commit(
     return ErrorCode.NONE
 
 
+def _validate_consumer_commit(
+    turn: Turn, group: ConsumerGroup, request: OffsetCommitRequest, version: int
+) -> ErrorCode:
+    """A member of the consumer protocol commits with a version that carries member epochs."""
+    metadata = group.members.get(request.member_id)
+    if version < _MEMBER_EPOCH_FROM and metadata is not None and metadata.classic is None:
+        return ErrorCode.UNSUPPORTED_VERSION
+    return validate_commit_epoch(
+        group,
+        request.member_id,
+        request.generation_id_or_member_epoch,
+        _slots(turn, request.topics),
+    )
+
+
+def _slots(
+    turn: Turn, topics: Iterable[OffsetCommitRequestTopic | TxnOffsetCommitRequestTopic]
+) -> Iterator[Slot]:
+    """The partitions of a request that exist, by the ids of their topics."""
+    for topic in topics:
+        shape = turn.topics.find(topic.name)
+        for partition in topic.partitions:
+            if shape is not None and partition.partition_index in range(shape.partitions):
+                yield Slot(shape.id, partition.partition_index)
+
+
 def commit(
     turn: Turn,
     group: AnyGroup | None,
@@ -82,7 +110,7 @@ def commit(
     """Write the offsets of the partitions that exist; the rest get their errors."""
     code = validate_commit(turn, group, request, version)
     if code is not ErrorCode.NONE:
-        return commit_refused(request, code)
+        return commit_refused(request, code, check)
     expire_timestamp_ms = (
         turn.timestamp_ms + request.retention_time_ms if request.retention_time_ms >= 0 else None
     )
@@ -113,8 +141,13 @@ def commit(
     return OffsetCommitResponse(topics=topics)
 
 
-def commit_refused(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
-    """The same error for every partition: this response has no other place for it."""
+def commit_refused(
+    request: OffsetCommitRequest, code: ErrorCode, check: PartitionCheck | None = None
+) -> OffsetCommitResponse:
+    """The same error for every partition: this response has no other place for it.
+
+    As in Kafka, a partition that does not exist (by `check`) is answered with that.
+    """
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
@@ -122,7 +155,8 @@ def commit_refused(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommi
                 topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=code
+                        partition_index=partition.partition_index,
+                        error_code=(check and check(topic, partition.partition_index)) or code,
                     )
                     for partition in topic.partitions
                 ],
@@ -133,7 +167,7 @@ def commit_refused(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommi
 
 
 def validate_commit_in_transaction(
-    group: AnyGroup | None, request: TxnOffsetCommitRequest
+    turn: Turn, group: AnyGroup | None, request: TxnOffsetCommitRequest
 ) -> ErrorCode:
     """Whether a producer may commit for the group (KIP-447).
 
@@ -145,7 +179,10 @@ def validate_commit_in_transaction(
     if request.generation_id < 0 and (group.is_empty or not is_member):
         return ErrorCode.NONE
     if isinstance(group, ConsumerGroup):
-        return validate_member_epoch(group, request.member_id, request.generation_id)
+        slots = _slots(turn, request.topics)
+        code = validate_commit_epoch(group, request.member_id, request.generation_id, slots)
+        # No version of this request has STALE_MEMBER_EPOCH.
+        return ErrorCode.ILLEGAL_GENERATION if code is ErrorCode.STALE_MEMBER_EPOCH else code
     code = group.validate_member(request.member_id, request.group_instance_id)
     if code is ErrorCode.NONE and request.generation_id != group.generation:
         code = ErrorCode.ILLEGAL_GENERATION
@@ -156,9 +193,9 @@ def commit_in_transaction(
     turn: Turn, group: AnyGroup | None, request: TxnOffsetCommitRequest, exists: Exists
 ) -> TxnOffsetCommitResponse:
     """Write the offsets of the partitions that exist; they count once the transaction commits."""
-    code = validate_commit_in_transaction(group, request)
+    code = validate_commit_in_transaction(turn, group, request)
     if code is not ErrorCode.NONE:
-        return transactional_commit_refused(request, code)
+        return transactional_commit_refused(request, code, exists)
 
     def one(topic: str, partition: TxnOffsetCommitRequestPartition) -> ErrorCode:
         index = partition.partition_index
@@ -172,10 +209,16 @@ def commit_in_transaction(
 
 
 def transactional_commit_refused(
-    request: TxnOffsetCommitRequest, code: ErrorCode
+    request: TxnOffsetCommitRequest, code: ErrorCode, exists: Exists | None = None
 ) -> TxnOffsetCommitResponse:
-    """The same error for every partition."""
-    return _transactional_response(request, lambda _topic, _partition: code)
+    """The same error for every partition; with `exists`, for every partition that exists."""
+
+    def one(topic: str, partition: TxnOffsetCommitRequestPartition) -> ErrorCode:
+        if exists is None or exists(topic, partition.partition_index):
+            return code
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    return _transactional_response(request, one)
 
 
 def _transactional_response(

@@ -76,7 +76,9 @@ class Coordinator(MembershipCommands, OffsetCommands):
 
     def describe(self, call: Call, group_id: str) -> Decision:
         """DescribeGroups for one group; the answer is a DescribedGroup."""
-        described = describing.describe(group_id, self.groups.get(group_id), call.version)
+        is_other = group_id in self.consumer_groups or group_id in self.share
+        group = self.groups.get(group_id)
+        described = describing.describe(group_id, group, call.version, is_other=is_other)
         return answered(call, described)
 
     def describe_consumer_group(self, call: Call, group_id: str, topics: Topics) -> Decision:

@@ -19,16 +19,22 @@ SHARE = "share"
 _GROUP_NOT_FOUND_FROM = 6
 
 
-def describe(group_id: str, group: Group | None, version: int) -> DescribedGroup:
-    """The group as it stands. What members offer is shown of a stable group only, as in Kafka."""
+def describe(
+    group_id: str, group: Group | None, version: int, *, is_other: bool = False
+) -> DescribedGroup:
+    """The group as it stands. What members offer is shown of a stable group only, as in Kafka.
+
+    `is_other` says of a `group` that is None whether there is one of another type by that id.
+    """
     if group is None:
         if version < _GROUP_NOT_FOUND_FROM:
             return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+        words = "is not a classic group" if is_other else "not found"
         return DescribedGroup(
             group_id=group_id,
             group_state=GroupState.DEAD.value,
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} not found.",
+            error_message=f"Group {group_id} {words}.",
         )
     stable = group.state is GroupState.STABLE
     return DescribedGroup(

@@ -37,8 +37,7 @@ class MembershipCommands(Registry):
             turn.reply(call.ticket, join_refused(code, request.member_id))
             return turn.decision
         if request.group_id in self.share:
-            code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-            turn.reply(call.ticket, join_refused(code, request.member_id))
+            turn.reply(call.ticket, join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             return turn.decision
         consumer_group = self.consumer_groups.get(request.group_id)
         if consumer_group is not None and not consumer_group.is_empty:

@@ -25,7 +25,7 @@ class OffsetCommands(Registry):
         """OffsetCommit. A group that only stores offsets comes into being by its first one."""
         turn = self.turn(at)
         if request.group_id in self.share:
-            refused = committing.commit_refused(request, ErrorCode.GROUP_ID_NOT_FOUND)
+            refused = committing.commit_refused(request, ErrorCode.GROUP_ID_NOT_FOUND, check)
             turn.reply(call.ticket, refused)
             return turn.decision
         group = self.any(request.group_id)
@@ -43,7 +43,7 @@ class OffsetCommands(Registry):
         turn = self.turn(at)
         if request.group_id in self.share:
             code = ErrorCode.GROUP_ID_NOT_FOUND
-            turn.reply(call.ticket, committing.transactional_commit_refused(request, code))
+            turn.reply(call.ticket, committing.transactional_commit_refused(request, code, exists))
             return turn.decision
         group = self.any(request.group_id)
         answer = committing.commit_in_transaction(turn, group, request, exists)
@@ -70,11 +70,17 @@ class OffsetCommands(Registry):
         return answered(call, build(fetched))
 
     def check_member(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whether who asks for offsets as a member of the consumer protocol is one (KIP-848)."""
+        """Whether a caller may fetch offsets of a consumer group (KIP-848).
+
+        An administrator names no member (null) and no epoch (-1). Every other caller must be a
+        member in its present epoch; the empty member id is no member's. A null id with an epoch
+        is UNKNOWN_MEMBER_ID here; Kafka fails with UNKNOWN_SERVER_ERROR.
+        """
         group = self.consumer_groups.get(group_id)
-        if not member_id or epoch < 0 or group is None:
+        is_administrator = member_id is None and epoch < 0
+        if group is None or is_administrator:
             return ErrorCode.NONE
-        return validate_member_epoch(group, member_id, epoch)
+        return validate_member_epoch(group, member_id or "", epoch)
 
     def delete_offsets(
         self,

@@ -8,6 +8,7 @@ from ottla.base.ids import TopicPartition
 from ottla.group.consumer.group import ConsumerGroupState
 from ottla.group.consumer.shares import NOTHING, Share, Slot
 from ottla.group.records import CommittedOffset, OffsetRecord
+from ottla.group.turn import Call
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.unit.group.consumer_driver import GROUP, Cluster, Member, World, settle
 
@@ -25,7 +26,7 @@ def test_the_first_member_gets_everything_with_its_join() -> None:
     world = World(t=3)
     member = Member(Cluster(world), "a", ["t"])
     assert member.beat() is ErrorCode.NONE
-    assert (member.epoch, member.owned) == (1, all_of(world, "t"))
+    assert (member.epoch, member.owned) == (2, all_of(world, "t"))
     assert member.cluster.group.state is ConsumerGroupState.STABLE
 
 
@@ -268,6 +269,29 @@ def test_a_full_group_takes_nobody_in() -> None:
     settle(Member(cluster, "a", ["t"]))
     assert Member(cluster, "b", ["t"]).beat() is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert list(cluster.group.members) == ["a"]
+
+
+def test_a_partition_to_be_given_back_is_described_with_its_member() -> None:
+    """The member may still read it; a member without a pattern is described with an empty one."""
+    cluster = Cluster(World(t=3))
+    a, b = Member(cluster, "a", ["t"]), Member(cluster, "b", ["t"])
+    settle(a)
+    b.beat()
+    a.beat()
+    call = Call("describe", 1, client_id="", client_host="", nonce="")
+    cluster.carry_out(cluster.coordinator.describe_consumer_group(call, GROUP, cluster.world))
+    described = cluster.answers.pop("describe")
+    held = {
+        member.member_id: [each.partitions for each in member.assignment.topic_partitions]
+        for member in described.members
+    }
+    assert held == {"a": [[0, 1, 2]], "b": []}
+    wanted = [
+        sum(len(each.partitions) for each in member.target_assignment.topic_partitions)
+        for member in described.members
+    ]
+    assert wanted == [2, 1]
+    assert [member.subscribed_topic_regex for member in described.members] == ["", ""]
 
 
 def test_another_coordinator_knows_all_of_it() -> None:

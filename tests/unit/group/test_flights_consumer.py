@@ -22,7 +22,7 @@ def test_a_first_member_has_everything_at_once():
     cluster = Cluster(World(t=6))
     Member(cluster, "a", ["t"]).beat()
     flight = cluster.flight
-    assert (flight.protocol, flight.epoch, flight.ending) == ("consumer", 1, "stable")
+    assert (flight.protocol, flight.epoch, flight.ending) == ("consumer", 2, "stable")
     assert (flight.duration_ms, flight.members, flight.partitions, flight.moved) == (0, 1, 6, 6)
     assert told(cluster) == [("joined", None)]
     assert flight.longest() == []
@@ -43,7 +43,7 @@ def test_who_keeps_partitions_is_not_stopped():
     cluster.advance(20)
     b.beat()  # and they are b's.
     flight = cluster.flight
-    assert (flight.epoch, flight.ending, flight.duration_ms) == (2, "stable", 370)
+    assert (flight.epoch, flight.ending, flight.duration_ms) == (3, "stable", 370)
     assert (flight.members, flight.partitions, flight.moved) == (2, 6, 3)
     assert flight.longest() == [("b", 370)]
 

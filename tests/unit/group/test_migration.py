@@ -115,7 +115,7 @@ def test_offsets_outlive_both_changes():
     settle(a, new)
     generation = a.generation
     assert a.commit(8) is ErrorCode.NONE
-    a.generation = generation - 1
+    a.generation = generation + 1
     assert a.commit(3) is ErrorCode.ILLEGAL_GENERATION
     a.generation = generation
     group = cluster.coordinator.consumer_groups[GROUP]
@@ -133,7 +133,6 @@ def test_offsets_outlive_both_changes():
         ("bidirectional", True, True),
         ("upgrade", True, False),
         ("downgrade", False, True),
-        ("disabled", False, False),
     ],
 )
 def test_the_policy_says_which_way_a_group_may_go(policy, goes_up, goes_down):
@@ -154,6 +153,23 @@ def test_the_policy_says_which_way_a_group_may_go(policy, goes_up, goes_down):
     assert (GROUP in cluster.coordinator.groups) == goes_down
     settle(*([a] if goes_up else []), b)
     whole([*([a] if goes_up else []), b])
+
+
+def test_without_migration_no_group_has_members_of_both_protocols():
+    """`disabled` refuses a classic join to a consumer group, and the other way round."""
+    cluster = Cluster(World(t=6), migration_policy="disabled")
+    new = Member(cluster, "new", ["t"])
+    settle(new)
+    a = Classic(cluster, "a")
+    a.step()
+    a.step()
+    assert a.codes == [ErrorCode.INCONSISTENT_GROUP_PROTOCOL]
+    new.leave()
+    settle(a)
+    whole([a])
+    answer = cluster.send(new.request())
+    assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert "group.consumer.migration.policy is disabled" in answer.error_message
 
 
 def test_another_coordinator_goes_on_in_the_middle():

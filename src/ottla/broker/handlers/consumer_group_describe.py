@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.authorized import with_operations
 from ottla.broker.features import require_feature
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.handler import Handler
@@ -31,7 +32,9 @@ def handle(broker: "Broker", request: RequestContext, body: ConsumerGroupDescrib
         body.group_ids,
         lambda group_id: partial(_describe, group_id, topics),
         _failed,
-        lambda groups: ConsumerGroupDescribeResponse(groups=groups),
+        lambda groups: ConsumerGroupDescribeResponse(
+            groups=with_operations(groups, asked=body.include_authorized_operations)
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.authorized import with_operations
 from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.group.coordinator import Coordinator
@@ -29,7 +30,9 @@ def handle(broker: "Broker", request: RequestContext, body: DescribeGroupsReques
         body.groups,
         lambda group_id: partial(_describe, group_id),
         _failed,
-        lambda groups: DescribeGroupsResponse(groups=groups),
+        lambda groups: DescribeGroupsResponse(
+            groups=with_operations(groups, asked=body.include_authorized_operations)
+        ),
     )
 
 

@@ -49,9 +49,14 @@ async def handle(
         subscribed_topic_names=body.subscribed_topic_names,
     )
     try:
-        return (await _hear(broker, request, again)).response
+        response = (await _hear(broker, request, again)).response
     except OttlaError:
         return heard.response
+    if not response.error_code:
+        # The member has its partitions one heartbeat earlier than in Kafka, in the epoch that
+        # Kafka answers with here; the next heartbeat tells it the epoch they belong to.
+        response.member_epoch = heard.response.member_epoch
+    return response
 
 
 def on_error(

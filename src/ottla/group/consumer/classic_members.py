@@ -42,19 +42,25 @@ _MEMBER_ID_REQUIRED_FROM = 4
 def join(
     turn: Turn, group: ConsumerGroup, call: Call, request: JoinGroupRequest
 ) -> JoinGroupResponse:
-    """Take a member in, or take in what it says, and tell it its epoch as its generation."""
+    """Take a member in, or take in what it says, and tell it its epoch as its generation.
+
+    Under `group.consumer.migration.policy=disabled` a group never has members of both protocols.
+    """
+    if turn.settings.migration_policy == "disabled":
+        return join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     try:
         protocols = _offered(group, request)
-        subscription = subscription_of(protocols)
         instance_id = request.group_instance_id
         member_id = request.member_id
         if not member_id:
             member_id = f"{instance_id or call.client_id}-{call.nonce}"
             if instance_id is None and call.version >= _MEMBER_ID_REQUIRED_FROM:
                 return join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-        _let_in(turn, group, request, member_id)
+        _require_acceptable(turn, group, request, member_id)
+        subscription = subscription_of(protocols)
     except OttlaError as error:
-        return join_refused(error.code, request.member_id)
+        return join_refused(error.code)
+    _let_in(turn, group, request, member_id)
     is_changed = _update(turn, group, call, request, member_id, protocols, subscription)
     follow_topics(turn, group, is_changed=is_changed)
     before = group.current.get(member_id, NEW)
@@ -134,13 +140,16 @@ def _can_be_given(group: ConsumerGroup, member_id: str) -> bool:
 
 
 def _offered(group: ConsumerGroup, request: JoinGroupRequest) -> tuple[OfferedProtocol, ...]:
-    """Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where the other members share none."""
+    """What the member offers; as in Kafka, what it offered before counts as well.
+
+    Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where the classic members share no assignor.
+    """
     protocols = tuple(
         OfferedProtocol(each.name, bytes(each.metadata)) for each in request.protocols
     )
     names = {each.name for each in protocols}
-    for member_id, metadata in group.members.items():
-        if metadata.classic is not None and member_id != request.member_id:
+    for metadata in group.members.values():
+        if metadata.classic is not None:
             names &= {each.name for each in metadata.classic.protocols}
     if request.protocol_type != CONSUMER_PROTOCOL_TYPE or not names:
         raise OttlaError(
@@ -151,21 +160,23 @@ def _offered(group: ConsumerGroup, request: JoinGroupRequest) -> tuple[OfferedPr
     return protocols
 
 
-def _let_in(turn: Turn, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> None:
+def _require_acceptable(
+    turn: Turn, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
+) -> None:
     """Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED."""
     instance_id = request.group_instance_id
-    holder = None if instance_id is None else group.static_members.get(instance_id)
     if instance_id is not None and request.member_id:
         require_instance(group, member_id, instance_id)
-    elif holder is not None:
+    elif instance_id is None or instance_id not in group.static_members:
+        require_room(turn, group, member_id)
+
+
+def _let_in(turn: Turn, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> None:
+    """A static member without an id takes its old place, once the request is known to be good."""
+    instance_id = request.group_instance_id
+    holder = None if instance_id is None else group.static_members.get(instance_id)
+    if holder is not None and not request.member_id:
         replace_static(turn, group, holder, member_id)
-        return
-    known = group.members.get(member_id)
-    if known is not None and known.classic is None:
-        raise OttlaError(
-            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} uses the consumer protocol."
-        )
-    require_room(turn, group, member_id)
 
 
 def _update(

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.records import Current
 from ottla.group.consumer.shares import NOTHING, Share
 from ottla.group.consumer.targets import preferred_assignor
 from ottla.group.consumer.topics import Topics, named_topics
@@ -51,11 +52,16 @@ def _member(group: ConsumerGroup, member_id: str, topics: Topics) -> Member:
         client_id=metadata.client_id,
         client_host=metadata.client_host,
         subscribed_topic_names=list(metadata.topic_names),
-        subscribed_topic_regex=metadata.topic_regex,
-        assignment=_assignment(NOTHING if current is None else current.assigned, topics),
+        subscribed_topic_regex=metadata.topic_regex or "",
+        assignment=_assignment(_held(current), topics),
         target_assignment=_assignment(group.target_of(member_id), topics),
         member_type=_CONSUMER_MEMBER if metadata.classic is None else _CLASSIC_MEMBER,
     )
+
+
+def _held(current: Current | None) -> Share:
+    """What a member has: also what it has yet to give back, since it may still read that."""
+    return NOTHING if current is None else current.assigned | current.revoking
 
 
 def _assignment(share: Share, topics: Topics) -> Assignment:

@@ -20,6 +20,9 @@ from ottla.group.records import CommittedOffset
 
 # What a member has that was never told anything.
 NEW = Current(0, 0, MemberState.STABLE, NOTHING, NOTHING)
+# The epoch of a group of which nothing is written yet, and the one it is created with.
+NO_EPOCH = 0
+FIRST_EPOCH = 1
 # The epoch of a static member that has left for a while and will be back.
 AWAY = -2
 
@@ -62,7 +65,7 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = NO_EPOCH
         self.topics_hash = 0
         self.members: dict[str, MemberMetadata] = {}
         self.static_members: dict[str, str] = {}
@@ -91,7 +94,7 @@ class ConsumerGroup:
     @property
     def is_void(self) -> bool:
         """Whether nothing would be lost if the group were forgotten."""
-        return self.epoch == 0 and not self.members and not self.offsets
+        return self.epoch == NO_EPOCH and not self.members and not self.offsets
 
     @property
     def state(self) -> ConsumerGroupState:

@@ -73,7 +73,9 @@ def heartbeat(
     start = before
     if request.member_epoch == JOIN:
         # Whatever it had is gone with its process.
-        start = Current(JOIN, JOIN, MemberState.STABLE, before.assigned | before.revoking, NOTHING)
+        had = before.assigned | before.revoking
+        given = dict.fromkeys(had, group.target_epoch)
+        start = Current(JOIN, JOIN, MemberState.STABLE, had, NOTHING, given)
     after = reconcile(
         start,
         group.target_epoch,

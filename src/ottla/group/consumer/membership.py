@@ -28,7 +28,10 @@ def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
 
 
 def describe_as(turn: Turn, group: ConsumerGroup, member_id: str, metadata: MemberMetadata) -> bool:
-    """Write down who a member is now, new or not; whether it reads other topics than before."""
+    """Write down who a member is now, new or not; whether it reads other topics than before.
+
+    As in Kafka, a new member without topics changes nothing for the group, and its epoch stays.
+    """
     before = group.members.get(member_id)
     if metadata == before:
         return False
@@ -36,7 +39,7 @@ def describe_as(turn: Turn, group: ConsumerGroup, member_id: str, metadata: Memb
     group.seen_topics = None
     if before is None:
         note_joined(turn, group, member_id)
-        return True
+        return bool(metadata.topic_names or metadata.topic_regex)
     if (metadata.topic_names, metadata.topic_regex) == (before.topic_names, before.topic_regex):
         return False
     note_changed(turn, group, member_id)

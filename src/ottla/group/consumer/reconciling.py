@@ -53,10 +53,12 @@ def _step(
             MemberState.UNREVOKED_PARTITIONS,
             kept,
             revoking,
+            current.given,
         )
     wanted = target - kept
     free = frozenset(slot for slot in wanted if not is_taken(slot))
     state = MemberState.STABLE if len(free) == len(wanted) else MemberState.UNRELEASED_PARTITIONS
     previous = current.previous_epoch if current.epoch == target_epoch else current.epoch
-    after = Current(target_epoch, previous, state, kept | free, NOTHING)
+    given = {slot: current.given_in(slot) for slot in kept} | dict.fromkeys(free, target_epoch)
+    after = Current(target_epoch, previous, state, kept | free, NOTHING, given)
     return current if after == current else after

@@ -1,11 +1,11 @@
 """What is written about groups of the consumer protocol, as values and as Kafka's bytes."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from ottla.group.consumer.shares import Share, share_of, topics_of
+from ottla.group.consumer.shares import Share, Slot, by_topic, share_of, topics_of
 from ottla.group.consumer.written import GroupEpoch, TargetEpoch, TargetShare
 from ottla.group.member import OfferedProtocol
 from ottla.wire.stored import decode_versioned, encode_versioned
@@ -67,13 +67,22 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What a member has in its epoch, and what it must give back before it gets more."""
+    """What a member has in its epoch, and what it must give back before it gets more.
+
+    `given` holds the epoch in which each partition was given to the member (KIP-1251); one that
+    is missing was given in the member's present epoch.
+    """
 
     epoch: int
     previous_epoch: int
     state: MemberState
     assigned: Share
     revoking: Share
+    given: Mapping[Slot, int] = field(default_factory=dict)
+
+    def given_in(self, slot: Slot) -> int:
+        """The epoch in which the member got a partition that it has."""
+        return self.given.get(slot, self.epoch)
 
 
 class EpochRecord(GroupEpoch):
@@ -191,9 +200,20 @@ def _current_value(current: Current) -> ConsumerGroupCurrentMemberAssignmentValu
         member_epoch=current.epoch,
         previous_member_epoch=current.previous_epoch,
         state=current.state,
-        assigned_partitions=topics_of(current.assigned, TopicPartitions),
-        partitions_pending_revocation=topics_of(current.revoking, TopicPartitions),
+        assigned_partitions=_held_topics(current, current.assigned),
+        partitions_pending_revocation=_held_topics(current, current.revoking),
     )
+
+
+def _held_topics(current: Current, share: Share) -> list[TopicPartitions]:
+    return [
+        TopicPartitions(
+            topic_id=topic_id,
+            partitions=list(partitions),
+            assignment_epochs=[current.given_in(Slot(topic_id, each)) for each in partitions],
+        )
+        for topic_id, partitions in by_topic(share).items()
+    ]
 
 
 def _read_group(key: bytes, value: bytes | None) -> EpochRecord:
@@ -261,8 +281,18 @@ def _read_current(key: bytes, value: bytes | None) -> CurrentRecord:
         state=MemberState(stored.state),
         assigned=share_of(stored.assigned_partitions),
         revoking=share_of(stored.partitions_pending_revocation),
+        given=_read_given((*stored.assigned_partitions, *stored.partitions_pending_revocation)),
     )
     return CurrentRecord(of.group_id, of.member_id, current)
+
+
+def _read_given(topics: Iterable[TopicPartitions]) -> dict[Slot, int]:
+    """Records written before KIP-1251 have no epochs, so that only the present one counts."""
+    return {
+        Slot(topic.topic_id, partition): epoch
+        for topic in topics
+        for partition, epoch in zip(topic.partitions, topic.assignment_epochs or (), strict=False)
+    }
 
 
 _READERS: dict[int, Callable[[bytes, bytes | None], ConsumerGroupRecord]] = {

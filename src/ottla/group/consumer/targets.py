@@ -5,7 +5,7 @@ from collections.abc import Collection
 from ottla.group.consumer.assignors import ASSIGNORS, Subscriber
 from ottla.group.consumer.causes import note_target, note_topics_changed
 from ottla.group.consumer.changing import change
-from ottla.group.consumer.group import ConsumerGroup
+from ottla.group.consumer.group import FIRST_EPOCH, NO_EPOCH, ConsumerGroup
 from ottla.group.consumer.records import EpochRecord, TargetEpochRecord, TargetRecord
 from ottla.group.consumer.subscriptions import Subscriptions, resolve
 from ottla.group.consumer.topics import shape_hash
@@ -21,12 +21,21 @@ def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None
     group.subscribed = subscriptions.names
     group.seen_topics = topics.token
     topics_hash = shape_hash(subscriptions.shapes.values())
-    if is_changed or topics_hash != group.topics_hash:
-        if not is_changed:
+    is_new = group.epoch == NO_EPOCH
+    if is_changed or is_new or topics_hash != group.topics_hash:
+        if not (is_changed or is_new):
             note_topics_changed(turn, group)
-        change(turn, group, EpochRecord(group.group_id, group.epoch + 1, topics_hash))
+        change(turn, group, EpochRecord(group.group_id, _next_epoch(group), topics_hash))
     if group.epoch > group.target_epoch:
         _assign(turn, group, subscriptions)
+
+
+def _next_epoch(group: ConsumerGroup) -> int:
+    """One more than before. As in Kafka, a new group is in epoch 1, and topic names raise it."""
+    if group.epoch == NO_EPOCH:
+        has_names = any(metadata.topic_names for metadata in group.members.values())
+        return FIRST_EPOCH + has_names
+    return group.epoch + 1
 
 
 def _assign(turn: Turn, group: ConsumerGroup, subscriptions: Subscriptions) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.assignors import Subscriber
+from ottla.group.consumer.group import FIRST_EPOCH
 from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.shares import NOTHING, Slot, topics_of
 from ottla.group.consumer.topics import Topics, TopicShape, shape_hash
@@ -195,7 +196,9 @@ def _follow_topics(
     shapes = _shapes(group, topics)
     topics_hash = shape_hash(shapes.values())
     if is_changed or topics_hash != group.topics_hash:
-        change(turn, group, ShareEpochRecord(group.group_id, group.epoch + 1, topics_hash))
+        # As in Kafka, a new group is in epoch 1, and the topic names of its first member raise it.
+        epoch = (group.epoch or FIRST_EPOCH) + 1
+        change(turn, group, ShareEpochRecord(group.group_id, epoch, topics_hash))
     if group.epoch > group.target_epoch:
         _assign(turn, group, shapes)
     return shapes.values()
