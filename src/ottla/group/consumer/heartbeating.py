@@ -74,7 +74,7 @@ def heartbeat(
     if request.member_epoch == JOIN:
         # Whatever it had is gone with its process.
         had = before.assigned | before.revoking
-        given = dict.fromkeys(had, group.target_epoch)
+        given = {slot: before.given_in(slot) for slot in had}
         start = Current(JOIN, JOIN, MemberState.STABLE, had, NOTHING, given)
     after = reconcile(
         start,
