@@ -207,3 +207,24 @@ def test_admin_describes_topics_producers_and_features(
     assert sequences == [0]
     assert listed == [topic_id]
     assert topic_id != "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def test_a_pattern_that_the_broker_matches_is_followed(
+    jvm: Tools, bootstrap: str, make_topic: MakeTopic, group: str
+) -> None:
+    """A consumer with a SubscriptionPattern asks for topics by their ids, beside an empty name."""
+    first, other = make_topic(), make_topic()
+    producer = producer_of(jvm, bootstrap)
+    for topic in (first, other):
+        for number in range(5):
+            producer.send(record(jvm, topic, f"{topic}-{number}"))
+    producer.flush()
+    producer.close()
+    consumer = consumer_of(jvm, bootstrap, group, group_protocol="consumer")
+    pattern = jvm.jvm.org.apache.kafka.clients.consumer.SubscriptionPattern(f"{first}.*")
+    consumer.subscribe(pattern)
+    values = [each.value() for each in poll(jvm, consumer, 5)]
+    assigned = {each.topic() for each in items(consumer.assignment())}
+    consumer.close()
+    assert values == [f"{first}-{number}" for number in range(5)]
+    assert assigned == {first}

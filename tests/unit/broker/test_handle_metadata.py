@@ -291,3 +291,45 @@ def test_an_unknown_topic_in_a_page_tells_its_error():
         ]
 
     run(scenario)
+
+
+@pytest.mark.parametrize("name", [None, "", "other", "absent", "no/name"])
+@pytest.mark.parametrize("create", [False, True])
+def test_an_id_comes_before_a_name(name, create):
+    """Java asks by id with an empty name beside it; no name is looked at, or created, then."""
+
+    async def scenario(caller):
+        topic_id, _ = await make(caller, ("t", 2), ("other", 1))
+        unknown_id = UUID(int=7)
+        asked = [
+            MetadataRequestTopic(name=name, topic_id=topic_id),
+            MetadataRequestTopic(name=name, topic_id=unknown_id),
+        ]
+        request = MetadataRequest(topics=asked, allow_auto_topic_creation=create)
+        answer = await caller.call(request, 13)
+        assert [(t.name, t.topic_id, t.error_code, len(t.partitions)) for t in answer.topics] == [
+            ("t", topic_id, ErrorCode.NONE, 2),
+            (None, unknown_id, ErrorCode.UNKNOWN_TOPIC_ID, 0),
+        ]
+        assert set(caller.broker.image.topics) == {"t", "other"}
+
+    run(scenario)
+
+
+def test_a_topic_is_told_once():
+    """However often it is asked for, and whether by name or by id."""
+
+    async def scenario(caller):
+        (topic_id,) = await make(caller, ("t", 2))
+        asked = [
+            MetadataRequestTopic(name="t"),
+            MetadataRequestTopic(name="t"),
+            MetadataRequestTopic(name="", topic_id=topic_id),
+            MetadataRequestTopic(name="absent"),
+            MetadataRequestTopic(name="absent"),
+        ]
+        request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+        answer = await caller.call(request, 12)
+        assert [topic.name for topic in answer.topics] == ["t", "absent"]
+
+    run(scenario)

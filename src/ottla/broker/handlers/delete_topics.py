@@ -40,7 +40,7 @@ async def handle(
     results: list[DeletableTopicResult] = []
     found: list[TopicImage] = []
     asked = Counter((topic.name, topic.topic_id) for topic in wanted)
-    for topic in wanted:
+    for topic in {(topic.name, topic.topic_id): topic for topic in wanted}.values():
         try:
             one = _find(topic, asked, broker.image)
             admit(request, len(one.partitions), strict=request.version >= _TELLS_QUOTA_SINCE)
@@ -50,7 +50,8 @@ async def handle(
     ids = Counter(topic.id for topic in found)
     twice = {topic_id for topic_id, count in ids.items() if count > 1}
     both = OttlaError(ErrorCode.INVALID_REQUEST, "The topic is named by its name and its id.")
-    results += [_refused(topic.name, topic.id, both) for topic in found if topic.id in twice]
+    named_twice = {topic.id: topic for topic in found if topic.id in twice}
+    results += [_refused(topic.name, topic.id, both) for topic in named_twice.values()]
     for outcome in await broker.topics.delete(
         [t for t in found if t.id not in twice], timeout_ms=patience_ms(body.timeout_ms)
     ):

@@ -66,13 +66,20 @@ def _names_others(broker: "Broker", body: MetadataRequest) -> bool:
     image = broker.image
     if len(image.brokers) < 2 or body.topics is None:
         return False
-    topics = (image.topic(asked.name) for asked in body.topics if asked.name is not None)
+    topics = (_find(image, asked) for asked in body.topics)
     return any(
         partition.leader != broker.broker_id and partition.leader in image.brokers
         for topic in topics
         if topic is not None
         for partition in topic.partitions
     )
+
+
+def _find(image: ClusterImage, asked: MetadataRequestTopic) -> TopicImage | None:
+    """The topic asked for. An id comes before a name: Java sends an empty name beside it."""
+    if asked.name is None or asked.topic_id != NO_TOPIC_ID:
+        return image.topic_by_id(TopicId(asked.topic_id))
+    return image.topic(asked.name)
 
 
 def _check_null_names(body: MetadataRequest, version: int) -> None:
@@ -87,10 +94,10 @@ def _check_null_names(body: MetadataRequest, version: int) -> None:
 
 
 def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:
-    """Names that do not exist and could."""
+    """Names that do not exist and could. A topic that is asked for by its id is not created."""
     missing: list[str] = []
     for topic in body.topics or ():
-        if topic.name is None or topic.name in image.topics:
+        if topic.name is None or topic.topic_id != NO_TOPIC_ID or topic.name in image.topics:
             continue
         try:
             check_topic_name(topic.name)
@@ -112,7 +119,10 @@ def _answer(
     if body.topics is None or (request.version == 0 and not body.topics):
         topics = [_known(broker, topic, answering, operations) for topic in image.topics.values()]
     else:
-        topics = [_asked(broker, topic, answering, failed, operations) for topic in body.topics]
+        topics = [
+            _asked(broker, topic, answering, failed, operations)
+            for topic in _once(image, body.topics)
+        ]
     if request.version == 0:
         _leave_out_the_dead(topics, image.brokers)
     software = request.connection.software
@@ -144,6 +154,18 @@ def _leave_out_the_dead(
                 partition.error_code = ErrorCode.REPLICA_NOT_AVAILABLE
 
 
+def _once(image: ClusterImage, topics: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
+    """Each topic once, however often and by whichever name or id it is asked for."""
+    if len(topics) < 2:
+        return topics
+    once: dict[object, MetadataRequestTopic] = {}
+    for asked in topics:
+        found = _find(image, asked)
+        key = (asked.name, asked.topic_id) if found is None else found.id
+        once.setdefault(key, asked)
+    return list(once.values())
+
+
 def _asked(
     broker: "Broker",
     asked: MetadataRequestTopic,
@@ -151,14 +173,13 @@ def _asked(
     failed: Mapping[str, ErrorCode],
     operations: int,
 ) -> MetadataResponseTopic:
-    if asked.name is None:
-        topic = broker.image.topic_by_id(TopicId(asked.topic_id))
-        code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
-    else:
-        topic = broker.image.topic(asked.name)
-        code, name = failed.get(asked.name) or _why_missing(asked.name), asked.name
+    topic = _find(broker.image, asked)
     if topic is not None:
         return _known(broker, topic, answering, operations)
+    if asked.name is None or asked.topic_id != NO_TOPIC_ID:
+        code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
+    else:
+        code, name = failed.get(asked.name) or _why_missing(asked.name), asked.name
     return MetadataResponseTopic(
         error_code=code,
         name=name,
