@@ -29,6 +29,10 @@ _FLUSH_CHECK_MS = 500
 # Logs whose checkpoint begins in one turn of the loop: 40 µs each.
 _CHECKPOINT_SLICE = 100
 
+_PRODUCER_EXPIRATION = "producer.id.expiration.ms"
+# Logs whose producers are looked through in one turn of the loop.
+_EXPIRATION_SLICE = 100
+
 Chore = Callable[[], Awaitable[None]]
 
 
@@ -53,6 +57,9 @@ class Maintenance:
             scheduler_ms = settings.integer("log.flush.scheduler.interval.ms")
             self._every(min(scheduler_ms, _FLUSH_CHECK_MS), self.flush_by_time)
         self._every(settings.integer("log.retention.check.interval.ms"), self.apply_retention)
+        check_ms = settings.integer("producer.id.expiration.check.interval.ms")
+        self._every(check_ms, self.expire_producers)
+        settings.subscribe(self._on_settings)
         checkpoint_ms = min(
             settings.integer("log.flush.offset.checkpoint.interval.ms"),
             settings.integer("log.flush.start.offset.checkpoint.interval.ms"),
@@ -88,17 +95,29 @@ class Maintenance:
                 partition.flush_soon()
 
     async def apply_retention(self) -> None:
-        """Delete segments that retention no longer keeps, and forget idle producers."""
+        """Delete segments that retention no longer keeps."""
         now_ms = self._broker.clock.now_ms()
         self.retention.keep_only(self._broker.partitions)
         for partition in self._broker.partitions:
-            log = partition.log
             try:
                 await self.retention.apply(partition, now_ms)
-                log.expire_producers(now_ms)
             except StorageError as error:
                 self._broker.partitions.on_storage_error(partition, error)
             await asyncio.sleep(0)
+
+    async def expire_producers(self) -> None:
+        """Forget producers that have been silent for too long, by the setting as it is now."""
+        now_ms = self._broker.clock.now_ms()
+        expiration_ms = self._broker.settings.integer(_PRODUCER_EXPIRATION)
+        for count, partition in enumerate(list(self._broker.partitions), start=1):
+            partition.log.expire_producers(now_ms, expiration_ms)
+            if count % _EXPIRATION_SLICE == 0:
+                await asyncio.sleep(0)
+
+    def _on_settings(self, changed: frozenset[str]) -> None:
+        if _PRODUCER_EXPIRATION in changed:
+            expiration_ms = self._broker.settings.integer(_PRODUCER_EXPIRATION)
+            self._broker.log_directories.producer_expiration_ms = expiration_ms
 
     async def write_ledger(self, log: Log) -> None:
         """Have what is known of a log's lost and deleted offsets on the disk. StorageError."""

@@ -320,9 +320,9 @@ class Log(FlushedLog):
         """Producers that are remembered, by id."""
         return [entry for _, entry in sorted(self.producers.entries.items())]
 
-    def expire_producers(self, now_ms: int) -> None:
-        """Forget producers that were silent for `producer.id.expiration.ms`."""
-        self.producers.expire(now_ms)
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers that were silent for `expiration_ms`, and hold no transaction."""
+        self.producers.expire(now_ms, expiration_ms)
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Below it no transaction is undecided; between log start and `high_watermark`."""

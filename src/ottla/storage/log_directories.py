@@ -58,7 +58,8 @@ class LogDirectories:
         """
         assert paths
         self._filesystem = filesystem
-        self._producer_expiration_ms = producer_expiration_ms
+        # For logs opened from now on; the setting can be altered while the broker runs.
+        self.producer_expiration_ms = producer_expiration_ms
         self._new_id = new_id
         self._flushes_first = flushes_first
         self.directories: list[LogDirectory] = []
@@ -200,7 +201,7 @@ class LogDirectories:
             one.topic_partition,
             one.topic_id,
             one.config,
-            producer_expiration_ms=self._producer_expiration_ms,
+            producer_expiration_ms=self.producer_expiration_ms,
             unique=self._new_id(),
             now_ms=now_ms,
         )
@@ -270,7 +271,7 @@ class LogDirectories:
             config,
             log_start_offset,
             self._new_id(),
-            self._producer_expiration_ms,
+            self.producer_expiration_ms,
             now_ms,
         )
 

@@ -224,8 +224,9 @@ class ProducerStates:
                 first = completed.first_offset
         return first
 
-    def expire(self, now_ms: int) -> None:
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have been silent for `expiration_ms` and hold no transaction."""
+        self.expiration_ms = expiration_ms
         for producer_id in [p for p, entry in self.entries.items() if self.expired(entry, now_ms)]:
             del self.entries[producer_id]
         # Whoever still waits for an answer asks again.

@@ -1,11 +1,18 @@
 """DescribeProducers: what a partition remembers of its producers (KIP-664)."""
 
+import asyncio
+
 from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.metadata.topic_plan import NewTopic
 from ottla.record.builder import BatchBuilder
 from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from ottla.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from ottla.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -64,3 +71,26 @@ def test_a_partition_that_is_not_there_tells_so():
         assert unknown.error_message
 
     run(scenario)
+
+
+def test_an_altered_expiration_holds_without_a_restart():
+    """For producers that are remembered already, at the next look; and the interval is read."""
+
+    async def scenario(caller):
+        await caller.broker.topics.create([NewTopic("t", 1, 1)])
+        await produce(caller, 7, 0, 0, b"a")
+        caller.broker.clock.advance(2_000)
+        await asyncio.sleep(0.05)
+        (partition,) = await describe(caller, "t", 0)
+        assert [each.producer_id for each in partition.active_producers] == [7]
+        config = AlterableConfig(name="producer.id.expiration.ms", config_operation=0, value="1000")
+        resource = AlterConfigsResource(resource_type=4, resource_name="", configs=[config])
+        request = IncrementalAlterConfigsRequest(resources=[resource])
+        (response,) = (await caller.call(request, 1)).responses
+        assert response.error_code == ErrorCode.NONE
+        async with asyncio.timeout(120):
+            while (await describe(caller, "t", 0))[0].active_producers:
+                pass
+        assert caller.broker.log_directories.producer_expiration_ms == 1_000
+
+    run(scenario, {"producer.id.expiration.check.interval.ms": "10"})

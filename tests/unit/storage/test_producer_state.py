@@ -142,9 +142,9 @@ def test_silent_producer_is_forgotten() -> None:
     """producer.id.expiration.ms, counted from its last batch's timestamp."""
     log = open_log()
     send(log, 0, timestamp=1_000)
-    log.expire_producers(86_400_999)
+    log.expire_producers(86_400_999, 86_400_000)
     assert refused(log, 5) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    log.expire_producers(86_401_000)
+    log.expire_producers(86_401_000, 86_400_000)
     assert send(log, 5) == (1, False)
 
 
@@ -152,7 +152,7 @@ def test_producer_with_an_open_transaction_does_not_expire() -> None:
     """Its transaction still holds back the last stable offset."""
     log = open_log()
     send(log, 0, attributes=TRANSACTIONAL)
-    log.expire_producers(10**15)
+    log.expire_producers(10**15, 86_400_000)
     assert log.last_stable_offset(1) == 0
 
 

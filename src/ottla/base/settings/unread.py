@@ -31,7 +31,6 @@ UNREAD_NAMES = frozenset(
         "num.recovery.threads.per.data.dir",
         "num.replica.alter.log.dirs.threads",
         "offsets.topic.compression.codec",
-        "producer.id.expiration.check.interval.ms",
         "producer.purgatory.purge.interval.requests",
         "queued.max.requests",
         "replica.socket.receive.buffer.bytes",

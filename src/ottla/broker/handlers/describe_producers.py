@@ -1,6 +1,6 @@
 """DescribeProducers (61), version 0: producers a partition remembers, and their transactions.
 
-For finding transactions that hang (KIP-664).
+For finding transactions that hang (KIP-664). Any replica answers, a follower with what it has.
 """
 
 from typing import TYPE_CHECKING
@@ -39,7 +39,7 @@ def handle(
 def _partition(broker: "Broker", topic: str, index: int) -> PartitionResponse:
     try:
         partition = broker.partitions.get(topic, index)
-        partition.check_led()
+        partition.check_readable()
         log = partition.log
     except OttlaError as error:
         return _failed(index, error.code, error.message)
