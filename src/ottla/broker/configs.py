@@ -22,7 +22,7 @@ from ottla.base.settings.client_metrics import (
     client_metrics_value,
 )
 from ottla.base.settings.oddities import MIN_ISR
-from ottla.base.settings.order import check_order
+from ottla.base.settings.order import check_order, check_together
 from ottla.base.settings.resolve import (
     THROTTLES,
     ConfigSource,
@@ -184,6 +184,7 @@ class Configs:
                 check_min_isr_change(name, held.get(MIN_ISR), after.get(MIN_ISR))
                 check_broker_configs(after, changed, per_broker=bool(name))
                 check_order(changed, lambda key: self._broker_value(key, after))
+                check_together(changed, lambda key: self._broker_value(key, after))
         if validate_only or dict(after) == dict(held):
             return
         await self._write(kind, name, encode_configs(after))

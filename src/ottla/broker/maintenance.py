@@ -29,6 +29,8 @@ _FLUSH_CHECK_MS = 500
 # Logs whose checkpoint begins in one turn of the loop: 40 µs each.
 _CHECKPOINT_SLICE = 100
 
+_SHORTEST_INTERVAL_MS = 10
+
 _PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 # Logs whose producers are looked through in one turn of the loop.
 _EXPIRATION_SLICE = 100
@@ -162,10 +164,13 @@ class Maintenance:
             asyncio.get_running_loop().run_in_executor(self._removing, _run, deletion)
 
     def _every(self, interval_ms: int, chore: Chore) -> None:
+        # An interval without end (Long.MAX_VALUE) is longer than a timer can be, and one of 0,
+        # which Kafka allows for checkpoints, would leave no time for anything else.
+        pause_s = min(max(interval_ms, _SHORTEST_INTERVAL_MS) / 1000, 86_400)
+
         async def repeat() -> None:
             while True:
-                # An interval without end (Long.MAX_VALUE) is longer than a timer can be.
-                await asyncio.sleep(min(interval_ms / 1000, 86_400))
+                await asyncio.sleep(pause_s)
                 try:
                     await chore()
                 except StorageError as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.former import FORMER_SETTINGS
-from ottla.base.settings.order import check_order
+from ottla.base.settings.order import check_order, check_together
 from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, unknown_name
 
@@ -40,6 +40,7 @@ class BrokerSettings:
         for name, text in self.static.items():
             self._take_static(name, text)
         check_order(frozenset(self.static), self.value)
+        check_together(frozenset(self.static), self.value)
 
     def _take_static(self, name: str, text: str) -> None:
         setting = BROKER_SETTINGS.get(name)

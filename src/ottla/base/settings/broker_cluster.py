@@ -6,13 +6,14 @@ from ottla.base.settings.notation import (
     INT,
     LONG,
     LONG_MAX,
+    PARTITIONS_MAX,
     PASSWORD,
     READ_ONLY,
     SHORT,
     STRING,
 )
 from ottla.base.settings.setting import Setting
-from ottla.base.settings.validators import at_least
+from ottla.base.settings.validators import at_least, between
 
 # Two lines a row keep the table readable.
 # fmt: off
@@ -33,7 +34,7 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("coordination.password", PASSWORD, "", None, READ_ONLY,
             "Password of coordination.user.",
             differs="Kafka has no such setting."),
-    Setting("broker.session.timeout.ms", INT, 3000, None, READ_ONLY,
+    Setting("broker.session.timeout.ms", INT, 3000, at_least(1), READ_ONLY,
             "A broker not heard of for this long has failed, in milliseconds.",
             differs="Kafka waits 9000: here a false alarm costs little, a moved leader"
             " moves back, and epochs keep every record safe."),
@@ -55,23 +56,24 @@ CLUSTER: tuple[Setting, ...] = (
             "Time between two looks for leaders to move, in seconds."),
     Setting("num.replica.fetchers", INT, 1, at_least(1), CLUSTER_WIDE,
             "Connections with which one broker follows another."),
-    Setting("replica.lag.time.max.ms", LONG, 30_000, None, READ_ONLY,
+    Setting("replica.lag.time.max.ms", LONG, 30_000, at_least(1), READ_ONLY,
             "A follower that has not caught up for this long leaves the in-sync replicas, in "
             "milliseconds."),
     Setting("replica.fetch.max.bytes", INT, 1 << 20, at_least(0), READ_ONLY,
             "Bytes of one partition a follower fetches at a time."),
-    Setting("replica.fetch.min.bytes", INT, 1, None, READ_ONLY, "Bytes a follower waits for."),
+    Setting("replica.fetch.min.bytes", INT, 1, at_least(0), READ_ONLY,
+            "Bytes a follower waits for."),
     Setting("replica.fetch.response.max.bytes", INT, 10_485_760, at_least(0), READ_ONLY,
             "Bytes of all partitions a follower fetches at a time."),
-    Setting("replica.fetch.wait.max.ms", INT, 500, None, READ_ONLY,
+    Setting("replica.fetch.wait.max.ms", INT, 500, at_least(0), READ_ONLY,
             "How long a follower waits for new records, in milliseconds."),
     Setting("replica.fetch.backoff.ms", INT, 1000, at_least(0), READ_ONLY,
             "Pause of a follower after an error, in milliseconds."),
-    Setting("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, None, READ_ONLY,
+    Setting("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, at_least(1), READ_ONLY,
             "Time between two writings of the high watermarks, in milliseconds."),
     Setting("replica.selector.class", STRING, None, None, READ_ONLY,
             "How a consumer is pointed to a nearby replica."),
-    Setting("replica.socket.timeout.ms", INT, 30_000, None, READ_ONLY,
+    Setting("replica.socket.timeout.ms", INT, 30_000, at_least(1), READ_ONLY,
             "How long a follower waits for an answer, in milliseconds."),
     Setting("replica.socket.receive.buffer.bytes", INT, 65_536, None, READ_ONLY,
             "Receive buffer of a follower, in bytes."),
@@ -81,7 +83,7 @@ CLUSTER: tuple[Setting, ...] = (
             "A transactional id unused for this long is forgotten, in milliseconds."),
     Setting("transaction.max.timeout.ms", INT, 900_000, at_least(1), READ_ONLY,
             "Longest timeout a transaction may ask for, in milliseconds."),
-    Setting("transaction.state.log.num.partitions", INT, 50, at_least(1), READ_ONLY,
+    Setting("transaction.state.log.num.partitions", INT, 50, between(1, PARTITIONS_MAX), READ_ONLY,
             "Partitions of __transaction_state; may not change once it exists."),
     Setting("transaction.state.log.replication.factor", SHORT, 3, at_least(1), READ_ONLY,
             "Replicas of __transaction_state.",

@@ -1,22 +1,24 @@
 """Broker settings: consumer groups and their offsets."""
 
+from ottla.base.settings.assignors import CONSUMER_ASSIGNOR_CLASSES
 from ottla.base.settings.notation import (
     CLUSTER_WIDE,
     INT,
     INT_MAX,
     LIST,
     LONG,
+    PARTITIONS_MAX,
     READ_ONLY,
     SHORT,
     STRING,
 )
 from ottla.base.settings.setting import Setting
-from ottla.base.settings.validators import at_least, list_of, one_of
+from ottla.base.settings.validators import at_least, between, list_of, one_of
 
 # Two lines a row keep the table readable.
 # fmt: off
 GROUPS: tuple[Setting, ...] = (
-    Setting("group.initial.rebalance.delay.ms", INT, 3000, None, READ_ONLY,
+    Setting("group.initial.rebalance.delay.ms", INT, 3000, at_least(0), READ_ONLY,
             "How long an empty group waits for more members before its first rebalance, in "
             "milliseconds."),
     Setting("group.min.session.timeout.ms", INT, 6000, None, READ_ONLY,
@@ -36,7 +38,8 @@ GROUPS: tuple[Setting, ...] = (
     Setting("group.coordinator.cached.buffer.max.bytes", INT, 1_048_588, at_least(524_288),
             CLUSTER_WIDE,
             "Write buffers kept for reuse, in bytes; unused here."),
-    Setting("group.consumer.assignors", LIST, ("uniform", "range"), None, READ_ONLY,
+    Setting("group.consumer.assignors", LIST, ("uniform", "range"),
+            list_of("uniform", "range", *CONSUMER_ASSIGNOR_CLASSES), READ_ONLY,
             "Assignors of groups of the consumer protocol, the default first."),
     Setting("group.consumer.migration.policy", STRING, "bidirectional",
             one_of("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL", ignore_case=True),
@@ -64,7 +67,7 @@ GROUPS: tuple[Setting, ...] = (
             "Longest assignment interval a group may be given, in milliseconds."),
     Setting("group.consumer.regex.refresh.interval.ms", INT, 600_000, at_least(10_000), READ_ONLY,
             "Time between two evaluations of a topic pattern, in milliseconds.", internal=True),
-    Setting("offset.metadata.max.bytes", INT, 4096, None, READ_ONLY,
+    Setting("offset.metadata.max.bytes", INT, 4096, at_least(0), READ_ONLY,
             "Longest text that may accompany a committed offset, in bytes."),
     Setting("offsets.commit.timeout.ms", INT, 5000, at_least(1), READ_ONLY,
             "How long a commit waits for the replicas, in milliseconds."),
@@ -74,7 +77,7 @@ GROUPS: tuple[Setting, ...] = (
             "Committed offsets of an empty group are kept this long, in minutes."),
     Setting("offsets.retention.check.interval.ms", LONG, 600_000, at_least(1), READ_ONLY,
             "Time between two looks for committed offsets to forget, in milliseconds."),
-    Setting("offsets.topic.num.partitions", INT, 50, at_least(1), READ_ONLY,
+    Setting("offsets.topic.num.partitions", INT, 50, between(1, PARTITIONS_MAX), READ_ONLY,
             "Partitions of __consumer_offsets; may not change once it exists."),
     Setting("offsets.topic.replication.factor", SHORT, 3, at_least(1), READ_ONLY,
             "Replicas of __consumer_offsets.",
@@ -83,7 +86,7 @@ GROUPS: tuple[Setting, ...] = (
             " as in Kafka."),
     Setting("offsets.topic.segment.bytes", INT, 104_857_600, at_least(1), READ_ONLY,
             "Segment size of __consumer_offsets, in bytes."),
-    Setting("offsets.topic.compression.codec", INT, 0, None, READ_ONLY,
+    Setting("offsets.topic.compression.codec", INT, 0, between(0, 4), READ_ONLY,
             "Codec of __consumer_offsets by number: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."),
 )
 # fmt: on

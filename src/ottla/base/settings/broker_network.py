@@ -11,20 +11,28 @@ from ottla.base.settings.notation import (
     STRING,
 )
 from ottla.base.settings.setting import Setting
-from ottla.base.settings.validators import CONNECTION_OVERRIDES, at_least, one_of
+from ottla.base.settings.validators import (
+    CONNECTION_OVERRIDES,
+    IDLE_TIME,
+    LISTENERS,
+    PROTOCOL_MAP,
+    at_least,
+    one_of,
+)
 
 # Two lines a row keep the table readable.
 # fmt: off
 NETWORK: tuple[Setting, ...] = (
-    Setting("listeners", LIST, ("PLAINTEXT://:9092",), None, PER_BROKER,
+    Setting("listeners", LIST, ("PLAINTEXT://:9092",), LISTENERS, PER_BROKER,
             "Addresses to listen on, each as NAME://host:port; an empty host means every "
             "interface."),
-    Setting("advertised.listeners", LIST, None, None, READ_ONLY,
+    Setting("advertised.listeners", LIST, None, LISTENERS, READ_ONLY,
             "Addresses clients are told to use, when they differ from those of listeners.",
             differs="Unset, a listener on every interface is, in a cluster of one machine, "
             "the address each client reached; Kafka: the host name."),
     Setting("listener.security.protocol.map", STRING,
-            "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", None,
+            "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+            PROTOCOL_MAP,
             PER_BROKER,
             "The security protocol of each listener name."),
     Setting("inter.broker.listener.name", STRING, None, None, READ_ONLY,
@@ -43,13 +51,13 @@ NETWORK: tuple[Setting, ...] = (
             "Send buffer of each socket in bytes; -1 leaves it to the system."),
     Setting("socket.request.max.bytes", INT, 104_857_600, at_least(1), READ_ONLY,
             "Largest request accepted, in bytes; a larger one closes its connection."),
-    Setting("socket.connection.setup.timeout.ms", LONG, 10_000, None, READ_ONLY,
+    Setting("socket.connection.setup.timeout.ms", LONG, 10_000, at_least(1), READ_ONLY,
             "How long a connection to another broker may take to open at first, in "
             "milliseconds."),
     Setting("socket.connection.setup.timeout.max.ms", LONG, 30_000, None, READ_ONLY,
             "How long a connection to another broker may take after repeated failures, in "
             "milliseconds."),
-    Setting("connections.max.idle.ms", LONG, 600_000, None, READ_ONLY,
+    Setting("connections.max.idle.ms", LONG, 600_000, IDLE_TIME, READ_ONLY,
             "A connection without a request for this long is closed, in milliseconds."),
     Setting("max.connections", INT, INT_MAX, at_least(0), CLUSTER_WIDE,
             "Connections allowed at a time on the broker."),

@@ -1,8 +1,18 @@
 """Settings of share groups (KIP-932) and of the coordinator of their state."""
 
-from ottla.base.settings.notation import BOOLEAN, CLUSTER_WIDE, INT, LIST, READ_ONLY, SHORT, STRING
+from ottla.base.settings.assignors import SHARE_ASSIGNOR_CLASSES
+from ottla.base.settings.notation import (
+    BOOLEAN,
+    CLUSTER_WIDE,
+    INT,
+    LIST,
+    PARTITIONS_MAX,
+    READ_ONLY,
+    SHORT,
+    STRING,
+)
 from ottla.base.settings.setting import Setting, Use
-from ottla.base.settings.validators import at_least, between
+from ottla.base.settings.validators import at_least, between, list_of
 
 # Two lines a row keep the table readable.
 # fmt: off
@@ -15,7 +25,8 @@ SHARE_SETTINGS: tuple[Setting, ...] = (
             differs="Kafka has it from 4.4 on."),
     Setting("group.share.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER_WIDE,
             "Time between two assignments of a share group, in milliseconds.", use=Use.UNUSED),
-    Setting("group.share.assignors", LIST, ("simple",), None, READ_ONLY,
+    Setting("group.share.assignors", LIST, ("simple",),
+            list_of("simple", *SHARE_ASSIGNOR_CLASSES), READ_ONLY,
             "Assignors of share groups; there is one.", use=Use.UNUSED),
     Setting("group.share.delivery.count.limit", INT, 5, between(2, 10), READ_ONLY,
             "How often a record is given to members at most."),
@@ -78,11 +89,12 @@ SHARE_SETTINGS: tuple[Setting, ...] = (
     Setting("share.coordinator.snapshot.update.records.per.snapshot", INT, 500, between(0, 500),
             READ_ONLY,
             "Updates of share state between two snapshots."),
-    Setting("share.coordinator.state.topic.compression.codec", INT, 0, None, READ_ONLY,
+    Setting("share.coordinator.state.topic.compression.codec", INT, 0, between(0, 4), READ_ONLY,
             "Codec of __share_group_state; it is not compressed.", use=Use.UNUSED),
     Setting("share.coordinator.state.topic.min.isr", SHORT, 2, at_least(1), READ_ONLY,
             "In-sync replicas that __share_group_state needs."),
-    Setting("share.coordinator.state.topic.num.partitions", INT, 50, at_least(1), READ_ONLY,
+    Setting("share.coordinator.state.topic.num.partitions", INT, 50, between(1, PARTITIONS_MAX),
+            READ_ONLY,
             "Partitions of __share_group_state; may not change once it exists."),
     Setting("share.coordinator.state.topic.prune.interval.ms", INT, 300_000, at_least(1), READ_ONLY,
             "Time between two cuts of __share_group_state, in milliseconds.", internal=True),

@@ -94,12 +94,7 @@ def inter_broker_listener(settings: BrokerSettings) -> str:
 def _protocols(settings: BrokerSettings) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for item in settings.text("listener.security.protocol.map").split(","):
-        name, colon, protocol = item.strip().partition(":")
-        if not colon:
-            raise OttlaError(
-                ErrorCode.INVALID_CONFIG,
-                f"listener.security.protocol.map: {item!r} is not of the form NAME:PROTOCOL",
-            )
+        name, _, protocol = item.strip().partition(":")
         pairs[name.upper()] = protocol.upper()
     return pairs
 
@@ -108,13 +103,8 @@ def _parse(settings: BrokerSettings, setting: str) -> tuple[ListenerAddress, ...
     addresses: dict[str, ListenerAddress] = {}
     controllers = {name.upper() for name in settings.texts("controller.listener.names")}
     for entry in settings.texts(setting):
-        name, slashes, rest = entry.partition("://")
-        host, colon, port = rest.rpartition(":")
-        if not (slashes and name and colon and port.isdecimal() and int(port) < 65536):
-            raise OttlaError(
-                ErrorCode.INVALID_CONFIG,
-                f"{setting}: {entry!r} is not of the form NAME://host:port",
-            )
+        name, _, rest = entry.partition("://")
+        host, _, port = rest.rpartition(":")
         name = name.upper()
         if name in controllers:
             continue

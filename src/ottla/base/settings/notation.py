@@ -18,4 +18,6 @@ CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
+# An internal topic is created by one request, which may make no more partitions than this.
+PARTITIONS_MAX = 10_000
 DOUBLE_MAX = 1.7976931348623157e308

@@ -1,4 +1,4 @@
-"""Settings of brokers of which one must not be above the other. Pure."""
+"""Settings of brokers that must fit each other. Pure."""
 
 from collections.abc import Callable, Iterator
 
@@ -17,6 +17,7 @@ def _bounded() -> Iterator[tuple[str, str]]:
 _ORDERED: tuple[tuple[str, str], ...] = (
     *_bounded(),
     ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
+    ("group.share.max.size", "group.share.max.share.sessions"),
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
 )
 # Whoever is heard of so rarely would be taken for dead.
@@ -37,6 +38,64 @@ def check_order(names: frozenset[str], value: Callable[[str], object]) -> None:
     for low, high in _BELOW:
         if (low in names or high in names) and _number(value, low) >= _number(value, high):
             raise _refused(low, high, value, "not below")
+
+
+def check_together(names: frozenset[str], value: Callable[[str], object]) -> None:
+    """Refuse values that do not fit each other, as Kafka does, where one of `names` is concerned.
+
+    Raises OttlaError(INVALID_CONFIG).
+    """
+    for rule in (_cleaner_memory, _request_memory, _connections, _cordoned):
+        complaint = rule(names, value)
+        if complaint:
+            raise OttlaError(ErrorCode.INVALID_CONFIG, complaint)
+
+
+def _cleaner_memory(names: frozenset[str], value: Callable[[str], object]) -> str:
+    memory, threads = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
+    if names.isdisjoint((memory, threads)) or _number(value, threads) == 0:
+        return ""
+    if _number(value, memory) // _number(value, threads) > _CLEANER_BYTES_MIN:
+        return ""
+    return (
+        f"{memory} = {value(memory)} is not above {_CLEANER_BYTES_MIN} for each of {threads} = "
+        f"{value(threads)}; raise the first or lower the second"
+    )
+
+
+def _request_memory(names: frozenset[str], value: Callable[[str], object]) -> str:
+    memory, largest = "queued.max.request.bytes", "socket.request.max.bytes"
+    if names.isdisjoint((memory, largest)):
+        return ""
+    if _number(value, memory) <= 0 or _number(value, memory) >= _number(value, largest):
+        return ""
+    return (
+        f"{memory} = {value(memory)} is below {largest} = {value(largest)}: one request would not "
+        "fit; raise the first or lower the second"
+    )
+
+
+def _connections(names: frozenset[str], value: Callable[[str], object]) -> str:
+    most, overrides = "max.connections.per.ip", "max.connections.per.ip.overrides"
+    if names.isdisjoint((most, overrides)) or _number(value, most) > 0 or value(overrides):
+        return ""
+    return f"{most} = 0 lets no one connect; name addresses that may in {overrides}"
+
+
+def _cordoned(names: frozenset[str], value: Callable[[str], object]) -> str:
+    cordoned = value("cordoned.log.dirs")
+    if "cordoned.log.dirs" not in names or not isinstance(cordoned, tuple):
+        return ""
+    folders = value("log.dirs") or value("log.dir")
+    assert isinstance(folders, tuple)
+    strange = [each for each in cordoned if each not in (*folders, "*")]
+    if not strange:
+        return ""
+    return f"cordoned.log.dirs: {strange[0][:100]} is not among log.dirs ({', '.join(folders)})"
+
+
+# What Kafka demands for the key map of each thread that compacts.
+_CLEANER_BYTES_MIN = 1 << 20
 
 
 def _number(value: Callable[[str], object], name: str) -> int:

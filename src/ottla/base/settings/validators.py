@@ -55,6 +55,58 @@ def not_empty() -> Validator:
     return Validator("non-empty", lambda value: "" if value else "it may not be empty")
 
 
+def listener_complaint(entry: str) -> str:
+    """What is wrong with one entry of `listeners`; "" where it is NAME://host:port."""
+    name, slashes, rest = entry.partition("://")
+    _, colon, port = rest.rpartition(":")
+    if slashes and name and colon and port.isdecimal() and int(port) < 65536:
+        return ""
+    return f"{entry[:100]!r} is not of the form NAME://host:port"
+
+
+def protocol_complaint(item: str) -> str:
+    """What is wrong with one pair of `listener.security.protocol.map`."""
+    name, colon, protocol = item.strip().partition(":")
+    if not (name and colon and protocol):
+        return f"{item[:100]!r} is not of the form NAME:PROTOCOL"
+    if protocol.upper() not in _PROTOCOLS:
+        return f"{protocol[:100]} is no protocol; choose one of {', '.join(_PROTOCOLS)}"
+    return ""
+
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+def _listeners_complaint(value: Value) -> str:
+    items = value if isinstance(value, tuple) else ()
+    return next((words for words in map(listener_complaint, items) if words), "")
+
+
+def _protocols_complaint(value: Value) -> str:
+    items = str(value).split(",")
+    return next((words for words in map(protocol_complaint, items) if words), "")
+
+
+def _retention_complaint(value: Value) -> str:
+    return "it must be at least 1, or -1 for no limit" if value == 0 else ""
+
+
+def _idle_complaint(value: Value) -> str:
+    if isinstance(value, int) and 0 <= value <= _LOGIN_DELAY_MS:
+        return f"it must be above {_LOGIN_DELAY_MS}, or -1 for no limit"
+    return ""
+
+
+# Kafka demands that an idle connection outlives connection.failed.authentication.delay.ms.
+_LOGIN_DELAY_MS = 100
+
+
+def _share_complaint(value: Value) -> str:
+    if isinstance(value, float) and 0 < value <= 1:
+        return ""
+    return "it must be above 0 and at most 1"
+
+
 def _gzip_complaint(value: Value) -> str:
     if isinstance(value, int) and (value == -1 or 1 <= value <= 9):
         return ""
@@ -82,6 +134,11 @@ def _overrides_complaint(value: Value) -> str:
     return ""
 
 
+LISTENERS = Validator("NAME://host:port,...", _listeners_complaint)
+PROTOCOL_MAP = Validator("NAME:PROTOCOL,...", _protocols_complaint)
+RETENTION = Validator("[1,...] or -1", _retention_complaint)
+IDLE_TIME = Validator(f"above {_LOGIN_DELAY_MS} or -1", _idle_complaint)
+SHARE = Validator("above 0, at most 1", _share_complaint)
 CONNECTION_OVERRIDES = Validator("[address]:[count],...", _overrides_complaint)
 GZIP_LEVEL = Validator("[1,...,9] or -1", _gzip_complaint)
 THROTTLED_REPLICAS = Validator("* or [partition]:[broker],...", _throttled_complaint)

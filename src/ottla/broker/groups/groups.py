@@ -9,6 +9,7 @@ from ottla.base.chance import new_uuid
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
+from ottla.base.settings.assignors import consumer_assignors
 from ottla.broker.coordinating import Shards
 from ottla.broker.groups.answer import Answer, Gathering
 from ottla.broker.groups.image_topics import ImageTopics
@@ -177,7 +178,7 @@ def _group_settings(settings: BrokerSettings) -> GroupSettings:
         consumer_session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
         consumer_heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
         consumer_max_size=settings.integer("group.consumer.max.size"),
-        consumer_assignors=settings.texts("group.consumer.assignors"),
+        consumer_assignors=consumer_assignors(settings.texts("group.consumer.assignors")),
         migration_policy=settings.text("group.consumer.migration.policy").lower(),
         share_session_timeout_ms=settings.integer("group.share.session.timeout.ms"),
         share_heartbeat_interval_ms=settings.integer("group.share.heartbeat.interval.ms"),
