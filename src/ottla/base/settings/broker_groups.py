@@ -84,7 +84,7 @@ GROUPS: tuple[Setting, ...] = (
             differs="Unset, as many as the cluster has brokers, those that are away among them, and"
             " at most this: groups work on one broker. Set, it is kept to: groups wait for brokers,"
             " as in Kafka."),
-    Setting("offsets.topic.segment.bytes", INT, 104_857_600, at_least(1), READ_ONLY,
+    Setting("offsets.topic.segment.bytes", INT, 104_857_600, at_least(1_048_576), READ_ONLY,
             "Segment size of __consumer_offsets, in bytes."),
     Setting("offsets.topic.compression.codec", INT, 0, between(0, 4), READ_ONLY,
             "Codec of __consumer_offsets by number: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."),

@@ -49,7 +49,7 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
             "Replicas whose fetching is throttled, as partition:broker, or * for all."),
     Setting("index.interval.bytes", INT, 4096, at_least(0), CLUSTER_WIDE,
             "Bytes of log between two entries of an index."),
-    Setting("internal.segment.bytes", INT, None, None, CLUSTER_WIDE,
+    Setting("internal.segment.bytes", INT, None, at_least(1), CLUSTER_WIDE,
             "Segment size for tests; may be below the least of segment.bytes.", internal=True),
     Setting("leader.replication.throttled.replicas", LIST, (), THROTTLED_REPLICAS, CLUSTER_WIDE,
             "Replicas whose serving is throttled, as partition:broker, or * for all."),
