@@ -84,12 +84,59 @@ def test_a_change_is_refused_only_for_what_it_sets():
             "log.cleaner.min.compaction.lag.ms": "2",
             "log.cleaner.max.compaction.lag.ms": "1",
         },
+        {"group.share.max.size": "11", "group.share.max.share.sessions": "10"},
+        {"log.cleaner.threads": "128"},
+        {"log.cleaner.dedupe.buffer.size": "1048576"},
+        {"queued.max.request.bytes": "1000"},
+        {"max.connections.per.ip": "0"},
+        {"cordoned.log.dirs": "/elsewhere", "log.dirs": "/here"},
     ],
 )
 def test_a_broker_does_not_start_with_settings_in_the_wrong_order(settings):
     """The message names both."""
     name, *_ = settings
     assert name in refused(BrokerSettings, settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"log.cleaner.threads": "0"},
+        {"log.cleaner.threads": "127"},
+        {"queued.max.request.bytes": "0"},
+        {"queued.max.request.bytes": "1000", "socket.request.max.bytes": "1000"},
+        {"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "127.0.0.1:1"},
+        {"cordoned.log.dirs": "/here", "log.dirs": "/here,/there"},
+        {"cordoned.log.dirs": "*"},
+        {"connections.max.idle.ms": "-1"},
+        {"log.retention.ms": "-1"},
+    ],
+)
+def test_what_fits_together_is_taken(settings):
+    """As in Kafka: no limit, no thread, a limit with exceptions."""
+    BrokerSettings(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log.retention.ms", "0"),
+        ("log.retention.minutes", "0"),
+        ("log.retention.hours", "0"),
+        ("log.roll.ms", "0"),
+        ("log.roll.jitter.ms", "-1"),
+        ("connections.max.idle.ms", "100"),
+        ("listeners", "PLAINTEXT:9092"),
+        ("listeners", "PLAINTEXT://:70000"),
+        ("listener.security.protocol.map", "PLAINTEXT"),
+        ("listener.security.protocol.map", "PLAINTEXT:PLAIN"),
+        ("offsets.topic.compression.codec", "5"),
+        ("group.share.assignors", "other"),
+    ],
+)
+def test_what_kafka_refuses_is_refused(name, text):
+    """Each was asked of Kafka 4.3.1."""
+    assert name in refused(BrokerSettings, {name: text})
 
 
 def test_a_group_must_be_heard_of_before_it_is_taken_for_dead():
