@@ -131,9 +131,7 @@ class MembershipCommands(Registry):
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."
             )
         if request.member_epoch != requests.JOIN:
-            raise OttlaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"There is no consumer group {group_id}; rejoin."
-            )
+            raise OttlaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
         classic = self.groups.get(group_id)
         if classic is None or classic.is_empty:
             return empty_to_consumer_group(self, turn, group_id)

@@ -259,8 +259,23 @@ def test_what_makes_no_sense_is_refused() -> None:
     assert code(member_epoch=-3) is ErrorCode.INVALID_REQUEST
     assert code(member_epoch=-2) is ErrorCode.INVALID_REQUEST
     assert code(server_assignor="best") is ErrorCode.UNSUPPORTED_ASSIGNOR
-    assert code(member_epoch=3) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert code(member_id=" ") is ErrorCode.INVALID_REQUEST
+    assert code(rack_id=" ") is ErrorCode.INVALID_REQUEST
+    assert code(member_epoch=3) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert code(member_epoch=-1) is ErrorCode.GROUP_ID_NOT_FOUND
     assert cluster.log == []
+
+
+def test_a_member_without_an_instance_id_cannot_report_one() -> None:
+    """An instance id that no member has is unknown, whoever names it; also when leaving."""
+    cluster = Cluster(World(t=1))
+    a = Member(cluster, "a", ["t"])
+    settle(a)
+    a.instance_id = "one"
+    assert a.beat() is ErrorCode.UNKNOWN_MEMBER_ID
+    a.epoch = cluster.group.epoch
+    assert a.leave() is ErrorCode.UNKNOWN_MEMBER_ID
+    assert list(cluster.group.members) == ["a"]
 
 
 def test_a_full_group_takes_nobody_in() -> None:

@@ -290,7 +290,7 @@ def test_a_static_member_changes_its_protocol_in_place():
     settle(b, again)
     whole([b, again])
     assert GROUP in cluster.coordinator.groups
-    assert new.beat() is ErrorCode.UNKNOWN_MEMBER_ID
+    assert new.beat() is ErrorCode.GROUP_ID_NOT_FOUND, "it is no group of its protocol any more"
 
 
 def join(

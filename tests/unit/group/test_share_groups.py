@@ -152,7 +152,8 @@ def test_who_joins_says_what_it_reads() -> None:
     queue = Queue()
     assert queue.hear("a", 0).response.error_code == ErrorCode.INVALID_REQUEST
     assert queue.hear("", 0, ["t"]).response.error_code == ErrorCode.INVALID_REQUEST
-    assert queue.hear("a", 3).response.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert queue.hear("a" * 37, 0, ["t"]).response.error_code == ErrorCode.INVALID_REQUEST
+    assert queue.hear("a", 3).response.error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_new_partitions_of_a_topic_are_begun_and_given_out() -> None:

@@ -94,12 +94,12 @@ def sync(turn: Turn, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGro
         return sync_refused(error.code)
     current = group.current.get(request.member_id, NEW)
     name = classic.protocols[0].name
+    if request.generation_id != current.epoch:
+        return sync_refused(ErrorCode.ILLEGAL_GENERATION)
     if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or (
         request.protocol_name not in (None, name)
     ):
         return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    if request.generation_id != current.epoch:
-        return sync_refused(ErrorCode.ILLEGAL_GENERATION)
     # Who has to give something back first has joined already, and stays in its epoch until then.
     if group.epoch > current.epoch and current.state is not MemberState.UNREVOKED_PARTITIONS:
         return sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -206,8 +206,6 @@ def _update(
 
 def _require(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ClassicMember:
     """Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
-    if instance_id is not None:
-        require_instance(group, member_id, instance_id)
     require_known(group, member_id, instance_id)
     classic = group.members[member_id].classic
     if classic is None:

@@ -85,12 +85,7 @@ def require_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> 
 def require_known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     """Raises OttlaError: FENCED_INSTANCE_ID, UNKNOWN_MEMBER_ID."""
     if instance_id is not None:
-        holder = group.static_members.get(instance_id)
-        if holder is not None and holder != member_id:
-            raise OttlaError(
-                ErrorCode.FENCED_INSTANCE_ID,
-                f"Instance id {instance_id} belongs to member {holder} now.",
-            )
+        require_instance(group, member_id, instance_id)
     if member_id not in group.members:
         raise OttlaError(
             ErrorCode.UNKNOWN_MEMBER_ID,

@@ -18,11 +18,11 @@ def require_valid(
 ) -> None:
     """Raises OttlaError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
     epoch = request.member_epoch
-    _forbid(not request.group_id, "GroupId can't be empty.")
-    _forbid(request.instance_id == "", "InstanceId can't be empty.")
-    _forbid(request.rack_id == "", "RackId can't be empty.")
+    _forbid(is_blank(request.group_id), "GroupId can't be empty.")
+    _forbid(is_blank(request.instance_id), "InstanceId can't be empty.")
+    _forbid(is_blank(request.rack_id), "RackId can't be empty.")
     if version >= _OWN_MEMBER_ID_FROM or epoch != JOIN:
-        _forbid(not request.member_id, "MemberId can't be empty.")
+        _forbid(is_blank(request.member_id), "MemberId can't be empty.")
     if epoch == JOIN:
         _require_complete(request)
     elif epoch == AWAY:
@@ -38,6 +38,11 @@ def require_valid(
         )
     if request.subscribed_topic_regex:
         require_pattern(request.subscribed_topic_regex)
+
+
+def is_blank(text: str | None) -> bool:
+    """Whether a text that was sent says nothing."""
+    return text is not None and not text.strip()
 
 
 def is_complete(request: ConsumerGroupHeartbeatRequest) -> bool:

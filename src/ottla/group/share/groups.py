@@ -211,9 +211,7 @@ class ShareGroups:
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group."
             )
         if request.member_epoch != heartbeating.JOIN:
-            raise OttlaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"There is no share group {group_id}; rejoin."
-            )
+            raise OttlaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {group_id} not found.")
         group = self.groups[group_id] = ShareGroup(group_id)
         return group
 

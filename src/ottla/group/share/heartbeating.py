@@ -12,6 +12,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.assignors import Subscriber
 from ottla.group.consumer.group import FIRST_EPOCH
 from ottla.group.consumer.pace import Pace
+from ottla.group.consumer.requests import is_blank
 from ottla.group.consumer.shares import NOTHING, Slot, topics_of
 from ottla.group.consumer.topics import Topics, TopicShape, shape_hash
 from ottla.group.share.assignor import simple
@@ -38,6 +39,8 @@ from ottla.wire.messages.share_group_heartbeat import (
 
 JOIN = 0
 LEAVE = -1
+# As in Kafka: members make their own ids, which are UUIDs.
+_MEMBER_ID_LENGTH_MAX = 36
 _NEW = ShareCurrent(JOIN, JOIN, NOTHING)
 
 
@@ -58,7 +61,8 @@ def require_valid(request: ShareGroupHeartbeatRequest) -> None:
     """Raises OttlaError (INVALID_REQUEST) where a heartbeat makes no sense by itself."""
     _forbid(not request.group_id.strip(), "GroupId can't be empty.")
     _forbid(not request.member_id.strip(), "MemberId can't be empty.")
-    _forbid(request.rack_id == "", "RackId can't be empty.")
+    _forbid(len(request.member_id) > _MEMBER_ID_LENGTH_MAX, "MemberId is too long.")
+    _forbid(is_blank(request.rack_id), "RackId can't be empty.")
     _forbid(request.member_epoch < LEAVE, f"MemberEpoch {request.member_epoch} is invalid.")
     _forbid(
         request.member_epoch == JOIN and not request.subscribed_topic_names,
