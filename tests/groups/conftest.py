@@ -14,8 +14,10 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.kafka import kafka
 from rig.nodes import Node
+from rig.wire_client import WireClient as RigClient
 
 import ottla.testing
+from tests.groups.either import connected, start
 from tests.groups.wire_client import WireClient
 
 _numbers = itertools.count(1)
@@ -61,4 +63,11 @@ def wire(groups_broker: GroupsBroker, group: str) -> Iterator[WireClient]:
     """A connection to the coordinator of `group`."""
     with WireClient(groups_broker.port) as client:
         client.find_coordinator(group)
+        yield client
+
+
+@pytest.fixture(scope="module", params=["ottla", "kafka"])
+def either(request: pytest.FixtureRequest) -> Iterator[RigClient]:
+    """A connection to a broker of ours, and then to one of Kafka's."""
+    with start(request.param) as running, connected(running.port) as client:
         yield client

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
@@ -128,21 +129,21 @@ def classic_joins(
     member_id = ""
     while True:
         request = join_request(group, member_id, instance_id=instance_id)
-        joined: JoinGroupResponse = patiently(lambda request=request: wire.call(request, 5))
+        joined: JoinGroupResponse = patiently(partial(wire.call, request, 5))
         if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
             break
         member_id = joined.member_id
     assert joined.error_code == ErrorCode.NONE
     if syncs:
         share = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"")
-        request = SyncGroupRequest(
+        sync = SyncGroupRequest(
             group_id=group,
             generation_id=joined.generation_id,
             member_id=joined.member_id,
             group_instance_id=instance_id,
             assignments=[share],
         )
-        assert wire.call(request, 3).error_code == ErrorCode.NONE
+        assert wire.call(sync, 3).error_code == ErrorCode.NONE
     return joined
 
 

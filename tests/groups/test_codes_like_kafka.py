@@ -3,20 +3,14 @@
 Each test runs against us and against Apache Kafka; what it expects is what Kafka 4.3.1 says.
 """
 
-import itertools
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
-from rig import kafka as kafka_rig
-from rig.nodes import Node
 from rig.wire_client import WireClient
 
-import ottla.testing
 from ottla.base.errors import ErrorCode
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -35,6 +29,7 @@ from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from tests.groups.either import connected, start
 from tests.groups.kinds import (
     KINDS,
     TOPIC,
@@ -43,7 +38,6 @@ from tests.groups.kinds import (
     classic_joins,
     commit,
     consumer_joins,
-    find,
     join_request,
     patiently,
     share_joins,
@@ -51,48 +45,12 @@ from tests.groups.kinds import (
 )
 
 TABLE = Path(__file__).with_name("offset_codes.txt")
-SETTINGS = {
-    "group.initial.rebalance.delay.ms": "0",
-    "offsets.topic.num.partitions": "5",
-    # Kafka gathers changes for a second by default, we assign at once.
-    "group.consumer.assignment.interval.ms": "0",
-    "group.share.assignment.interval.ms": "0",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-}
-_numbers = itertools.count(1)
-
-
-def start(which: str, **more: str) -> AbstractContextManager[Node | ottla.testing.Broker]:
-    settings = {**SETTINGS, **more}
-    if which == "ottla":
-        return ottla.testing.Broker(settings=settings)
-    if reason := kafka_rig.available():
-        pytest.skip(reason)
-    return kafka_rig.kafka(quick=True, settings=settings)
-
-
-def connected(port: int) -> WireClient:
-    """A connection to a broker that has the topic, and coordinators."""
-    admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0})
-    admin.create_topics([NewTopic(TOPIC, 3, 1)])[TOPIC].result(60)
-    wire = WireClient(port)
-    find(wire, "any")
-    find(wire, "any", key_type=1)
-    return wire
-
-
-@pytest.fixture(scope="module", params=["ottla", "kafka"])
-def wire(request: pytest.FixtureRequest) -> Iterator[WireClient]:
-    """A connection to the only broker of a cluster."""
-    with start(request.param) as running, connected(running.port) as client:
-        yield client
 
 
 @pytest.fixture
-def group() -> str:
-    """A group name that no other test uses."""
-    return f"codes-{uuid4().hex[:8]}-{next(_numbers)}"
+def wire(either: WireClient) -> WireClient:
+    """A connection to the only broker of a cluster."""
+    return either
 
 
 class Transaction:
