@@ -69,12 +69,12 @@ def test_groups_of_both_protocols_are_told_apart(
     assert kinds[old] == ["Classic", "consumer"]
     assert kinds[new] == ["Consumer", "consumer"]
     fields = cells(state)
-    assert (fields["STATE"], fields["GROUP-EPOCH"]) == ("Stable", "1")
-    assert (fields["TARGET-ASSIGNMENT-EPOCH"], fields["#MEMBERS"]) == ("1", "1")
+    assert (fields["STATE"], fields["GROUP-EPOCH"]) == ("Stable", "2")
+    assert (fields["TARGET-ASSIGNMENT-EPOCH"], fields["#MEMBERS"]) == ("2", "1")
     assert fields["ASSIGNMENT-STRATEGY"] == "uniform"
     fields = cells(members)
     assert (fields["CLIENT-ID"], fields["#PARTITIONS"]) == ("new", "2")
-    assert (fields["CURRENT-EPOCH"], fields["TARGET-EPOCH"]) == ("1", "1")
+    assert (fields["CURRENT-EPOCH"], fields["TARGET-EPOCH"]) == ("2", "2")
     assert fields["CURRENT-ASSIGNMENT"] == f"{new}:0,1"
     assert cells(classic)["CLIENT-ID"] == "old"
 
