@@ -213,13 +213,17 @@ def test_a_change_for_all_brokers_reaches_topics_without_their_own():
 
 
 def test_the_settings_of_all_brokers_are_described_under_the_empty_name():
-    """Only what was set there."""
+    """Only what was set there, and the cluster's least ISR, which is always set (KIP-966)."""
 
     async def scenario(caller):
-        assert (await describe(caller, BROKER, "")).configs == []
+        (least,) = (await describe(caller, BROKER, "")).configs
+        assert (least.name, least.value, least.config_source) == ("min.insync.replicas", "1", 3)
         await alter(caller, BROKER, "", ("log.retention.ms", SET, "5000"))
-        (config,) = (await describe(caller, BROKER, "", include_synonyms=True)).configs
-        assert (config.name, config.value, config.config_source) == ("log.retention.ms", "5000", 3)
+        configs = (await describe(caller, BROKER, "", include_synonyms=True)).configs
+        assert [(c.name, c.value, c.config_source) for c in configs] == [
+            ("log.retention.ms", "5000", 3),
+            ("min.insync.replicas", "1", 3),
+        ]
 
     run(scenario)
 
