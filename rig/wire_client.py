@@ -14,8 +14,9 @@ from rig.probe import connect, receive_frame
 class WireClient:
     """`call` sends a message and gives its response; `send` sends any bytes."""
 
-    def __init__(self, port: int, timeout_s: float = 60.0) -> None:
+    def __init__(self, port: int, timeout_s: float = 60.0, client_id: str = "rig") -> None:
         self.socket = connect(port, timeout_s)
+        self._client_id = client_id
         self._correlation_id = 0
 
     def __enter__(self) -> Self:
@@ -32,7 +33,7 @@ class WireClient:
     def frame(self, message: Message, version: int) -> bytes:
         """The bytes of a request, its size included."""
         self._correlation_id += 1
-        parts = encode_request(message, version, self._correlation_id, "rig")
+        parts = encode_request(message, version, self._correlation_id, self._client_id)
         return b"".join(bytes(part) for part in parts if not isinstance(part, FileRegion))
 
     def call(self, message: Message, version: int) -> Any:

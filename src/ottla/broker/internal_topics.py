@@ -1,15 +1,27 @@
-"""What topics look like that nobody describes: those made on first use, and the broker's own."""
+"""Topics made on first use, and the broker's own: what they look like, and who may write them."""
 
 from collections.abc import Collection
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
+from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.metadata.topic_plan import NewTopic
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 SHARE_GROUP_STATE = "__share_group_state"
+# The only client that may produce into internal topics (Kafka's name for its own tools).
+_ADMIN_CLIENT_ID = "__admin_client"
+
+
+def check_may_produce(topic: str, client_id: str | None) -> None:
+    """Raise OttlaError (INVALID_TOPIC_EXCEPTION) where a client must not produce into `topic`."""
+    if topic in INTERNAL_TOPICS and client_id != _ADMIN_CLIENT_ID:
+        raise OttlaError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"{topic} is written by coordinators only; produce into a topic of your own",
+        )
 
 
 def automatic_topic(name: str, settings: BrokerSettings, known: Collection[BrokerId]) -> NewTopic:

@@ -24,6 +24,7 @@ from ottla.broker.produce_known import (
     TRAILER,
     Known,
 )
+from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.record.arrival import Arrived
@@ -204,6 +205,9 @@ class ProduceShortcuts:
                 else self._broker.partitions.get(topic.name, wanted.index)
             )
         except OttlaError:
+            return
+        if partition.topic in INTERNAL_TOPICS:
+            # Who may produce into it is decided request by request.
             return
         self._prefix_end = prefix_end
         prefix = frame[_PREFIX_START:prefix_end].tobytes()

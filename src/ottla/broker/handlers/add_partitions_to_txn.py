@@ -1,7 +1,7 @@
 """AddPartitionsToTxn (24), versions 0-5: what a transaction is about to write to.
 
-Clients send 0-3, one transaction at a time; a partition that does not exist fails the request for
-all. Brokers send 4 and 5, many at a time, to add partitions on a client's behalf or only to verify
+Clients send 0-3, one transaction at a time; a partition that does not exist, or of an internal
+topic (TOPIC_AUTHORIZATION_FAILED, as in Kafka), fails the request for all. Brokers send 4 and 5, many at a time, to add partitions on a client's behalf or only to verify
 that it has added them (KIP-890). From 2 on the fenced are told PRODUCER_FENCED.
 """
 
@@ -16,6 +16,7 @@ from ottla.broker.handler import Handler
 from ottla.broker.request import RequestContext
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.broker.transactions.enlisting import Codes
+from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.transaction.transaction import Identity
 from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
@@ -47,9 +48,11 @@ def handle(
     if not body.v3_and_below_transactional_id:
         raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     missing = [each for each in wanted if broker.image.partition(*each) is None]
-    if missing:
+    internal = [each for each in wanted if each.topic in INTERNAL_TOPICS]
+    if missing or internal:
         codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED)
         codes |= dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        codes |= dict.fromkeys(internal, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return AddPartitionsToTxnResponse(
             results_by_topic_v3_and_below=_results(body.v3_and_below_topics, codes)
         )

@@ -10,6 +10,7 @@ from ottla.broker.delayed_delete_records import DelayedDeleteRecords, Waiting, l
 from ottla.broker.handler import Handler
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
+from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # Asks for everything up to the high watermark.
 _HIGH_WATERMARK = -1
-_INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 def handle(
@@ -69,7 +69,7 @@ def _delete(
 ) -> DeleteRecordsPartitionResult:
     """The partition's part of the answer; it is among `waiting` where followers are waited for."""
     try:
-        if topic in _INTERNAL_TOPICS:
+        if topic in INTERNAL_TOPICS and broker.image.partition(topic, index) is not None:
             raise OttlaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} belong to the broker"
             )

@@ -3,7 +3,8 @@
 KAFKA-18659: clients conclude from "produce 0" that compression works. acks 0 gets no answer, and
 an error closes the connection; acks 1 is answered after the append; acks -1 once the high
 watermark has passed the batch, which under group commit means that it is on the disks of all
-replicas in sync. Who leads now is told with NOT_LEADER_OR_FOLLOWER (KIP-951).
+replicas in sync. Who leads now is told with NOT_LEADER_OR_FOLLOWER (KIP-951). A batch for an
+internal topic is refused with INVALID_TOPIC_EXCEPTION, unless the client id is `__admin_client`.
 """
 
 from functools import partial
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handler import NO_ANSWER, Handler, NoAnswer
+from ottla.broker.internal_topics import check_may_produce
 from ottla.broker.new_leaders import tell_producer
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
@@ -144,6 +146,7 @@ def _append(
             partition = broker.partitions.get_by_id(topic.topic_id, index)
         else:
             partition = broker.partitions.get(topic.name, index)
+        check_may_produce(partition.topic, request.client_id)
         records = wanted.records
         try:
             partition.check_led()

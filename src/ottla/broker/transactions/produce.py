@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.internal_topics import check_may_produce
 from ottla.broker.partition import Partition
 from ottla.broker.request import RequestContext
 from ottla.record.header import HEADER_SIZE, read_header
@@ -55,6 +56,7 @@ class ProduceInTransaction:
         finish: Callable[[list[list[PartitionProduceResponse]]], None],
     ) -> None:
         self._broker = broker
+        self._client_id = request.client_id
         self._version = request.version
         self._body = body
         self._append = append
@@ -115,6 +117,9 @@ class ProduceInTransaction:
                 partition = partitions.get_by_id(topic.topic_id, index)
             else:
                 partition = partitions.get(topic.name, index)
+            if self._version >= _ADDS_FROM:
+                # Else the transaction would end with a marker there.
+                check_may_produce(partition.topic, self._client_id)
             partition.check_led()
         except OttlaError:
             return None
