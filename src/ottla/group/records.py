@@ -138,7 +138,7 @@ def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
             group_id = decode_versioned(GroupMetadataKey, key).group
             return GroupRecord(group_id, None if value is None else _decode_group(value))
         return consumer_records.decode(kind, key, value) or share_records.decode(kind, key, value)
-    except WireError as error:
+    except (WireError, ValueError) as error:
         raise OttlaError(
             ErrorCode.CORRUPT_MESSAGE, f"a record of __consumer_offsets cannot be read: {error}"
         ) from error

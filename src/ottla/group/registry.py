@@ -99,6 +99,18 @@ class Registry:
         for group_id in [group_id for group_id, group in self.groups.items() if group.is_void]:
             del self.groups[group_id]
 
+    def mend(self) -> None:
+        """Some records were lost: let no group contradict itself, whichever they were."""
+        for group in self.consumer_groups.values():
+            group.mend()
+        self.share.mend()
+        for group_id, consumer_group in self.consumer_groups.items():
+            classic = self.groups.pop(group_id, None)
+            if classic is not None:
+                consumer_group.offsets.update(classic.offsets)
+        for group_id in [each for each in self.share.groups if self.any(each) is not None]:
+            del self.share.groups[group_id]
+
     def begin_consumer_group(self, group_id: str) -> ConsumerGroup:
         """A group of the consumer protocol, with the offsets that are there already."""
         group = self.consumer_groups[group_id] = ConsumerGroup(group_id)

@@ -3,6 +3,7 @@
 One thread owns a log. What may block for long (flushing, removing files) is handed out as jobs.
 """
 
+from collections.abc import Iterator
 from typing import Protocol
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from ottla.storage.leader_epochs import UNKNOWN_EPOCH
 from ottla.storage.names import SNAPSHOT_SUFFIX, deleted_folder, segment_file
 from ottla.storage.offset_ledger import OffsetLedger
 from ottla.storage.producer_state import ProducerEntry
+from ottla.storage.readable import Damage, ReadableSegment, Whole, readable_segment
 from ottla.storage.replay import rebuild_producers
 from ottla.storage.retention import Verdict, deletable
 from ottla.storage.segment import Segment
@@ -351,6 +353,35 @@ class Log(FlushedLog):
         self.config = config
         for segment in self.segments:
             segment.config = config
+
+    def readable(self, window_bytes: int) -> Iterator[list[Whole | Damage]]:
+        """What can be read of the log as it stands now, in order, about `window_bytes` at a time.
+
+        Damage does not end it. Each step may run in a thread. Raises StorageError.
+        """
+        start, end = self.log_start_offset, self.log_end_offset
+        offset = start
+        reading: ReadableSegment | None = None
+        current: Segment | None = None
+        while offset < end and not self.offline:
+            number = self.segments.floor(offset)
+            segment = self.segments[number]
+            is_last = number + 1 == len(self.segments)
+            limit = end if is_last else self.segments[number + 1].base_offset
+            try:
+                if reading is None or segment is not current:
+                    # Begun, or begun again since compaction has replaced the segment.
+                    current, reading = segment, readable_segment(segment, start, limit)
+                found = [] if reading.is_done else list(reading.read(window_bytes))
+            except OSError as error:
+                raise storage_error(error, segment.path(), "read") from error
+            yield [
+                each
+                for each in found
+                if isinstance(each, Damage) or each.is_repaired or each.header.last_offset >= start
+            ]
+            if reading.is_done:
+                offset, reading = limit, None
 
     def close(self, *, clean: bool, now_ms: int | None = None) -> None:
         """Give all files back; `clean` flushes first, with indexes and a producer snapshot.

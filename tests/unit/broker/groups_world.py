@@ -1,7 +1,7 @@
 """A shard with a log in memory whose high watermark, failures and clock the test decides."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,6 +21,7 @@ from ottla.group.flights import Flights
 from ottla.group.settings import GroupSettings
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header, set_base_offset
+from ottla.storage.readable import Whole
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.wire.messages.offset_commit import (
@@ -45,14 +46,10 @@ class MemoryLog:
     def size_bytes(self) -> int:
         return sum(map(len, self.batches))
 
-    def read(self, offset: int, max_bytes: int, *, max_offset: int) -> SimpleNamespace:
+    def readable(self, _window_bytes: int) -> Iterator[list[Whole]]:
         """One batch at a time."""
-        batch = next(each for each in self.batches if offset <= read_header(each).last_offset)
-        return SimpleNamespace(
-            file=SimpleNamespace(pread=lambda size, _position: batch[:size]),
-            position=0,
-            size=len(batch),
-        )
+        for batch in self.batches:
+            yield [Whole(batch, 0, read_header(batch))]
 
 
 class MemoryPartition:

@@ -3,6 +3,8 @@
 from ottla.broker.coordinating.replay import Replayed
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
+from ottla.record.header import read_header
+from ottla.record.reader import records
 
 
 def batch(offset: int, key: bytes, value: bytes | None, producer_id: int = -1) -> bytes:
@@ -29,10 +31,16 @@ def marker(offset: int, kind: ControlType, producer_id: int) -> bytes:
     )
 
 
+def take(found: Replayed, *parts: bytes) -> None:
+    for part in parts:
+        header = read_header(part)
+        found.take(header, records(part, 0, header))
+
+
 def values(*parts: bytes) -> dict[bytes, bytes | None]:
     """What counts after these batches."""
     found = Replayed()
-    found.take(b"".join(parts))
+    take(found, *parts)
     return {key: written.value for key, written in found.written.items()}
 
 
@@ -69,17 +77,13 @@ def test_what_stands_behind_a_transactions_record_stays() -> None:
 def test_what_has_no_marker_yet_is_pending_in_the_order_of_the_log() -> None:
     """With word of what is overtaken already."""
     found = Replayed()
-    end = found.take(
-        b"".join(
-            [
-                batch(0, b"k", b"1", 8),
-                batch(1, b"k", b"2"),
-                batch(2, b"l", b"3", 7),
-                batch(3, b"m", b"4", 8),
-            ]
-        )
+    take(
+        found,
+        batch(0, b"k", b"1", 8),
+        batch(1, b"k", b"2"),
+        batch(2, b"l", b"3", 7),
+        batch(3, b"m", b"4", 8),
     )
-    assert end == 4
     pending = [
         (producer_id, key, found.is_overtaken(key, written))
         for producer_id, key, written in found.in_order()

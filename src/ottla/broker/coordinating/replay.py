@@ -1,25 +1,34 @@
 """Reads a partition of coordinators' records back, and of it the last value of each key.
 
 Records of a transaction count when their commit marker comes, unless a later one of the same key
-stands behind them; what has no marker yet is told apart.
+stands behind them; what has no marker yet is told apart. What cannot be read is skipped and noted
+as a loss: one bad record must not cost all others.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.coordinating.losses import Losses
 from ottla.broker.partition import Partition
+from ottla.record.codec import Record
+from ottla.record.compression import CorruptBatch
 from ottla.record.control import ControlType, read_marker
 from ottla.record.header import BatchHeader
-from ottla.record.reader import batches, records
+from ottla.record.reader import records
 from ottla.storage.log import Log
+from ottla.storage.readable import Damage, Whole
 
 # Below this a read is not worth a thread.
 _SMALL_BYTES = 1_048_576
 
-# Takes in whole batches, and returns the offset after them, -1 for none.
-Take = Callable[[bytes | memoryview], int]
+R = TypeVar("R")
+# Reads a record; None for a kind that is not known. Raises OttlaError.
+Decode = Callable[[bytes, bytes | None], R | None]
+# Takes in a good batch's records. Raises CorruptBatch where they cannot be read.
+Take = Callable[[BatchHeader, list[Record]], None]
 
 
 class Written(NamedTuple):
@@ -31,32 +40,35 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class Replayed:
-    """What a partition holds. `pending` are records of transactions without a marker, in order."""
+    """What a partition holds. `pending` are records of transactions without a marker, in order.
+
+    Records whose key is in `doubted` count only where `is_readable` says so.
+    """
 
     written: dict[bytes, Written] = field(default_factory=dict)
     pending: dict[int, list[tuple[bytes, Written]]] = field(default_factory=dict)
+    doubted: Collection[bytes] = ()
+    is_readable: Callable[[bytes, Written], bool] = lambda _key, _written: True
 
-    def take(self, buffer: bytes | memoryview) -> int:
-        """Take in whole batches; return the offset after them, -1 for none."""
-        following = -1
-        for position, header in batches(buffer):
-            following = header.last_offset + 1
-            if header.is_control:
-                self._end(buffer, position, header)
+    def take(self, header: BatchHeader, content: list[Record]) -> None:
+        """Take in the records of a batch. Raises CorruptBatch."""
+        if header.is_control:
+            self._end(header, content)
+            return
+        for record in content:
+            if record.key is None:
                 continue
-            for record in records(buffer, position, header):
-                if record.key is None:
-                    continue
-                written = Written(record.offset, record.value)
-                if header.is_transactional:
-                    waiting = self.pending.setdefault(header.producer_id, [])
-                    waiting.append((record.key, written))
-                else:
-                    self.written[record.key] = written
-        return following
+            written = Written(record.offset, record.value)
+            if record.key in self.doubted and not self.is_readable(record.key, written):
+                continue
+            if header.is_transactional:
+                waiting = self.pending.setdefault(header.producer_id, [])
+                waiting.append((record.key, written))
+            else:
+                self.written[record.key] = written
 
-    def _end(self, buffer: bytes | memoryview, position: int, header: BatchHeader) -> None:
-        for record in records(buffer, position, header):
+    def _end(self, header: BatchHeader, content: list[Record]) -> None:
+        for record in content:
             marker = read_marker(record)
             if marker is None:
                 continue
@@ -81,42 +93,112 @@ class Replayed:
         return found is not None and found.offset > written.offset
 
 
-async def replay(partition: Partition, chunk_bytes: int) -> Replayed:
-    """The last value of each key up to the log's end, and what is pending there.
+class Pending(NamedTuple, Generic[R]):
+    """A record of a transaction whose outcome is open; `is_overtaken`: a later one counts."""
 
-    Only these matter for the state, so that a long log is decoded once per key. Raises as
-    `read_back`.
+    producer_id: int
+    record: R
+    is_overtaken: bool
+
+
+@dataclass(slots=True)
+class Reading(Generic[R]):
+    """A partition that was read back; tombstones are left out."""
+
+    losses: Losses
+    records: list[R] = field(default_factory=list)
+    # In the order of the log.
+    pending: list[Pending[R]] = field(default_factory=list)
+    # Keys whose last value cannot be read.
+    doubted: set[bytes] = field(default_factory=set)
+
+    def decode(self, found: Replayed, decode: Decode[R]) -> None:
+        """Turn what a partition holds into records."""
+        for key, written in found.written.items():
+            if written.value is not None:
+                record = self._readable(key, written, decode)
+                if record is not None:
+                    self.records.append(record)
+        for producer_id, key, written in found.in_order():
+            record = self._readable(key, written, decode)
+            if record is not None:
+                overtaken = found.is_overtaken(key, written)
+                self.pending.append(Pending(producer_id, record, overtaken))
+
+    def _readable(self, key: bytes, written: Written, decode: Decode[R]) -> R | None:
+        """A record; None where it is of no known kind, or not to be read, which is a loss."""
+        try:
+            record = decode(key, written.value)
+        except OttlaError as error:
+            self.doubted.add(key)
+            self.losses.note_record(written.offset, error.message or error.code.name)
+            return None
+        if record is None:
+            kind = key[:2].hex()
+            self.losses.note_record(written.offset, f"a record of unknown kind 0x{kind}")
+        return record
+
+
+async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> Reading[R]:
+    """The last readable value of each key up to the log's end, and what is pending there.
+
+    Only these matter for the state, so that a long log is decoded once per key: only where the
+    last value of a key cannot be read, the log is read again for the last one that can.
+    Raises as `read_back`.
     """
-    found = Replayed()
-    await read_back(partition.log, chunk_bytes, found.take)
-    return found
+    found, reading = Replayed(), Reading[R](Losses(partition.topic_partition))
+    await read_back(partition.log, chunk_bytes, found.take, reading.losses)
+    reading.decode(found, decode)
+    if not reading.doubted:
+        return reading
+    losses = Losses(partition.topic_partition)
+
+    def is_readable(key: bytes, written: Written) -> bool:
+        try:
+            if written.value is not None:
+                decode(key, written.value)
+        except OttlaError as error:
+            losses.note_record(written.offset, error.message or error.code.name)
+            return False
+        return True
+
+    found = Replayed(doubted=reading.doubted, is_readable=is_readable)
+    reading = Reading[R](losses)
+    await read_back(partition.log, chunk_bytes, found.take, losses)
+    reading.decode(found, decode)
+    return reading
 
 
-async def last_values(partition: Partition, chunk_bytes: int) -> dict[bytes, bytes | None]:
-    """`replay` of a partition in which nothing is pending, tombstones as None."""
-    found = await replay(partition, chunk_bytes)
-    return {key: written.value for key, written in found.written.items()}
-
-
-async def read_back(log: Log, chunk_bytes: int, take: Take) -> None:
+async def read_back(log: Log, chunk_bytes: int, take: Take, losses: Losses) -> None:
     """Give `take` all of a log, in order, `chunk_bytes` at a time; in a thread unless it is small.
 
-    Raises OttlaError where it cannot be read, and what `take` raises.
+    Batches that cannot be read are skipped, and noted in `losses`. Raises OttlaError where the
+    disk fails.
     """
-    end = log.log_end_offset
-    offset = log.log_start_offset
+    parts = log.readable(chunk_bytes)
+
+    def step() -> bool:
+        part = next(parts, None)
+        for each in part or ():
+            _take(each, take, losses)
+        return part is not None
+
     if log.size_bytes <= _SMALL_BYTES:
-        while offset < end:
-            offset = _read_chunk(log, offset, end, chunk_bytes, take)
+        while step():
+            pass
         return
     loop = asyncio.get_running_loop()
-    while offset < end:
-        offset = await loop.run_in_executor(None, _read_chunk, log, offset, end, chunk_bytes, take)
+    while await loop.run_in_executor(None, step):
+        pass
 
 
-def _read_chunk(log: Log, offset: int, end: int, chunk_bytes: int, take: Take) -> int:
-    """Take in the batches from `offset` on; return the offset after them."""
-    located = log.read(offset, chunk_bytes, max_offset=end)
-    following = take(located.file.pread(located.size, located.position))
-    # Behind the last batch there may be nothing, where the log was compacted.
-    return following if following > offset else end
+def _take(found: Whole | Damage, take: Take, losses: Losses) -> None:
+    if isinstance(found, Damage):
+        losses.note_damage(found)
+        return
+    buffer, place, header, _ = found
+    try:
+        # Its checksum was computed already.
+        take(header, records(buffer, place, header, check_crc=False))
+    except CorruptBatch as error:
+        losses.note_batch(header.base_offset, error.message or ErrorCode.CORRUPT_MESSAGE.name)

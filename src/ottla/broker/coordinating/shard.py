@@ -20,6 +20,7 @@ from ottla.broker.coordinating.answering import (
     give_when_committed,
     split,
 )
+from ottla.broker.coordinating.losses import Losses
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Purgatory
 
@@ -72,6 +73,8 @@ class Shard(ABC, Generic[C, R]):
         # None while it is loaded.
         self.coordinator: C | None = None
         self.closed = False
+        # What of the partition could not be read when it was loaded.
+        self.losses = Losses(partition.topic_partition)
         # Kept so that the task is not collected while it runs.
         self._reloading: asyncio.Task[None] | None = None
 
@@ -81,7 +84,10 @@ class Shard(ABC, Generic[C, R]):
 
     @abstractmethod
     async def replayed(self) -> C:
-        """The coordinator that the log tells of. Raises OttlaError where that cannot be read."""
+        """The coordinator that the log tells of, without what of it cannot be read.
+
+        What that is, it reports. Raises OttlaError where the disk fails.
+        """
 
     @abstractmethod
     def encode(self, record: R) -> tuple[bytes, bytes | None]:
@@ -111,6 +117,11 @@ class Shard(ABC, Generic[C, R]):
     @abstractmethod
     def forsake(self, coordinator: C | None, code: ErrorCode) -> None:
         """`coordinator` is not at work any more: whoever waits for it is told `code`."""
+
+    def report(self, losses: Losses) -> None:
+        """Tell and keep what could not be read of the partition while it was replayed."""
+        losses.warn(self.what)
+        self.losses = losses
 
     @property
     def name(self) -> str:

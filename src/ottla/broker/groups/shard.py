@@ -8,7 +8,7 @@ from uuid import UUID
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.broker.coordinating import TOO_LARGE, Shard
-from ottla.broker.coordinating.replay import replay
+from ottla.broker.coordinating.replay import Reading, replay
 from ottla.broker.groups.answer import Answer
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
@@ -64,18 +64,29 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
 
     async def replayed(self) -> Coordinator:
         coordinator = self.empty()
-        found = await replay(self.partition, self.load_bytes)
-        for key, (_, value) in found.written.items():
-            if value is not None:
-                record = decode(key, value)
-                if record is not None:
-                    coordinator.apply(record)
-        for producer_id, key, written in found.in_order():
-            record = decode(key, written.value)
-            if isinstance(record, OffsetRecord):
-                overtaken = found.is_overtaken(key, written)
-                coordinator.pending.add(producer_id, record, is_overtaken=overtaken)
+        reading: Reading[CoordinatorRecord] = await replay(
+            self.partition, self.load_bytes, decode
+        )
+        for record in reading.records:
+            coordinator.apply(record)
+        open_here: set[int] | None = None
+        if reading.losses:
+            coordinator.mend()
+            open_here = self._open_here()
+        for producer_id, record, is_overtaken in reading.pending:
+            if isinstance(record, OffsetRecord) and (
+                open_here is None or producer_id in open_here
+            ):
+                coordinator.pending.add(producer_id, record, is_overtaken=is_overtaken)
+        self.report(reading.losses)
         return coordinator
+
+    def _open_here(self) -> set[int]:
+        """Producers whose transaction has no marker in this partition yet.
+
+        The marker of another one may be lost: its offsets would be pending for ever.
+        """
+        return set(self.partition.log.producers.open_transactions.values())
 
     def encode(self, record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
         return encode(record)

@@ -7,10 +7,12 @@ from typing import Any
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import Shard, Ticket
+from ottla.broker.coordinating.losses import Losses
 from ottla.broker.coordinating.replay import read_back
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Purgatory
-from ottla.record.reader import batches, records
+from ottla.record.codec import Record
+from ottla.record.header import BatchHeader
 from ottla.share.coordinator import Decision, ShareCoordinator
 from ottla.share.records import ShareRecord, decode, encode
 from ottla.share.settings import ShareStateSettings
@@ -54,19 +56,25 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
         # It may lie within a batch.
         start = log.log_start_offset
 
-        def take(buffer: bytes | memoryview) -> int:
-            following = -1
-            for position, header in batches(buffer):
-                following = header.last_offset + 1
-                if header.is_control:
-                    continue
-                for record in records(buffer, position, header):
-                    found = None if record.key is None else decode(record.key, record.value)
-                    if found is not None and record.offset >= start:
-                        coordinator.apply(found, record.offset)
-            return following
+        losses = Losses(self.partition.topic_partition)
 
-        await read_back(log, self.load_bytes, take)
+        def take(header: BatchHeader, content: list[Record]) -> None:
+            for record in content:
+                if header.is_control or record.key is None or record.offset < start:
+                    continue
+                try:
+                    found = decode(record.key, record.value)
+                except OttlaError as error:
+                    losses.note_record(record.offset, error.message or error.code.name)
+                    continue
+                if found is not None:
+                    coordinator.apply(found, record.offset)
+                elif record.value is not None:
+                    kind = record.key[:2].hex()
+                    losses.note_record(record.offset, f"a record of unknown kind 0x{kind}")
+
+        await read_back(log, self.load_bytes, take, losses)
+        self.report(losses)
         return coordinator
 
     def encode(self, record: ShareRecord) -> tuple[bytes, bytes | None]:

@@ -12,7 +12,7 @@ from typing import Any
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import Shard, Ticket, give
-from ottla.broker.coordinating.replay import last_values
+from ottla.broker.coordinating.replay import replay
 from ottla.broker.partition import OnBehalf, Partition
 from ottla.broker.purgatory import Deadline, Purgatory
 from ottla.transaction.coordinator import Coordinator
@@ -67,12 +67,10 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
 
     async def replayed(self) -> Coordinator:
         coordinator = self.empty()
-        values = await last_values(self.partition, self.load_bytes)
-        for key, value in values.items():
-            if value is not None:
-                record = decode(key, value)
-                if record is not None:
-                    coordinator.apply(record)
+        reading = await replay(self.partition, self.load_bytes, decode)
+        for record in reading.records:
+            coordinator.apply(record)
+        self.report(reading.losses)
         return coordinator
 
     def encode(self, record: TransactionRecord) -> tuple[bytes, bytes | None]:

@@ -140,6 +140,18 @@ class ConsumerGroup:
             case CurrentRecord(_, member_id, current):
                 self._set_current(member_id, current)
 
+    def mend(self) -> None:
+        """Records of the group were lost: nothing may belong to members that are not known.
+
+        Else their partitions would never be given to others. No epoch is higher than the group's.
+        """
+        for member_id in [each for each in self.current if each not in self.members]:
+            self._set_current(member_id, None)
+        for member_id in [each for each in self.target if each not in self.members]:
+            del self.target[member_id]
+        epochs = [current.epoch for current in self.current.values()]
+        self.epoch = max([self.epoch, self.target_epoch, *epochs])
+
     def target_of(self, member_id: str) -> Share:
         """What a member shall have."""
         return self.target.get(member_id, NOTHING)

@@ -72,6 +72,14 @@ class ShareGroup:
         """What a member shall have."""
         return self.target.get(member_id, NOTHING)
 
+    def mend(self) -> None:
+        """Records of the group were lost: nothing may belong to members that are not known."""
+        self.current = {each: kept for each, kept in self.current.items() if each in self.members}
+        self.target = {each: kept for each, kept in self.target.items() if each in self.members}
+        self.begun = {each: kept for each, kept in self.begun.items() if each not in self.deleting}
+        epochs = [current.epoch for current in self.current.values()]
+        self.epoch = max([self.epoch, self.target_epoch, *epochs])
+
     def apply(self, record: ShareGroupRecord) -> None:
         """Make a record part of the state. Applying it twice changes nothing more."""
         match record:

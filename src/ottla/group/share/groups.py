@@ -200,6 +200,11 @@ class ShareGroups:
         if isinstance(record, ShareEpochRecord) and record.is_tombstone:
             del self.groups[record.group_id]
 
+    def mend(self) -> None:
+        """Some records were lost: let no group contradict itself."""
+        for group in self.groups.values():
+            group.mend()
+
     def _joined(self, request: ShareGroupHeartbeatRequest) -> ShareGroup:
         """The group a member speaks of. Who joins brings it into being."""
         group_id = request.group_id
