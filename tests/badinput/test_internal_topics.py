@@ -100,8 +100,7 @@ def test_only_the_admin_client_produces_into_an_internal_topic(
     assert produced_by_the_admin(admin, topic, topic_id, keyed, version) == ErrorCode.NONE
     for records in (keyed, keyed, batch(**PRODUCER), keyed):
         assert (
-            produced(client, topic, topic_id, records, version)
-            == ErrorCode.INVALID_TOPIC_EXCEPTION
+            produced(client, topic, topic_id, records, version) == ErrorCode.INVALID_TOPIC_EXCEPTION
         )
     for _ in range(3):
         assert produced(admin, topic, topic_id, keyed, version) == ErrorCode.NONE
@@ -119,9 +118,7 @@ def test_no_transaction_reaches_into_an_internal_topic(
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         begun = client.call(
-            InitProducerIdRequest(
-                transactional_id=transactional_id, transaction_timeout_ms=60_000
-            ),
+            InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000),
             4,
         )
         if begun.error_code == ErrorCode.NONE:

@@ -14,6 +14,7 @@ from ottla.broker.flush import Flusher
 from ottla.broker.partition import Partition
 from ottla.broker.replication.roles import Roles
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ottla.storage import salvage
 from ottla.storage.config import LogConfig
 from ottla.storage.deletion import Deletion
 from ottla.storage.errors import LogCorrupt, StorageError
@@ -23,6 +24,10 @@ from ottla.storage.log_directories import LogDirectories, Wanted
 _log = logging.getLogger(__name__)
 
 _REMINDER_MS = 10_000
+_KEPT = (
+    " The partition stays in use, for its coordinator has no other copy; what can be read of it "
+    "is salvaged when this broker is started next."
+)
 # Partitions that are changed in one turn of the loop.
 _SLICE = 50
 
@@ -245,10 +250,13 @@ class Partitions:
         if self._by_name.get((partition.topic, partition.index)) is not partition:
             return  # It was deleted meanwhile; another may have its name.
         now_ms = self._clock.monotonic_ms()
-        if error.stops_log or now_ms >= self._silent_until_ms:
+        is_kept = self._keep_damaged(partition, error)
+        if (error.stops_log and not is_kept) or now_ms >= self._silent_until_ms:
             # A full disk refuses every batch, and is told now and then.
             self._silent_until_ms = now_ms + _REMINDER_MS
-            _log.error("%s", error.message)
+            _log.error("%s%s", error.message, _KEPT if is_kept else "")
+        if is_kept:
+            return
         failed = self._directories.fail(partition.topic_partition, error)
         for offline in failed:
             found = self._by_name.get(offline)
@@ -306,7 +314,10 @@ class Partitions:
         # Once for each topic: it takes longer than a partition's own part.
         by_name = {topic.name: topic for topic in topics.values()}
         configs = {name: self._config_of(topic) for name, topic in by_name.items()}
-        wanted = [Wanted(TopicPartition(*k), t.id, configs[k[0]]) for k, t in topics.items()]
+        wanted = [
+            Wanted(TopicPartition(*k), t.id, configs[k[0]], salvages=self._is_last_resort(t, k[1]))
+            for k, t in topics.items()
+        ]
 
         def open_logs() -> dict[TopicPartition, Log | StorageError]:
             found = self._directories.open_all(wanted, now_ms=self._clock.now_ms())
@@ -347,9 +358,28 @@ class Partitions:
             group_commit=self._group_commit,
             on_storage_error=self.on_storage_error,
         )
+        for note in log.recovery.salvaged:
+            _log.error("%s is salvaged: %s", topic_partition, note)
         self._refused.pop(key, None)
         self._by_name[key] = partition
         self._by_id[topic.id, key[1]] = partition
+
+    def _is_last_resort(self, topic: TopicImage | None, index: int) -> bool:
+        """Whether coordinators need what is left of a damaged log: no other broker has a copy."""
+        if topic is None or not topic.is_internal or index >= len(topic.partitions):
+            return False
+        return topic.partitions[index].replicas == (self._roles.standing.broker_id,)
+
+    def _keep_damaged(self, partition: Partition, error: StorageError) -> bool:
+        """Keep a damaged log in use until the next start, where nothing could take its place."""
+        topic = self._image().topic(partition.topic)
+        if not isinstance(error, LogCorrupt) or not self._is_last_resort(topic, partition.index):
+            return False
+        try:
+            salvage.mark(partition.log.filesystem, partition.log.folder)
+        except OSError:
+            return False
+        return True
 
     def _configure(self, topic: TopicImage) -> None:
         config = self._config_of(topic)

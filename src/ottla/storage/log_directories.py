@@ -33,6 +33,8 @@ class Wanted:
     topic_partition: TopicPartition
     topic_id: UUID
     config: LogConfig
+    # Whether what can be read of a damaged log is to be served: see `salvage`.
+    salvages: bool = False
 
 
 class LogDirectories:
@@ -204,6 +206,7 @@ class LogDirectories:
             producer_expiration_ms=self.producer_expiration_ms,
             unique=self._new_id(),
             now_ms=now_ms,
+            salvages=one.salvages,
         )
         if len(self.directories) > 1:
             # Which of them it is in is decided once: its folder says so, though it be empty.

@@ -7,6 +7,7 @@ stopped in order), and the three offset checkpoints.
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial as given
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -41,6 +42,7 @@ from ottla.storage.run_marker import (
     read_run_marker,
     write_run_marker,
 )
+from ottla.storage.salvage import open_salvaged
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
@@ -231,11 +233,13 @@ class LogDirectory:
         producer_expiration_ms: int,
         unique: UUID,
         now_ms: int,
+        salvages: bool = False,
     ) -> Log:
         """Open a partition's log; one that has no folder begins. May run in a thread of its own.
 
         A folder that holds another topic of that name (deleted and made again while this broker
-        was away) is set aside by the suffix `-stray` and kept. Raises StorageError.
+        was away) is set aside by the suffix `-stray` and kept. With `salvages` a damaged log is
+        opened without what of it cannot be read. Raises StorageError.
         """
         folder = self.folder_of(partition)
         filesystem = self.filesystem
@@ -254,14 +258,14 @@ class LogDirectory:
                 partition_metadata.write(filesystem, folder, topic_id)
         except OSError as error:
             raise storage_error(error, folder, "open the log") from error
-        log = Log.open(
+        recovery_point = 0 if is_stray else self.recovery_points.get(partition, 0)
+        open_it = given(
+            Log.open,
             filesystem,
             folder,
             partition,
             config,
             log_start_offset=0 if is_stray else self.log_starts.get(partition, 0),
-            recovery_point=0 if is_stray else self.recovery_points.get(partition, 0),
-            clean=self.was_clean and partition in self.recovery_points and not is_stray,
             # What was flushed before it was acknowledged is never cut for the sake of a leader
             # that may be nobody else.
             is_lossy=not self.kept_all and not self._run.flushes_first,
@@ -269,6 +273,11 @@ class LogDirectory:
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )
+        clean = self.was_clean and partition in self.recovery_points and not is_stray
+        if salvages:
+            log = open_salvaged(filesystem, folder, open_it, recovery_point, clean=clean)
+        else:
+            log = open_it(recovery_point=recovery_point, clean=clean)
         self._unread.discard(partition)
         # One that never was flushed, as far as is known, may have a name in the cache alone.
         log.has_new_folder = known != topic_id or not self.recovery_points.get(partition)

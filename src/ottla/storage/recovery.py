@@ -31,6 +31,8 @@ class Recovery:
     scanned_bytes: int = 0
     cut_bytes: int = 0
     notes: list[str] = field(default_factory=list)
+    # The same of what was salvaged: flushed records that are lost.
+    salvaged: list[str] = field(default_factory=list)
     # Whether a flush has failed, so that the unflushed end may stand in the page cache alone.
     write_again: bool = False
     # Whether any page that was not flushed may be missing, also before one that is there.

@@ -230,7 +230,7 @@ class StoredWorld:
 
     def damage(self, path: str, position: int, content: bytes) -> None:
         """Change bytes of a file behind the log's back."""
-        node = self.filesystem._file(path)  # noqa: SLF001  # A disk does not ask.
+        node = self.filesystem._file(path)  # A disk does not ask.
         node.content[position : position + len(content)] = content
 
     def shard(self) -> Shard[Any, Any]:

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from .stored_world import CHECKS, KINDS, StoredWorld, STATES, rubbish, told
+from .stored_world import CHECKS, KINDS, STATES, StoredWorld, rubbish, told
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,7 +43,10 @@ def test_an_earlier_value_counts_where_the_last_one_cannot_be_read():
     world = StoredWorld("groups")
     random = Random(3)
     key, value = next(
-        each for at in range(99) for each in STATES["groups"](random, at) if each[0][1] == 1 and each[1]
+        each
+        for at in range(99)
+        for each in STATES["groups"](random, at)
+        if each[0][1] == 1 and each[1]
     )
     world.write((key, value))
     before = told(world.loaded())
