@@ -21,6 +21,11 @@ from tests.groups.either import connected, start
 from tests.groups.wire_client import WireClient
 
 _numbers = itertools.count(1)
+# Kafka makes the topic of share groups only where as many brokers are as it is to have replicas.
+_ALONE = {
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ def groups_broker() -> Iterator[GroupsBroker]:
     """With a topic `t` of three partitions."""
     running: AbstractContextManager[Node | ottla.testing.Broker]
     if os.environ.get("OTTLA_TEST_BROKER") == "kafka":
-        running = kafka(quick=True)
+        running = kafka(quick=True, settings=_ALONE)
     else:
         running = ottla.testing.Broker()
     with running as started:

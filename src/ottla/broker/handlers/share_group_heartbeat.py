@@ -56,6 +56,9 @@ async def handle(
         # The member has its partitions one heartbeat earlier than in Kafka, in the epoch that
         # Kafka answers with here; the next heartbeat tells it the epoch they belong to.
         response.member_epoch = heard.response.member_epoch
+        if response.assignment is None:
+            # Nothing has changed since the first answer, which the member has yet to hear.
+            response.assignment = heard.response.assignment
     return response
 
 
