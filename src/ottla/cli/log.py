@@ -13,10 +13,13 @@ from ottla.cli import options
 from ottla.cli.ledger import ledger
 from ottla.cli.moment import iso
 from ottla.cli.output import show
+from ottla.record.codec import Record
 from ottla.record.compression import Compression
 from ottla.record.control import read_marker
 from ottla.record.header import BatchHeader
 from ottla.record.reader import CorruptBatch, batches, check_batch, records
+from ottla.storage.damage import valid_batch_behind
+from ottla.storage.names import parse_segment_file
 
 _COLUMNS = [
     "base_offset",
@@ -63,12 +66,16 @@ def dump(
     ottla log dump ottla-data/flights-0
     ottla log dump ottla-data/flights-0/00000000000000000000.log --records -n 1
 
-    Every checksum is checked; exits with 1 where a batch is damaged.
+    Every checksum is checked; exits with 1 where a batch is damaged. What is no batch is passed
+    over and told.
     """  # noqa: D301
     shown: list[dict[str, Any]] = []
     damaged = False
     for file in _segments(path):
         for buffer, position, header in _batches(file):
+            if header is None:
+                damaged = True
+                continue
             if header.last_offset < first:
                 continue
             if count is not None and len(shown) >= count:
@@ -101,22 +108,49 @@ def _segments(path: Path) -> list[Path]:
     return found
 
 
-def _batches(file: Path) -> Iterator[tuple[memoryview, int, BatchHeader]]:
+def _batches(file: Path) -> Iterator[tuple[memoryview, int, BatchHeader | None]]:
+    """Each batch; a header of None stands for bytes that are none, with others behind them."""
     with file.open("rb") as opened:
         if file.stat().st_size == 0:
             return
         mapped = memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+    known = parse_segment_file(file.name)
+    base_offset = 0 if known is None else known[0]
     end = 0
-    for position, header in batches(mapped):
-        yield mapped, position, header
-        end = position + header.size
-    if end < len(mapped):
-        click.secho(
-            f"{file.name}: {len(mapped) - end} bytes from position {end} on are no whole batch "
-            "(a torn end; the broker cuts it off when it starts)",
-            fg="yellow",
-            err=True,
-        )
+    while end < len(mapped):
+        begin, what = end, "a batch that ends behind the file"
+        try:
+            for position, header in batches(mapped[begin:]):
+                yield mapped, begin + position, header
+                end = begin + position + header.size
+        except CorruptBatch as error:
+            what = error.message or what
+        if end == len(mapped):
+            return
+        behind = valid_batch_behind(_Mapped(mapped), end + 1, len(mapped), base_offset)
+        if behind < 0:
+            break
+        _warn(f"{file.name}: {behind - end} bytes from position {end} on are no batch: {what}")
+        yield mapped, end, None
+        end = behind
+    _warn(
+        f"{file.name}: {len(mapped) - end} bytes from position {end} on are no whole batch "
+        "(a torn end; the broker cuts it off when it starts)"
+    )
+
+
+class _Mapped:
+    """A file in memory, as `valid_batch_behind` reads it."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content = content
+
+    def pread(self, size: int, position: int, /) -> bytes:
+        return bytes(self._content[position : position + size])
+
+
+def _warn(words: str) -> None:
+    click.secho(words, fg="yellow", err=True)
 
 
 def _described(
@@ -152,16 +186,28 @@ def _kind(header: BatchHeader) -> str:
 
 
 def _print_records(buffer: memoryview, position: int, header: BatchHeader) -> None:
-    for record in records(buffer, position, header, check_crc=False):
+    try:
+        found = records(buffer, position, header, check_crc=False)
+    except CorruptBatch as error:
+        click.echo(json.dumps({"offset": header.base_offset, "unreadable": error.message}))
+        return
+    for record in found:
         line: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp}
         if header.is_control:
-            marker = read_marker(record)
-            line["control"] = marker.control_type.name if marker else "unknown"
+            line["control"] = _control(record)
         else:
             line["key"], line["value"] = _readable(record.key), _readable(record.value)
             if record.headers:
                 line["headers"] = [[name, _readable(value)] for name, value in record.headers]
         click.echo(json.dumps(line, ensure_ascii=False))
+
+
+def _control(record: Record) -> str:
+    try:
+        marker = read_marker(record)
+    except CorruptBatch as error:
+        return error.message or "unreadable"
+    return marker.control_type.name if marker else "unknown"
 
 
 def _readable(content: bytes | None) -> str | None:

@@ -10,6 +10,7 @@ is no sign of a flush by itself: a power cut may take the end of one file and le
 
 import re
 from struct import pack
+from typing import Protocol
 
 from ottla.record.header import HEADER_SIZE, MAGIC, MAGIC_POSITION, computed_crc, read_header
 from ottla.storage.batch_walk import header_fault
@@ -20,7 +21,15 @@ PAGE_BYTES = 4096
 _CHUNK_BYTES = 4 << 20
 
 
-def valid_batch_behind(file: File, position: int, size: int, base_offset: int) -> int:
+class Bytes(Protocol):
+    """What can be read at any place."""
+
+    def pread(self, size: int, position: int, /) -> bytes:
+        """Return `size` bytes from `position`, fewer only where there are no more."""
+        ...
+
+
+def valid_batch_behind(file: Bytes, position: int, size: int, base_offset: int) -> int:
     """Position of the first valid batch from the bad place `position` on, -1 for none.
 
     Every byte is tried as a beginning: the bad batch's own length may be what is wrong. An
@@ -40,7 +49,7 @@ def valid_batch_behind(file: File, position: int, size: int, base_offset: int) -
     return -1
 
 
-def _is_batch(file: File, position: int, size: int, base_offset: int) -> bool:
+def _is_batch(file: Bytes, position: int, size: int, base_offset: int) -> bool:
     head = file.pread(HEADER_SIZE, position)
     if len(head) < HEADER_SIZE:
         return False
