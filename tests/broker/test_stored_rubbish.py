@@ -6,6 +6,7 @@
 import argparse
 import asyncio
 import logging
+import sys
 from random import Random
 from uuid import UUID
 
@@ -45,12 +46,10 @@ RUBBISH = [(b"\x7f\xff?", b"rubbish"), (b"\x00\x01", b"\x00\x63"), (b"", b""), (
 async def coordinated(broker):
     """Wait for the coordinators of all three kinds."""
 
+    kinds = broker.groups, broker.transactions, broker.sharing.states
+
     def shards():
-        return [
-            *broker.groups.shards(),
-            *broker.transactions._shards,
-            *broker.sharing.states._shards,
-        ]
+        return [shard for kind in kinds for shard in kind._shards]
 
     await until(lambda: len(shards()) == 3 and all(s.coordinator is not None for s in shards()))
     return shards()
@@ -108,7 +107,7 @@ def damage(filesystem, random):
 
 async def found(broker):
     """How many groups, transactional ids and share states there are."""
-    groups, transactions, share = await coordinated(broker)
+    _, transactions, share = await coordinated(broker)
     client = await Client.connect(broker.port)
     wanted = OffsetFetchRequest(
         groups=[
@@ -186,6 +185,6 @@ if __name__ == "__main__":
             test_a_bit_that_turned_over_costs_one_batch_at_most(seed)
             test_coordinators_load_whatever_the_disk_has_done(seed)
         except BaseException:
-            print(f"seed {seed}")
+            sys.stderr.write(f"seed {seed}\n")
             raise
-    print(f"{2 * chosen.cases} broken brokers")
+    sys.stdout.write(f"{2 * chosen.cases} broken brokers\n")

@@ -51,7 +51,7 @@ def produce(bootstrap: str, topic: str) -> None:
 )
 def test_markers_are_given_to_members_by_kafka_alone(
     groups_broker: GroupsBroker,
-    client: WireClient,  # noqa: F811  # The fixture.
+    client: WireClient,  # The fixture.
     group: str,
     isolation: str,
     by_kafka: set[int],

@@ -17,6 +17,7 @@ from ottla.record.header import (
     HEADER_SIZE,
     LENGTH_OVERHEAD,
     MAGIC,
+    MAGIC_POSITION,
     BatchHeader,
     computed_crc,
     read_header,
@@ -85,6 +86,9 @@ class ReadableSegment:
                 return
             if fault is None and computed_crc(window, place, header.size) != header.crc:
                 fault = "the checksum of the batch is wrong"
+            end = place + header.size
+            if fault is None and self._is_misplaced(header, window[end : end + HEADER_SIZE]):
+                fault = f"base offset {header.base_offset} is higher than the next batch's"
             if fault is not None:
                 yield self._around(header, fault)
                 return
@@ -107,6 +111,23 @@ class ReadableSegment:
         if header.last_offset_delta < 0 or header.last_offset >= self._end_offset:
             return f"base offset {header.base_offset} is too high for its segment"
         return None
+
+    def _is_misplaced(self, header: BatchHeader, behind: bytes | bytearray) -> bool:
+        """Whether the next header says that the batch at `position` belongs into the gap before it.
+
+        `behind` are the bytes that follow, as far as they were read.
+        """
+        if header.base_offset <= self._next_offset:
+            return header.base_offset < self._next_offset
+        if len(behind) < HEADER_SIZE:
+            behind = self._file.pread(HEADER_SIZE, self.position + header.size)
+        if len(behind) < HEADER_SIZE:
+            return False
+        following = read_header(behind)
+        return (
+            following.magic == MAGIC
+            and self._next_offset < following.base_offset <= header.last_offset
+        )
 
     def _around(self, header: BatchHeader, fault: str) -> Whole | Damage:
         """Put the batch at `position` right, or pass over it."""
@@ -133,13 +154,14 @@ class ReadableSegment:
         header = read_header(batch)
         if computed_crc(batch, 0, size) != header.crc or header.last_offset_delta < 0:
             return None
-        if not self._base_offset <= header.base_offset <= header.last_offset < self._end_offset:
-            set_base_offset(batch, 0, self._next_offset)
         batch[8:12] = (size - LENGTH_OVERHEAD).to_bytes(4, "big")
-        batch[16] = MAGIC
+        batch[MAGIC_POSITION] = MAGIC
         header = read_header(batch)
+        if header.last_offset >= self._end_offset or self._is_misplaced(header, b""):
+            set_base_offset(batch, 0, self._next_offset)
+            header = read_header(batch)
         self.position = end
-        self._next_offset = max(self._next_offset, header.last_offset + 1)
+        self._next_offset = header.last_offset + 1
         return Whole(batch, 0, header, is_repaired=True)
 
     def _good_from(self, position: int) -> int:

@@ -39,10 +39,10 @@ class Salvage:
     notes: list[str] = field(default_factory=list)
 
 
-def salvage(filesystem: FileSystem, folder: str, recovery_point: int) -> Salvage:
+def salvage(filesystem: FileSystem, folder: str, recovery_point: int, *, clean: bool) -> Salvage:
     """Leave only good batches in the log at `folder`, which nobody has open. Raises OSError.
 
-    All of it is on the disk then, and it ends at `recovery_point` at least.
+    All of it is on the disk then, and it ends at `recovery_point` at least; `clean`: exactly there.
     """
     found = [parse_segment_file(name) for name in filesystem.listdir(folder)]
     bases = sorted(base for base, suffix in filter(None, found) if suffix == LOG_SUFFIX)
@@ -50,6 +50,8 @@ def salvage(filesystem: FileSystem, folder: str, recovery_point: int) -> Salvage
     for number, base in enumerate(bases):
         is_last = number + 1 == len(bases)
         limit = base + RELATIVE_OFFSET_MAX if is_last else bases[number + 1]
+        if is_last and clean:
+            limit = max(base, recovery_point)
         _salvage_segment(filesystem, folder, base, limit, recovery_point if is_last else 0, result)
     filesystem.unlink(f"{folder}/{SALVAGE_MARKER}")
     filesystem.fsync_directory(folder)
@@ -173,7 +175,7 @@ def open_salvaged(
     except LogCorrupt as damage:
         notes.append(damage.message or folder)
     try:
-        done = salvage(filesystem, folder, recovery_point)
+        done = salvage(filesystem, folder, recovery_point, clean=clean)
     except OSError as error:
         raise storage_error(error, folder, "salvage the log") from error
     log = open_log(recovery_point=done.end_offset, clean=False)

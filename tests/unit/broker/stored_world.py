@@ -1,10 +1,11 @@
-"""Coordinators' partitions on a disk in memory, with rubbish in them: what is written, what is left.
+"""Coordinators' partitions on a disk in memory, with rubbish in them: what is left of them.
 
 `python -m tests.unit.broker.stored_world --cases 10000 --seed 1` runs the property by hand.
 """
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from types import SimpleNamespace
@@ -388,9 +389,10 @@ def main() -> None:
                 try:
                     check(kind, Random(seed))
                 except BaseException:
-                    print(f"{check.__name__}({kind!r}, Random({seed}))")
+                    sys.stderr.write(f"{check.__name__}({kind!r}, Random({seed}))\n")
                     raise
-    print(f"{chosen.cases} seeds, {chosen.cases * len(KINDS) * len(CHECKS)} cases")
+    count = chosen.cases * len(KINDS) * len(CHECKS)
+    sys.stdout.write(f"{chosen.cases} seeds, {count} cases\n")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,14 @@ def shown(file: Path, *arguments: str) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize(
     ("place", "content"),
-    [(8, b"\x7f"), (8, b"\0\0\0\0"), (11, b"\xff"), (16, b"\x01"), (57, b"\xff"), (0, b"\xff" * 61)],
+    [
+        (8, b"\x7f"),
+        (8, b"\0\0\0\0"),
+        (11, b"\xff"),
+        (16, b"\x01"),
+        (57, b"\xff"),
+        (0, b"\xff" * 61),
+    ],
 )
 def test_batches_behind_a_bad_header_are_shown(tmp_path: Path, place: int, content: bytes) -> None:
     """Its length, its magic number, its count, or all of it."""

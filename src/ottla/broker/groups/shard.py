@@ -64,9 +64,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
 
     async def replayed(self) -> Coordinator:
         coordinator = self.empty()
-        reading: Reading[CoordinatorRecord] = await replay(
-            self.partition, self.load_bytes, decode
-        )
+        reading: Reading[CoordinatorRecord] = await replay(self.partition, self.load_bytes, decode)
         for record in reading.records:
             coordinator.apply(record)
         open_here: set[int] | None = None
@@ -74,9 +72,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
             coordinator.mend()
             open_here = self._open_here()
         for producer_id, record, is_overtaken in reading.pending:
-            if isinstance(record, OffsetRecord) and (
-                open_here is None or producer_id in open_here
-            ):
+            if isinstance(record, OffsetRecord) and (open_here is None or producer_id in open_here):
                 coordinator.pending.add(producer_id, record, is_overtaken=is_overtaken)
         self.report(reading.losses)
         return coordinator
