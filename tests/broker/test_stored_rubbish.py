@@ -14,6 +14,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from ottla.broker.scrubber import Scrubber
 from ottla.coordination.memory import MemoryStore
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, encode
 from ottla.storage.memory_filesystem import MemoryFileSystem
@@ -164,6 +165,32 @@ def test_a_bit_that_turned_over_costs_one_batch_at_most(seed):
 def test_coordinators_load_whatever_the_disk_has_done(seed):
     """Several bits at once, the same batch's perhaps."""
     damaged_and_started(Random(seed), 5)
+
+
+def test_damage_that_a_scrub_finds_takes_no_coordinator_away(caplog):
+    """It goes on with the only copy there is, and the next start salvages that."""
+
+    async def scenario():
+        parts = {"filesystem": MemoryFileSystem(), "store": MemoryStore()}
+        async with running(SETTINGS, **parts) as broker:
+            await filled(broker)
+            path = f"/logs/{CONSUMER_OFFSETS}-0/{0:020d}.log"
+            # The first commit's key.
+            parts["filesystem"]._file(path).content[70] ^= 1
+            scrubber = Scrubber(broker)
+            await scrubber.round()
+            assert scrubber.damages == 1
+            assert (await found(broker))[:2] == (len(GROUPS), len(IDS))
+        async with running(SETTINGS, **parts) as broker:
+            assert (await found(broker))[0] == len(GROUPS) - 1
+            scrubber = Scrubber(broker)
+            await scrubber.round()
+            assert scrubber.damages == 0
+
+    asyncio.run(scenario())
+    lines = [record.getMessage() for record in caplog.records]
+    assert any("the checksum of the batch is wrong" in each and "in use" in each for each in lines)
+    assert any(each.startswith(f"{CONSUMER_OFFSETS}-0 is salvaged") for each in lines)
 
 
 def test_what_was_lost_is_told(caplog):
