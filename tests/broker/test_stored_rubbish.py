@@ -96,8 +96,7 @@ def damage(filesystem, random):
         f"/logs/{topic}-0/{name}"
         for topic in INTERNAL
         for name in filesystem.listdir(f"/logs/{topic}-0")
-        # Which topic a folder holds is not known without it.
-        if name != "partition.metadata" and filesystem.size(f"/logs/{topic}-0/{name}")
+        if filesystem.size(f"/logs/{topic}-0/{name}")
     ]
     logs = [path for path in paths if path.endswith(".log")]
     path = random.choice(logs if random.random() < 0.7 else paths)

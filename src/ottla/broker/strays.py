@@ -6,6 +6,7 @@ from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.metadata.image import ClusterImage
+from ottla.storage.partition_metadata import is_damaged
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ def strays(on_disk: Mapping[TopicPartition, UUID | None], image: ClusterImage) -
                 f"the folder {partition} belongs to no {what} of this cluster; it is left as it "
                 "is, and serves nothing"
             )
-        elif topic_id is not None and topic_id != topic.id:
+        elif topic_id not in (None, topic.id) and not is_damaged(topic_id, topic.id):
             yield (
                 f"the folder {partition} holds the log of another topic (id {topic_id}) than this "
                 f"cluster's {partition.topic} (id {topic.id}); it is kept under a name that ends "

@@ -248,6 +248,9 @@ class LogDirectory:
             if known is None and not (self._is_promised(partition) or filesystem.exists(folder)):
                 self._unread.discard(partition)
                 return self._begin_log(partition, topic_id, config, producer_expiration_ms, now_ms)
+            damaged_id = None
+            if known is not None and partition_metadata.is_damaged(known, topic_id):
+                known, damaged_id = None, known
             is_stray = known is not None and known != topic_id
             if is_stray:
                 filesystem.rename(folder, f"{self.path}/{stray_folder(partition, unique)}")
@@ -278,6 +281,10 @@ class LogDirectory:
             log = open_salvaged(filesystem, folder, open_it, recovery_point, clean=clean)
         else:
             log = open_it(recovery_point=recovery_point, clean=clean)
+        if damaged_id is not None:
+            log.recovery.salvaged.append(
+                f"{folder}: partition.metadata named topic {damaged_id} and is written anew"
+            )
         self._unread.discard(partition)
         # One that never was flushed, as far as is known, may have a name in the cache alone.
         log.has_new_folder = known != topic_id or not self.recovery_points.get(partition)

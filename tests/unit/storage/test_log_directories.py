@@ -249,6 +249,24 @@ def test_folder_of_an_older_topic_of_that_name_is_set_aside() -> None:
     assert sum(name.endswith("-stray") for name in filesystem.listdir("/one")) == 1
 
 
+def test_a_character_that_the_disk_damaged_makes_no_other_topic() -> None:
+    """The file that names the topic has no checksum, but two topics' ids differ in nearly all."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    append(log)
+    path = f"{log.folder}/partition.metadata"
+    directories.close({}, clean=True)
+    before = filesystem.read_bytes(path)
+    filesystem._file(path).content[-5] ^= 1
+    assert filesystem.read_bytes(path) != before
+    directories = start(filesystem, "/one")
+    log = open_one(directories)
+    assert log.log_end_offset == 1
+    assert filesystem.read_bytes(path) == before
+    assert "partition.metadata" in log.recovery.salvaged[0]
+
+
 def test_truncation_lowers_the_recovery_point_on_the_disk_first() -> None:
     """Else a crash in between would look like lost records."""
     filesystem = MemoryFileSystem()
