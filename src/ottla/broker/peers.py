@@ -16,7 +16,8 @@ from ottla.base.ids import BrokerId
 from ottla.broker.handshake import Credentials, Opener, Party
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 from ottla.network.dialer import Dialer
-from ottla.network.peer import RESPONSE_BYTES_MAX, PeerConnection
+from ottla.network.exchange import RESPONSE_BYTES_MAX
+from ottla.network.peer import PeerConnection
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.notation import Message
 

@@ -1,29 +1,36 @@
-"""A blocking connection for tasks that read in a straight line: no loop, no threads."""
+"""A blocking connection for tasks that read in a straight line: no loop, no threads.
+
+A shell over `network.exchange` whose clock runs only while it waits for the broker: a task may work
+for minutes between two answers that it asked for ahead, and no deadline passes meanwhile.
+"""
 
 import socket
-from struct import Struct
+import time
+from collections import deque
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from ottla import __version__
 from ottla.base.errors import ErrorCode
 from ottla.client.addresses import Address
-from ottla.client.errors import ConnectionFailed, RequestTimedOut, check, connection_refused
+from ottla.client.errors import check, connection_refused, ended
 from ottla.client.versions import key_of, negotiate, version_for
+from ottla.network.exchange import Exchange
 from ottla.wire.api import API, ApiKey
-from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
 
-_SIZE = Struct(">i")
-_CODE = Struct(">h")
+# An address and a time limit in seconds to a connected socket. Raises OSError.
+Connect = Callable[[Address, float], socket.socket]
 
 
 class BlockingConnection:
     """One negotiated connection. Requests may be sent ahead; answers come in their order.
 
-    Raises ConnectionFailed and RequestTimedOut, after which it is of no further use.
+    Raises ConnectionFailed and RequestTimedOut, after which it is of no further use. `connect` and
+    `now_s` are the outside world.
     """
 
     def __init__(
@@ -33,13 +40,18 @@ class BlockingConnection:
         timeout_s: float,
         *,
         advertised_by: str | None = None,
+        connect: Connect = socket.create_connection,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.address = address
-        self._client_id = client_id
-        self._next_correlation_id = 0
-        self._sent: list[tuple[ApiKey, int]] = []
+        self._timeout_s = timeout_s
+        self._now_s = now_s
+        # Seconds spent waiting so far: the exchange's clock.
+        self._waited_s = 0.0
+        self._exchange: Exchange[None] = Exchange(str(address), client_id)
+        self._answers: deque[tuple[None, Any]] = deque()
         try:
-            self._socket = socket.create_connection(address, timeout_s)
+            self._socket = connect(address, timeout_s)
         except OSError as error:
             why = error.strerror or str(error)
             raise connection_refused(*address, why, advertised_by=advertised_by) from None
@@ -60,10 +72,11 @@ class BlockingConnection:
         request = ApiVersionsRequest(
             client_software_name="ottla", client_software_version=__version__
         )
-        self._send(request, ApiKey.API_VERSIONS, API[ApiKey.API_VERSIONS].max_version)
+        version = API[ApiKey.API_VERSIONS].max_version
+        self._send(request, ApiKey.API_VERSIONS, version, self._timeout_s)
         answer: ApiVersionsResponse = self.receive()
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            self._send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0)
+            self._send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, self._timeout_s)
             answer = self.receive()
         check(answer.error_code, "tell its versions")
         return negotiate(answer.api_keys)
@@ -73,65 +86,66 @@ class BlockingConnection:
         return version_for(self.versions, key, str(self.address))
 
     def ask(self, message: Message, response_type: type[Response]) -> Response:
-        """Send `message` and wait for its answer. Nothing else may be on its way."""
-        assert not self._sent
+        """Send `message` and wait for its answer. Nothing else may be in flight."""
+        assert not self._exchange.in_flight
+        assert not self._answers
         self.send(message)
         answer = self.receive()
         assert isinstance(answer, response_type)
         return answer
 
-    def send(self, message: Message) -> None:
-        """Send `message`; `receive` gives its answer later."""
-        key = key_of(message)
-        self._send(message, key, self.version(key))
+    def send(self, message: Message, timeout_s: float | None = None) -> None:
+        """Send `message`; `receive` gives its answer later.
 
-    def _send(self, message: Message, key: ApiKey, version: int) -> None:
-        number = self._next_correlation_id
-        self._next_correlation_id = (number + 1) & 0x7FFFFFFF
-        parts = encode_request(message, version, number, self._client_id)
-        try:
-            self._socket.sendall(b"".join(parts))  # type: ignore[arg-type]  # No file regions.
-        except OSError as error:
-            raise self._broken(error) from None
-        self._sent.append((key, version))
+        `timeout_s`, the connection's if it is None, is how long calls may wait until it is there.
+        """
+        key = key_of(message)
+        if timeout_s is None:
+            timeout_s = self._timeout_s
+        self._send(message, key, self.version(key), timeout_s)
+
+    def _send(self, message: Message, key: ApiKey, version: int, timeout_s: float) -> None:
+        self._require_open()
+        deadline_s = self._waited_s + timeout_s
+        parts = self._exchange.send(message, key, version, deadline_s, None)
+        data = b"".join(parts)  # type: ignore[arg-type]  # No file regions.
+        self._wait(lambda: self._socket.sendall(data))
+        self._require_open()
 
     def receive(self) -> Any:
         """The next answer. Records in it are views of the buffer it was received into."""
-        key, version = self._sent.pop(0)
-        size_bytes = bytearray(4)
-        self._fill(memoryview(size_bytes))
-        (size,) = _SIZE.unpack(size_bytes)
-        if not 4 <= size <= 1 << 30:
-            raise ConnectionFailed(
-                f"{self.address} does not speak the Kafka protocol (it sent {bytes(size_bytes)!r});"
-                " check the port, and whether that listener wants TLS"
-            )
-        frame = bytearray(size)
-        self._fill(memoryview(frame))
-        if key is ApiKey.API_VERSIONS and size >= 6:
-            (code,) = _CODE.unpack_from(frame, 4)
-            version = 0 if code == ErrorCode.UNSUPPORTED_VERSION else version
-        return decode_response(key, version, frame)[1]
-
-    def _fill(self, view: memoryview) -> None:
-        while len(view):
-            try:
-                count = self._socket.recv_into(view)
-            except OSError as error:
-                raise self._broken(error) from None
+        while not self._answers:
+            self._require_open()
+            assert self._exchange.in_flight, "nothing was sent"
+            count = self._wait(lambda: self._socket.recv_into(self._exchange.get_buffer()))
             if count == 0:
-                raise ConnectionFailed(
-                    f"{self.address} closed the connection; the broker stopped, or it refused "
-                    "what it was sent (its log says why)"
-                )
-            view = view[count:]
+                self._exchange.lost(None)
+            elif count is not None:
+                self._answers = self._exchange.receive(count)
+        return self._answers.popleft()[1]
 
-    def _broken(self, error: OSError) -> ConnectionFailed | RequestTimedOut:
-        if isinstance(error, TimeoutError):
-            return RequestTimedOut(
-                f"{self.address} did not answer in time; the broker is overloaded or stopped"
-            )
-        return ConnectionFailed(f"the connection to {self.address} broke ({error})")
+    def _wait(self, call: Callable[[], int | None]) -> int | None:
+        """Do `call` on the socket, until the next deadline at most. None where it failed."""
+        exchange = self._exchange
+        exchange.time_passed(self._waited_s)
+        if exchange.failure is not None:
+            return None
+        begin_s = self._now_s()
+        try:
+            self._socket.settimeout(exchange.next_deadline_s - self._waited_s)
+            return call()
+        except TimeoutError:
+            exchange.time_passed(exchange.next_deadline_s)
+        except OSError as error:
+            exchange.lost(error)
+        finally:
+            self._waited_s += self._now_s() - begin_s
+        return None
+
+    def _require_open(self) -> None:
+        if self._exchange.failure is not None:
+            self._socket.close()
+            raise ended(self._exchange.failure)
 
     def close(self) -> None:
         """Close the socket."""

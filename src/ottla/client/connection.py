@@ -1,48 +1,21 @@
-"""One connection to one broker: requests go out in order, answers come back in order.
-
-Frames are cut out of the stream without asyncio's stream readers: a large answer is received
-straight into the buffer that its records are later read from.
-"""
+"""One connection to one broker: a shell over `network.exchange` for futures."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from struct import Struct
-from typing import Any, NamedTuple, TypeVar, cast
+from math import inf
+from typing import Any, TypeVar, cast
 
 from ottla import __version__
 from ottla.base.errors import ErrorCode
 from ottla.client.addresses import Address
-from ottla.client.errors import (
-    ClientError,
-    ConnectionFailed,
-    RequestTimedOut,
-    check,
-    connection_refused,
-)
+from ottla.client.errors import ClientError, ConnectionFailed, check, connection_refused, ended
 from ottla.client.versions import key_of, negotiate, version_for
-from ottla.network.frame_cutter import FrameCutter
+from ottla.network.exchange import Exchange
 from ottla.wire.api import API, ApiKey
-from ottla.wire.errors import WireError
-from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
-
-_CODE = Struct(">h")
-# A larger size is not a Kafka answer but another protocol's bytes.
-_FRAME_BYTES_MAX = 1 << 30
-
-
-class _Pending(NamedTuple):
-    """A request on its way."""
-
-    correlation_id: int
-    key: ApiKey
-    version: int
-    deadline_s: float
-    answer: "asyncio.Future[Any]"
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -56,13 +29,11 @@ class Connection(asyncio.BufferedProtocol):
         self.versions: dict[ApiKey, int] = {}
         # What the cluster has switched on, by name (KIP-584).
         self.features: dict[str, int] = {}
-        self._client_id = client_id
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._pending: deque[_Pending] = deque()
-        self._next_correlation_id = 0
-        self._cutter = FrameCutter(_FRAME_BYTES_MAX, self._on_frame, self._on_bad_size)
-        self._watchdog: asyncio.TimerHandle | None = None
+        self._exchange: Exchange[asyncio.Future[Any]] = Exchange(str(address), client_id)
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = inf
         self._failure: ClientError | None = None
         # False while the system takes no more bytes: what is sent then fills our memory.
         self.is_writable = True
@@ -77,7 +48,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
-        return len(self._pending)
+        return self._exchange.in_flight
 
     def version(self, key: ApiKey) -> int:
         """The version agreed with this broker. Raises UnsupportedByBroker."""
@@ -99,9 +70,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def send_unanswered(self, message: Message) -> None:
         """Send a request that has no answer (Produce with acks 0)."""
-        key = key_of(message)
         transport = self._open_transport()
-        parts = encode_request(message, self.version(key), self._correlation(), self._client_id)
+        parts = self._exchange.send_unanswered(message, self.version(key_of(message)))
         transport.writelines(cast("list[bytes]", parts))
 
     async def request(
@@ -121,17 +91,9 @@ class Connection(asyncio.BufferedProtocol):
         self._when_writable.append(callback)
 
     def close(self, why: ClientError | None = None) -> None:
-        """Close now; requests in flight fail with `why`."""
-        if self._failure is None:
-            self._failure = why or ConnectionFailed(f"the connection to {self.address} was closed")
-        self._cutter.stop()
-        if self._watchdog is not None:
-            self._watchdog.cancel()
-            self._watchdog = None
-        if self._transport is not None:
-            self._transport.abort()
-        while self._pending:
-            _fail(self._pending.popleft().answer, self._failure)
+        """Close now; requests in flight fail, with `why` if it is given."""
+        self._exchange.closed()
+        self._end(why)
 
     # -- sending
 
@@ -140,40 +102,50 @@ class Connection(asyncio.BufferedProtocol):
             raise self._failure or ConnectionFailed(f"not connected to {self.address}")
         return self._transport
 
-    def _correlation(self) -> int:
-        number = self._next_correlation_id
-        self._next_correlation_id = (number + 1) & 0x7FFFFFFF
-        return number
-
+    # Hot: once per request.
     def _submit(
         self, message: Message, key: ApiKey, version: int, timeout_s: float
     ) -> "asyncio.Future[Any]":
         transport = self._open_transport()
-        correlation_id = self._correlation()
-        parts = encode_request(message, version, correlation_id, self._client_id)
         answer = self._loop.create_future()
         deadline_s = self._loop.time() + timeout_s
-        self._pending.append(_Pending(correlation_id, key, version, deadline_s, answer))
-        if self._watchdog is None:
-            self._watchdog = self._loop.call_at(deadline_s, self._check_deadlines)
+        parts = self._exchange.send(message, key, version, deadline_s, answer)
+        if deadline_s < self._timer_s:
+            self._set_timer()
         transport.writelines(cast("list[bytes]", parts))
         return answer
 
-    def _check_deadlines(self) -> None:
-        self._watchdog = None
-        if not self._pending:
+    # -- deadlines
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_s = self._exchange.next_deadline_s
+        self._timer = self._loop.call_at(self._timer_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer, self._timer_s = None, inf
+        self._exchange.time_passed(self._loop.time())
+        if self._exchange.failure is not None:
+            self._end()
+        elif self._exchange.in_flight:
+            self._set_timer()
+
+    def _end(self, why: ClientError | None = None) -> None:
+        """End, because of the exchange's failure where `why` is not given."""
+        if self._failure is not None:
             return
-        now_s = self._loop.time()
-        first = min(self._pending, key=lambda pending: pending.deadline_s)
-        if first.deadline_s <= now_s:
-            self.close(
-                RequestTimedOut(
-                    f"{self.address} did not answer {first.key.name} in time; the broker is "
-                    "overloaded, stopped, or behind a network that drops packets"
-                )
-            )
-            return
-        self._watchdog = self._loop.call_at(first.deadline_s, self._check_deadlines)
+        failure = self._exchange.failure
+        assert failure is not None
+        self._failure = why or ended(failure)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport is not None:
+            self._transport.abort()
+        for answer in self._exchange.take_unanswered():
+            if not answer.done():
+                answer.set_exception(why or ended(failure))
 
     # -- asyncio's protocol
 
@@ -181,13 +153,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        reason = f" ({exc})" if exc else ""
-        self.close(
-            ConnectionFailed(
-                f"{self.address} closed the connection{reason}; the broker stopped, or it refused "
-                "what it was sent (its log says why)"
-            )
-        )
+        self._exchange.lost(exc)
+        self._end()
         self._transport = None
 
     def pause_writing(self) -> None:
@@ -200,46 +167,17 @@ class Connection(asyncio.BufferedProtocol):
             callback()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 (asyncio's name)
-        return self._cutter.get_buffer()
+        return self._exchange.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._cutter.buffer_updated(nbytes)
-
-    def _on_bad_size(self, _size: int, seen: bytes) -> None:
-        self.close(self._not_kafka(seen))
-
-    def _not_kafka(self, seen: bytes) -> ConnectionFailed:
-        what = "HTTP" if seen.startswith(b"HTTP") else "TLS" if seen[:1] in b"\x15\x16" else "other"
-        return ConnectionFailed(
-            f"{self.address} speaks {what} bytes ({seen!r}), not the Kafka protocol; "
-            "check the port, and whether that listener wants TLS"
-        )
-
-    def _on_frame(self, frame: memoryview) -> None:
-        if not self._pending:
-            self.close(ConnectionFailed(f"{self.address} sent an answer that nobody asked for"))
-            return
-        pending = self._pending.popleft()
-        version = pending.version
-        if pending.key is ApiKey.API_VERSIONS and len(frame) >= 6:
-            # An unknown ApiVersions version is answered in version 0 (KIP-511).
-            (code,) = _CODE.unpack_from(frame, 4)
-            version = 0 if code == ErrorCode.UNSUPPORTED_VERSION else version
-        try:
-            correlation_id, message = decode_response(pending.key, version, frame)
-        except WireError as error:
-            failure = ConnectionFailed(
-                f"{self.address} sent a {pending.key.name} answer that cannot be read: {error}"
-            )
-            _fail(pending.answer, failure)
-            self.close(failure)
-            return
-        if correlation_id != pending.correlation_id:
-            failure = ConnectionFailed(f"{self.address} answered out of order")
-            _fail(pending.answer, failure)
-            self.close(failure)
-        elif not pending.answer.cancelled():
-            pending.answer.set_result(message)
+        answers = self._exchange.receive(nbytes)
+        while answers:
+            answer, message = answers.popleft()
+            # Its waiter may have given up.
+            if not answer.done():
+                answer.set_result(message)
+        if self._exchange.failure is not None:
+            self._end()
 
     # -- opening
 
@@ -259,11 +197,6 @@ class Connection(asyncio.BufferedProtocol):
         self.features = {
             feature.name: feature.max_version_level for feature in answer.finalized_features
         }
-
-
-def _fail(answer: "asyncio.Future[Any]", failure: ClientError) -> None:
-    if not answer.done():
-        answer.set_exception(failure)
 
 
 async def connect(

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.network.exchange import Failure
 
 _REMEDIES = {
     ErrorCode.OFFSET_OUT_OF_RANGE: "ask `begin_offsets` and `end_offsets` what the log still holds",
@@ -88,6 +89,13 @@ class RequestTimedOut(ClientError):
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+
+
+def ended(failure: Failure) -> ConnectionFailed | RequestTimedOut:
+    """The error of a request on a connection that ended; a new one for each, as tracebacks grow."""
+    if failure.code is ErrorCode.REQUEST_TIMED_OUT:
+        return RequestTimedOut(failure.message)
+    return ConnectionFailed(failure.message)
 
 
 class UnsupportedByBroker(ClientError):

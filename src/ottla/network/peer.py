@@ -1,20 +1,17 @@
-"""One connection from this broker to another: requests go out in order, answers come in order.
+"""One connection from this broker to another: a shell over `network.exchange` for callbacks.
 
-Many requests may be on their way. An answer larger than the inbox is received straight into the
-buffer that its records are read from, which nobody overwrites. Whatever fails ends the
-connection: it is never reopened, retries are for others to decide.
+Many requests may be in flight. Any failure ends the connection, which is never reopened; retries
+are decided elsewhere.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from math import inf
+from typing import Any, cast
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.network.frame_cutter import FrameCutter
+from ottla.network.exchange import RESPONSE_BYTES_MAX, Exchange
 from ottla.wire.api import API, ApiKey
-from ottla.wire.errors import WireError
-from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.notation import Message
 
 # Given the response, whose type follows from the request, or the OttlaError in its place.
@@ -22,24 +19,13 @@ OnAnswer = Callable[[Any], None]
 
 # A broker may send so much that the other has not taken yet; a request beyond it is refused.
 _UNSENT_BYTES_MAX = 64 << 20
-RESPONSE_BYTES_MAX = 1 << 30
-
-
-class _Pending(NamedTuple):
-    """A request on its way."""
-
-    correlation_id: int
-    key: ApiKey
-    version: int
-    deadline_s: float
-    on_answer: OnAnswer
 
 
 class PeerConnection(asyncio.BufferedProtocol):
     """The protocol object of one connection; a `Dialer` connects it.
 
     `name` is what messages to people call the other end. `on_lost` is called once, with why, when
-    the connection ends otherwise than by `close`, and after the requests on their way were told.
+    the connection ends otherwise than by `close`, after the requests in flight were given it.
     """
 
     def __init__(
@@ -52,13 +38,13 @@ class PeerConnection(asyncio.BufferedProtocol):
     ) -> None:
         self.name = name
         self.on_lost = on_lost
-        self._client_id = client_id
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._pending: deque[_Pending] = deque()
-        self._next_correlation_id = 0
-        self._cutter = FrameCutter(response_bytes_max, self._on_frame, self._on_bad_size)
-        self._watchdog: asyncio.TimerHandle | None = None
+        self._exchange: Exchange[OnAnswer] = Exchange(
+            name, client_id, response_bytes_max=response_bytes_max
+        )
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = inf
         self._failure: OttlaError | None = None
 
     # -- what others call
@@ -75,7 +61,7 @@ class PeerConnection(asyncio.BufferedProtocol):
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
-        return len(self._pending)
+        return self._exchange.in_flight
 
     # Hot: once per follower's fetch.
     def send(
@@ -90,12 +76,10 @@ class PeerConnection(asyncio.BufferedProtocol):
         key = ApiKey(type(message).__api_key__)
         if version is None:
             version = API[key].max_version
-        correlation_id = self._next_correlation_id
-        parts = encode_request(message, version, correlation_id, self._client_id)
-        self._next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
         deadline_s = self._loop.time() + timeout_ms / 1000
-        self._pending.append(_Pending(correlation_id, key, version, deadline_s, on_answer))
-        self._watch(deadline_s)
+        parts = self._exchange.send(message, key, version, deadline_s, on_answer)
+        if deadline_s < self._timer_s:
+            self._set_timer()
         transport.writelines(cast("list[bytes]", parts))
 
     async def request(
@@ -116,8 +100,9 @@ class PeerConnection(asyncio.BufferedProtocol):
         return await answered
 
     def close(self) -> None:
-        """Close now; requests on their way fail."""
-        self._end(self._error(ErrorCode.NETWORK_EXCEPTION, "this broker closed the connection"))
+        """Close now; requests in flight fail."""
+        self._exchange.closed()
+        self._end()
 
     # -- asyncio's protocol
 
@@ -128,63 +113,36 @@ class PeerConnection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        why = f"the connection broke ({exc})" if exc else "it closed the connection"
-        error = self._error(ErrorCode.NETWORK_EXCEPTION, f"{why}; its log may say why")
-        error.__cause__ = exc
-        self._lose(error)
+        self._exchange.lost(exc)
+        self._lose(exc)
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return self._cutter.get_buffer()
+        return self._exchange.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._cutter.buffer_updated(nbytes)
-
-    # -- receiving
-
-    def _on_bad_size(self, size: int, _seen: bytes) -> None:
-        self._break(f"it sent an answer of {size} bytes, which is no size of one")
-
-    def _on_frame(self, frame: memoryview) -> None:
-        if not self._pending:
-            self._break("it sent an answer that nobody asked for")
-            return
-        pending = self._pending[0]
-        try:
-            correlation_id, message = decode_response(pending.key, pending.version, frame)
-        except WireError as error:
-            self._break(f"its answer to {pending.key.name} cannot be read: {error}")
-            return
-        if correlation_id != pending.correlation_id:
-            self._break(f"it answered request {correlation_id} before {pending.correlation_id}")
-            return
-        self._pending.popleft()
-        pending.on_answer(message)
+        answers = self._exchange.receive(nbytes)
+        # A callback may close the connection, which takes the other answers' waiters.
+        while answers:
+            on_answer, message = answers.popleft()
+            on_answer(message)
+        if self._exchange.failure is not None:
+            self._lose()
 
     # -- deadlines
 
-    def _watch(self, deadline_s: float) -> None:
-        """Wake up at the deadline, unless something is due earlier."""
-        if self._watchdog is not None:
-            if self._watchdog.when() <= deadline_s:
-                return
-            self._watchdog.cancel()
-        self._watchdog = self._loop.call_at(deadline_s, self._check_deadlines)
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_s = self._exchange.next_deadline_s
+        self._timer = self._loop.call_at(self._timer_s, self._on_timer)
 
-    def _check_deadlines(self) -> None:
-        self._watchdog = None
-        if not self._pending:
-            return
-        first = min(self._pending, key=lambda pending: pending.deadline_s)
-        if first.deadline_s <= self._loop.time():
-            self._lose(
-                self._error(
-                    ErrorCode.REQUEST_TIMED_OUT,
-                    f"it did not answer {first.key.name} in time; it is overloaded, stopped, or "
-                    "behind a network that drops packets",
-                )
-            )
-            return
-        self._watch(first.deadline_s)
+    def _on_timer(self) -> None:
+        self._timer, self._timer_s = None, inf
+        self._exchange.time_passed(self._loop.time())
+        if self._exchange.failure is not None:
+            self._lose()
+        elif self._exchange.in_flight:
+            self._set_timer()
 
     # -- ending
 
@@ -202,29 +160,27 @@ class PeerConnection(asyncio.BufferedProtocol):
     def _error(self, code: ErrorCode, why: str) -> OttlaError:
         return OttlaError(code, f"{self.name}: {why}")
 
-    def _break(self, why: str) -> None:
-        """End a connection on which nonsense came."""
-        remedy = "is the port another program's, or do the two run different releases?"
-        self._lose(self._error(ErrorCode.NETWORK_EXCEPTION, f"{why}; {remedy}"))
-
-    def _lose(self, error: OttlaError) -> None:
+    def _lose(self, cause: Exception | None = None) -> None:
+        """End because of the exchange's failure, and report it to `on_lost`."""
         if self._failure is None:
-            self._end(error)
+            error = self._end()
+            error.__cause__ = cause
             if self.on_lost is not None:
                 self.on_lost(error)
 
-    def _end(self, error: OttlaError) -> None:
+    def _end(self) -> OttlaError:
         if self._failure is not None:
-            return
-        self._failure = error
-        self._cutter.stop()
-        if self._watchdog is not None:
-            self._watchdog.cancel()
-            self._watchdog = None
+            return self._failure
+        assert self._exchange.failure is not None
+        error = self._failure = OttlaError(*self._exchange.failure)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._transport is not None:
             self._transport.abort()
-        while self._pending:
-            self._pending.popleft().on_answer(error)
+        for on_answer in self._exchange.take_unanswered():
+            on_answer(error)
+        return error
 
 
 def _again(error: OttlaError) -> OttlaError:

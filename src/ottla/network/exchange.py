@@ -1,0 +1,199 @@
+"""Requests and their answers on one connection, for the end that sends the requests. Does no I/O.
+
+`send` gives the bytes of a request, `receive` the answers in the bytes that came, and
+`next_deadline_s` when `time_passed` is to be called. Answers come in the order of the requests; an
+answer with another correlation id, or one that cannot be read, ends the connection, because it
+could be taken for the answer to a later request. So does the first deadline that passes: the
+answers behind it would be late, too. Once it has failed a connection stays failed.
+
+The client's connection, a broker's connection to another and the blocking connection are shells
+over this class: they move bytes, set timers, and hand each outcome to the waiter of its request.
+"""
+
+from collections import deque
+from math import inf
+from struct import Struct
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from ottla.base.errors import ErrorCode
+from ottla.network.frame_cutter import FrameCutter
+from ottla.wire.api import ApiKey
+from ottla.wire.errors import WireError
+from ottla.wire.frames import decode_response, encode_request
+from ottla.wire.notation import Message
+from ottla.wire.parts import Part
+
+# The shell's own token of a request: a future, a callback, nothing.
+Waiter = TypeVar("Waiter")
+
+# A larger size is not a Kafka answer but another protocol's bytes.
+RESPONSE_BYTES_MAX: Final = 1 << 30
+
+_CODE: Final = Struct(">h")
+_CORRELATION_ID_MAX: Final = 0x7FFFFFFF
+# How TLS records of alerts and handshakes begin.
+_TLS: Final = b"\x15\x16"
+
+
+class Failure(NamedTuple):
+    """Why a connection ended: REQUEST_TIMED_OUT or NETWORK_EXCEPTION, and a sentence."""
+
+    code: ErrorCode
+    message: str
+
+
+class _Sent(NamedTuple, Generic[Waiter]):
+    """A request without an answer yet."""
+
+    correlation_id: int
+    key: ApiKey
+    version: int
+    deadline_s: float
+    waiter: Waiter
+
+
+class Exchange(Generic[Waiter]):
+    """The state of one connection. `name` is the other end, as messages for people call it.
+
+    Times are seconds of any clock, the same in all calls.
+    Invariant: after a failure nothing is sent, and no more answers are read.
+    """
+
+    def __init__(
+        self, name: str, client_id: str, *, response_bytes_max: int = RESPONSE_BYTES_MAX
+    ) -> None:
+        self.failure: Failure | None = None
+        # Invariant: no deadline of a request in flight is earlier. It may be that of a request
+        # that was answered meanwhile; `time_passed` then finds the next one. `inf` for none.
+        self.next_deadline_s = inf
+        self._name = name
+        self._client_id = client_id
+        self._next_correlation_id = 0
+        self._sent: deque[_Sent[Waiter]] = deque()
+        self._answers: deque[tuple[Waiter, Any]] = deque()
+        self._cutter = FrameCutter(response_bytes_max, self._on_frame, self._on_bad_size)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        return len(self._sent)
+
+    # -- sending
+
+    # Hot: once per request.
+    def send(
+        self, message: Message, key: ApiKey, version: int, deadline_s: float, waiter: Waiter
+    ) -> list[Part]:
+        """The bytes of a request, which fails the connection if unanswered at `deadline_s`.
+
+        `waiter` comes back with the answer, or from `take_unanswered`. Raises VersionError.
+        """
+        assert self.failure is None, self.failure
+        correlation_id = self._next_correlation_id
+        parts = encode_request(message, version, correlation_id, self._client_id)
+        self._next_correlation_id = (correlation_id + 1) & _CORRELATION_ID_MAX
+        self._sent.append(_Sent(correlation_id, key, version, deadline_s, waiter))
+        if deadline_s < self.next_deadline_s:
+            self.next_deadline_s = deadline_s
+        return parts
+
+    def send_unanswered(self, message: Message, version: int) -> list[Part]:
+        """The bytes of a request that has no answer (Produce with acks 0)."""
+        assert self.failure is None, self.failure
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id = (correlation_id + 1) & _CORRELATION_ID_MAX
+        return encode_request(message, version, correlation_id, self._client_id)
+
+    # -- receiving
+
+    def get_buffer(self) -> memoryview:
+        """Where the next bytes are to be received."""
+        return self._cutter.get_buffer()
+
+    def receive(self, count: int) -> deque[tuple[Waiter, Any]]:
+        """`count` more bytes are in `get_buffer`'s room: the answers that are whole by now.
+
+        Each is a waiter and its response, to be taken from the left. An answer that is not taken
+        stays, and its waiter is among the unanswered should the shell close the connection before.
+        May set `failure`: the answers in front of what broke the connection are good.
+        """
+        self._cutter.buffer_updated(count)
+        return self._answers
+
+    def _on_frame(self, frame: memoryview) -> None:
+        if not self._sent:
+            self._break("sent an answer to no request")
+            return
+        first = self._sent[0]
+        key, version = first.key, first.version
+        if key is ApiKey.API_VERSIONS and len(frame) >= 6:
+            # An unknown version of ApiVersions is answered in version 0 (KIP-511).
+            (code,) = _CODE.unpack_from(frame, 4)
+            version = 0 if code == ErrorCode.UNSUPPORTED_VERSION else version
+        try:
+            correlation_id, message = decode_response(key, version, frame)
+        except WireError as error:
+            self._break(f"sent a {key.name} answer that cannot be read: {error}")
+            return
+        if correlation_id != first.correlation_id:
+            self._break(
+                f"answered request {correlation_id} where the answer to request"
+                f" {first.correlation_id} ({key.name}) was due"
+            )
+            return
+        self._sent.popleft()
+        self._answers.append((first.waiter, message))
+
+    def _on_bad_size(self, size: int, seen: bytes) -> None:
+        what = "HTTP" if seen.startswith(b"HTTP") else "TLS" if seen[:1] in _TLS else "other"
+        self.fail(
+            ErrorCode.NETWORK_EXCEPTION,
+            f"speaks {what} bytes ({seen!r}, an answer of {size} bytes), not the Kafka protocol;"
+            " check the port, and whether that listener wants TLS",
+        )
+
+    # -- ending
+
+    def time_passed(self, now_s: float) -> None:
+        """Fail where a request in flight was due by now; else `next_deadline_s` is exact again."""
+        first = min(self._sent, key=lambda sent: sent.deadline_s, default=None)
+        self.next_deadline_s = inf if first is None else first.deadline_s
+        if first is not None and first.deadline_s <= now_s:
+            self.fail(
+                ErrorCode.REQUEST_TIMED_OUT,
+                f"did not answer {first.key.name} in time; the broker is overloaded, stopped, or"
+                " behind a network that drops packets",
+            )
+
+    def lost(self, error: Exception | None) -> None:
+        """The transport says that the connection has ended."""
+        reason = f" ({error})" if error else ""
+        self.fail(
+            ErrorCode.NETWORK_EXCEPTION,
+            f"closed the connection{reason}; the broker stopped, or it refused what it was sent"
+            " (its log says why)",
+        )
+
+    def closed(self) -> None:
+        """The shell closes the connection on its own account."""
+        self.fail(
+            ErrorCode.NETWORK_EXCEPTION, "did not answer before this side closed the connection"
+        )
+
+    def fail(self, code: ErrorCode, what: str) -> None:
+        """Fail because of what the other end, the subject of the sentence, did. The first stays."""
+        if self.failure is None:
+            self.failure = Failure(code, f"{self._name} {what}")
+            self._cutter.stop()
+
+    def take_unanswered(self) -> list[Waiter]:
+        """The waiters that have got no answer, in order; they are to be given the failure."""
+        assert self.failure is not None
+        waiters = [waiter for waiter, _ in self._answers] + [sent.waiter for sent in self._sent]
+        self._answers.clear()
+        self._sent.clear()
+        return waiters
+
+    def _break(self, what: str) -> None:
+        remedy = "is the port another program's, or do the two ends run different releases?"
+        self.fail(ErrorCode.NETWORK_EXCEPTION, f"{what}; {remedy}")
