@@ -53,6 +53,14 @@ class ScriptedBroker:
     log: list[bytes | None] = field(default_factory=list)
     versions: dict[ApiKey, tuple[int, int]] = field(default_factory=dict)
     drops: frozenset[ApiKey] = frozenset()
+    # Answers to what it does not know by itself.
+    others: dict[ApiKey, Callable[[Message], Message | None]] = field(default_factory=dict)
+    # Requests that are answered after `release` is set; until then nothing behind them on their
+    # connection is read. With `stands_still` nothing is answered from then on.
+    held: frozenset[ApiKey] = frozenset()
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    stands_still: bool = False
     asked_versions: list[int] = field(default_factory=list)
     port: int = 0
 
@@ -73,7 +81,13 @@ class ScriptedBroker:
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
-                answer = self._answer(await reader.readexactly(size))
+                frame = await reader.readexactly(size)
+                if decode_request_header(frame)[0].api_key in self.held:
+                    self.arrived.set()
+                    await self.release.wait()
+                elif self.stands_still and self.arrived.is_set():
+                    await self.release.wait()
+                answer = self._answer(frame)
                 if answer is None:
                     break
                 writer.write(answer)
@@ -103,6 +117,7 @@ class ScriptedBroker:
                     producer_id=77, producer_epoch=0
                 ),
                 ApiKey.PRODUCE: self._produce,
+                **self.others,
             }
             answer = answers[key](request)
         if answer is None:
@@ -115,6 +130,7 @@ class ScriptedBroker:
             ApiKey.METADATA,
             ApiKey.INIT_PRODUCER_ID,
             ApiKey.API_VERSIONS,
+            *self.others,
         )
         ranges = {key: (API[key].min_version, API[key].max_version) for key in served}
         return ApiVersionsResponse(

@@ -53,6 +53,8 @@ class Coordinator:
         self.group_id = group_id
         self._kind = kind
         self._broker_id: int | None = None
+        # The connection on which a JoinGroup or SyncGroup waits for its answer.
+        self._rebalancing: Connection | None = None
 
     def moved(self) -> None:
         """Look for the coordinator anew before the next request."""
@@ -64,28 +66,45 @@ class Coordinator:
         response_type: type[Response],
         timeout_s: float | None = None,
         at_most: int | None = None,
+        *,
+        rebalances: bool = False,
     ) -> Response:
         """Ask the coordinator once, in a version of `at_most` where that is given.
 
-        A broken connection makes it be looked for anew.
+        A broken connection makes it be looked for anew. `rebalances` marks a JoinGroup or
+        SyncGroup, which is answered once all members have sent theirs. Since a broker answers in
+        order, other requests take another connection meanwhile: they would be late behind it. If
+        such a request times out the coordinator stands still, and the rebalance fails, too.
         """
+        beside = self._rebalancing is not None and not rebalances
         try:
-            connection = await self.connection()
+            connection = await self._connection(beside=beside)
+            if rebalances:
+                self._rebalancing = connection
             return await connection.request(
                 message,
                 response_type,
                 timeout_s or self.cluster.options.request_timeout_ms / 1000,
                 at_most,
             )
-        except (ConnectionFailed, RequestTimedOut):
+        except (ConnectionFailed, RequestTimedOut) as error:
             self.moved()
+            if beside and self._rebalancing is not None and isinstance(error, RequestTimedOut):
+                self._rebalancing.close(error)
             raise
+        finally:
+            if rebalances:
+                self._rebalancing = None
 
     async def connection(self) -> Connection:
         """The connection to it, found and opened if need be."""
+        return await self._connection(beside=False)
+
+    async def _connection(self, *, beside: bool) -> Connection:
         if self._broker_id is None:
             self._broker_id = await self.cluster.coordinator(self.group_id, self._kind)
-        return await self.cluster.connection(self._broker_id, _PURPOSES[self._kind])
+        purpose = _PURPOSES[self._kind] + (" beside a rebalance" if beside else "")
+        return await self.cluster.connection(self._broker_id, purpose)
 
     async def version(self, key: ApiKey) -> int:
         """The version the coordinator speaks of an API."""

@@ -81,6 +81,8 @@ class Membership:
         self.generation = NO_GENERATION
         self.owned: set[TopicPartition] = set()
         self.needs_join = True
+        # From before partitions are given up until the new assignment has come.
+        self._is_joining = False
         self.failure: OttlaError | None = None
         # In the time of the loop; set before anybody reads it.
         self.last_poll_s = 0.0
@@ -113,6 +115,7 @@ class Membership:
 
     async def _rebalance(self) -> None:
         self.needs_join = False
+        self._is_joining = True
         try:
             await self._give_up_before_joining()
             self._topics = await self._rebalancing.topics()
@@ -127,6 +130,8 @@ class Membership:
         except BaseException:
             self.needs_join = True
             raise
+        finally:
+            self._is_joining = False
         await self._take_over(assigned)
         if self._heartbeats is None:
             self._heartbeats = asyncio.ensure_future(self._beat())
@@ -168,7 +173,7 @@ class Membership:
             ],
         )
         timeout_s = options.max_poll_interval_ms / 1000 + 5
-        answer = await self._coordinator.ask(request, JoinGroupResponse, timeout_s)
+        answer = await self._coordinator.ask(request, JoinGroupResponse, timeout_s, rebalances=True)
         code = code_of(answer.error_code)
         if code is ErrorCode.NONE:
             self.member_id = answer.member_id
@@ -204,7 +209,7 @@ class Membership:
             ],
         )
         timeout_s = self._options.max_poll_interval_ms / 1000 + 5
-        answer = await self._coordinator.ask(request, SyncGroupResponse, timeout_s)
+        answer = await self._coordinator.ask(request, SyncGroupResponse, timeout_s, rebalances=True)
         code = code_of(answer.error_code)
         if code is ErrorCode.NONE:
             return decode_assignment(answer.assignment)
@@ -287,7 +292,8 @@ class Membership:
                 continue
             try:
                 await self._beat_once()
-                await self._look_for_changes()
+                if not self._is_joining:
+                    await self._look_for_changes()
             except (ConnectionFailed, RequestTimedOut):
                 self._coordinator.moved()
             except OttlaError as error:
@@ -310,7 +316,7 @@ class Membership:
         if code is ErrorCode.NONE or generation != self.generation:
             return
         if code is ErrorCode.REBALANCE_IN_PROGRESS:
-            self.needs_join = True
+            self.needs_join = self.needs_join or not self._is_joining
         elif code in MOVED:
             self._coordinator.moved()
         elif code is ErrorCode.FENCED_INSTANCE_ID:
