@@ -51,7 +51,7 @@ async def _serve(
         stopping.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal, number)
+        _call_on_signal(loop, number, on_signal)
     broker = Broker(settings)
     await broker.start()
     if on_ready is not None:
@@ -61,6 +61,18 @@ async def _serve(
     _log.info("stopping")
     all_stop = ends_with_others and received[0] == signal.SIGINT
     await broker.stop(hands_over=not all_stop)
+
+
+def _call_on_signal(
+    loop: asyncio.AbstractEventLoop,
+    number: signal.Signals,
+    callback: Callable[[signal.Signals], None],
+) -> None:
+    try:
+        loop.add_signal_handler(number, callback, number)
+    except NotImplementedError:
+        # The loop of Windows.
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(callback, number))
 
 
 def _tune_garbage_collection() -> None:

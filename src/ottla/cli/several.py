@@ -127,6 +127,12 @@ class Brokers:
             number: BrokerSettings(self._plan.settings(number))
             for number in range(1, self._plan.brokers + 1)
         }
+        if not hasattr(os, "fork"):
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                "this system cannot fork, so that one command starts one broker: start each by"
+                f" itself with `ottla broker run`, the first with {self._plan.properties(1)}",
+            )
         from ottla.broker import main as _  # noqa: F401, PLC0415  # Once, for all of them.
 
         for number, chosen in settings.items():

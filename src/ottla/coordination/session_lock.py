@@ -7,12 +7,13 @@ outlives a boot. Each session has a file of its own, so nobody takes another's p
 """
 
 import contextlib
-import fcntl
 import os
 import struct
 import sys
 import threading
 from pathlib import Path
+
+from ottla.base import file_lock, system
 
 _BEAT = struct.Struct(">Q")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -35,22 +36,22 @@ class SessionLock:
     @classmethod
     def take(cls, path: str) -> "SessionLock | None":
         """The lock of the file, made where it lacks; None where somebody else has it."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        return cls(descriptor, path)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o600)
+        if file_lock.try_lock(descriptor):
+            return cls(descriptor, path)
+        os.close(descriptor)
+        return None
 
     def beat(self, now_ms: int) -> None:
         """Show life. Waits for no disk."""
-        os.pwrite(self._descriptor, _BEAT.pack(now_ms), 0)
+        system.pwrite(self._descriptor, _BEAT.pack(now_ms), 0)
 
     def release(self) -> None:
         """Remove the file and give the lock up."""
         remove(self._path)
         os.close(self._descriptor)
+        # Windows removes no open file; elsewhere the file is gone by now.
+        remove(self._path)
 
 
 class OthersLock:
@@ -58,27 +59,24 @@ class OthersLock:
 
     def __init__(self, path: str) -> None:
         """Raises FileNotFoundError where it was removed, which its holder does at its end."""
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = os.open(path, os.O_RDONLY | system.OPEN_FLAGS)
         # One thread reads while another may close.
         self._closing = threading.Lock()
 
     def last_beat_ms(self) -> int | None:
         """When its holder last showed life; None where this is not known."""
         with self._closing:
-            content = os.pread(self._descriptor, _BEAT.size, 0) if self._descriptor >= 0 else b""
+            descriptor = self._descriptor
+            content = system.pread(descriptor, _BEAT.size, 0) if descriptor >= 0 else b""
         return int(_BEAT.unpack(content)[0]) if len(content) == _BEAT.size else None
 
     def is_free(self) -> bool:
         """Whether its holder is dead or has given it up. Nobody can take a session over."""
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        return file_lock.is_free(self._descriptor)
 
     def wait_until_free(self) -> None:
         """Block until its holder is dead or gives it up."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+        file_lock.wait_until_free(self._descriptor)
 
     def close(self) -> None:
         with self._closing:
@@ -87,6 +85,9 @@ class OthersLock:
 
 
 def remove(path: str) -> None:
-    """Remove a session's file, if nobody else did."""
-    with contextlib.suppress(FileNotFoundError):
+    """Remove a session's file, unless it is gone, or open where that prevents it (Windows).
+
+    What is left over is removed when a process next opens the store.
+    """
+    with contextlib.suppress(FileNotFoundError, PermissionError):
         os.unlink(path)

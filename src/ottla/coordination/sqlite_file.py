@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
+from ottla.base import system
 from ottla.coordination.bell import ring
 from ottla.coordination.errors import StoreDamaged, StoreRolledBack
 from ottla.coordination.operations import Changes, apply
@@ -45,7 +46,7 @@ class SqliteFile:
         """
         self.path = path
         # For its owner only: it may hold users' credentials. The log files inherit the mode.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o600))
         os.chmod(path, 0o600)
         self._connection = sqlite3.connect(
             path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False

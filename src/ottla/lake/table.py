@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.system import sync_folder
 from ottla.lake.manifest import Manifest, digest, from_bytes, to_bytes
 
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
@@ -63,7 +64,7 @@ class Table:
         table.data_folder.mkdir(parents=True, exist_ok=True)
         table._require_put_if_absent()
         for folder in (table.folder.parent, table.folder, table.folder / "_ottla"):
-            _fsync_folder(folder)
+            sync_folder(folder)
         return table
 
     @classmethod
@@ -110,7 +111,7 @@ class Table:
 
     def commit(self, manifest: Manifest) -> None:
         """Make the load visible. Raises LoadLost where its version is taken by another."""
-        _fsync_folder(self.data_folder)
+        sync_folder(self.data_folder)
         self._on_step("data folder synced")
         content = to_bytes(manifest)
         draft = self._manifests / f".{manifest.load_id}.tmp"
@@ -127,7 +128,7 @@ class Table:
         finally:
             draft.unlink()
         self._on_step("manifest linked")
-        _fsync_folder(self._manifests)
+        sync_folder(self._manifests)
         self._on_step("manifest synced")
 
     def remove_orphans(self) -> list[str]:
@@ -212,11 +213,3 @@ def _write_synced(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _fsync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

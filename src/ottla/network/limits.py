@@ -5,6 +5,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ottla.base.system import anonymous_memory
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
@@ -64,8 +66,7 @@ class MemoryBudget:
                 self._spare_bytes -= len(spare)
                 return memoryview(spare)[:size]
         whole = -(-size // _GRAIN_BYTES) * _GRAIN_BYTES
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        return memoryview(mmap.mmap(-1, whole, flags=flags))[:size]
+        return memoryview(anonymous_memory(whole))[:size]
 
     def give_buffer(self, buffer: memoryview) -> None:
         """Give back a buffer, which nobody reads any more, and its bytes."""

@@ -16,6 +16,9 @@ from ottla.quota.connections import ConnectionQuotas
 _log = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_TIME = 4
+# A port is taken over from connections that linger, never from another listener, which
+# SO_REUSEADDR allows on Windows.
+_ADDRESS_OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 # Output beyond this that the socket does not take makes the connection wait.
 _WRITE_HIGH_BYTES = 256 << 10
 
@@ -164,7 +167,7 @@ def _socket(
     """A socket bound to `address`; the IPv6 one of all addresses takes IPv4, too."""
     accepting = socket.socket(family, socket.SOCK_STREAM)
     try:
-        accepting.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        accepting.setsockopt(socket.SOL_SOCKET, _ADDRESS_OPTION, 1)
         if family == socket.AF_INET6:
             only_ipv6 = address[0] != "::"
             accepting.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only_ipv6)

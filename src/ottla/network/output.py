@@ -9,11 +9,11 @@ import asyncio
 import errno
 import logging
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import cast
 
+from ottla.base import system
 from ottla.wire.parts import FileRegion, Part
 
 _log = logging.getLogger(__name__)
@@ -183,7 +183,7 @@ class Output:
         assert isinstance(region, HeldRegion)
         self._reading_cold = True
         size = min(region.size, CHUNK_BYTES)
-        job = self._loop.run_in_executor(None, os.pread, region.fd, size, region.position)
+        job = self._loop.run_in_executor(None, system.pread, region.fd, size, region.position)
         job.add_done_callback(self._on_cold_read)
 
     def _advance(self, region: HeldRegion, count: int) -> None:
@@ -220,15 +220,15 @@ def read_warm(fd: int, position: int, room: memoryview) -> int:
     A read that fails reads nothing: why is told by the one that waits for the disk.
     """
     try:
-        if sys.platform != "linux":
-            return os.preadv(fd, [room], position)
-        return os.preadv(fd, [room], position, os.RWF_NOWAIT)
+        if system.NO_WAIT is None:
+            return system.preadv(fd, [room], position)
+        return os.preadv(fd, [room], position, system.NO_WAIT)
     except OSError as error:
         if error.errno != errno.EOPNOTSUPP:
             return 0
     # A file system that cannot tell warm from cold.
     try:
-        return os.preadv(fd, [room], position)
+        return system.preadv(fd, [room], position)
     except OSError:
         return 0
 

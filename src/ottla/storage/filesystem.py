@@ -4,11 +4,12 @@ Errors are `OSError`, as the system raises them; `storage.errors` says what they
 Not here: buffering (the page cache is the only one) and locks between threads.
 """
 
-import fcntl
 import os
+import shutil
 from collections.abc import Sequence
 from typing import Protocol
 
+from ottla.base import file_lock, system
 from ottla.storage.mount_id import mount_id
 
 Buffer = bytes | bytearray | memoryview
@@ -160,13 +161,13 @@ class OsFile:
 
     def append(self, buffer: Buffer) -> None:
         # Hot: one write, 3.8 µs for 8 KiB on ext4.
-        written = os.write(self._descriptor, buffer)
+        written = system.write(self._descriptor, buffer)
         if written != len(buffer):
             self._append_rest(memoryview(buffer)[written:])
 
     def append_many(self, buffers: Sequence[Buffer]) -> None:
         expected = sum(map(len, buffers))
-        written = os.writev(self._descriptor, buffers[:1024]) if buffers else 0
+        written = system.writev(self._descriptor, buffers[:1024]) if buffers else 0
         if written != expected:
             for buffer in buffers:
                 if written >= len(buffer):
@@ -177,16 +178,16 @@ class OsFile:
 
     def _append_rest(self, rest: memoryview) -> None:
         while len(rest):
-            rest = rest[os.write(self._descriptor, rest) :]
+            rest = rest[system.write(self._descriptor, rest) :]
 
     def pread(self, size: int, position: int) -> bytes:
-        found = os.pread(self._descriptor, size, position)
+        found = system.pread(self._descriptor, size, position)
         if len(found) == size or not found:
             return found
         parts = [found]
         missing = size - len(found)
         while missing:
-            found = os.pread(self._descriptor, missing, position + size - missing)
+            found = system.pread(self._descriptor, missing, position + size - missing)
             if not found:
                 break
             parts.append(found)
@@ -197,23 +198,25 @@ class OsFile:
         view = memoryview(buffer)
         count = 0
         while count < len(view):
-            found = os.preadv(self._descriptor, [view[count:]], position + count)
+            found = system.preadv(self._descriptor, [view[count:]], position + count)
             if not found:
                 break
             count += found
         return count
 
     def read_nowait(self, size: int, position: int) -> bytes | None:
+        if system.NO_WAIT is None:
+            return None
         buffer = bytearray(size)
         try:
-            found = os.preadv(self._descriptor, [buffer], position, os.RWF_NOWAIT)
-        except (BlockingIOError, AttributeError):
+            found = os.preadv(self._descriptor, [buffer], position, system.NO_WAIT)
+        except BlockingIOError:
             return None
         return bytes(buffer) if found == size else None
 
     def fsync(self) -> None:
         # The size of an appended file is data to fdatasync, so nothing that matters is left out.
-        os.fdatasync(self._descriptor)
+        system.sync_data(self._descriptor)
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)
@@ -237,7 +240,7 @@ class OsFileSystem:
     is_concurrent = True
 
     def open(self, path: str, *, create: bool = False) -> OsFile:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        flags = os.O_RDWR | os.O_APPEND | system.OPEN_FLAGS | (os.O_CREAT if create else 0)
         return OsFile(path, os.open(path, flags, 0o600))
 
     def read_bytes(self, path: str) -> bytes:
@@ -246,10 +249,10 @@ class OsFileSystem:
 
     def rewrite(self, path: str, position: int) -> None:
         # Not O_APPEND, by which every write would go to the end.
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDWR | system.OPEN_FLAGS)
         try:
-            while found := os.pread(descriptor, _REWRITE_BYTES, position):
-                position += os.pwrite(descriptor, found, position)
+            while found := system.pread(descriptor, _REWRITE_BYTES, position):
+                position += system.pwrite(descriptor, found, position)
         finally:
             os.close(descriptor)
 
@@ -292,28 +295,20 @@ class OsFileSystem:
         os.rmdir(path)
 
     def fsync_directory(self, path: str) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        system.sync_folder(path)
 
     def free_bytes(self, path: str) -> int:
-        stat = os.statvfs(path)
-        return stat.f_bavail * stat.f_frsize
+        return shutil.disk_usage(path).free
 
     def total_bytes(self, path: str) -> int:
-        stat = os.statvfs(path)
-        return stat.f_blocks * stat.f_frsize
+        return shutil.disk_usage(path).total
 
     def lock(self, path: str) -> OsFile | None:
         file = self.open(path, create=True)
-        try:
-            fcntl.flock(file._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            return None
-        return file
+        if file_lock.try_lock(file._descriptor):
+            return file
+        file.close()
+        return None
 
     def page_cache_id(self, path: str) -> str:
         try:

@@ -23,7 +23,7 @@ def mount_id(path: str) -> int:
     """
     try:
         statx = ctypes.CDLL(None, use_errno=True).statx
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, TypeError):
         return os.stat(path).st_dev
     buffer = ctypes.create_string_buffer(_STATX_BYTES)
     if statx(_AT_FDCWD, os.fsencode(path), 0, _MASK_UNIQUE, buffer) != 0:

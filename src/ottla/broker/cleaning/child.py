@@ -7,11 +7,12 @@ of names that count for nothing (`.cleaned`).
 
 import json
 import os
-import select
 import sys
+import threading
 import time
 
 from ottla.base.errors import OttlaError
+from ottla.base.system import lower_priority
 from ottla.storage.cleaner.cleaning import Cleaning
 from ottla.storage.cleaner.job import CleaningJob
 from ottla.storage.errors import LogCorrupt
@@ -28,6 +29,9 @@ class Throttle:
     def __init__(self, bytes_per_second: float, input_descriptor: int) -> None:
         self._rate = bytes_per_second
         self._input = input_descriptor
+        self._broker_gone = threading.Event()
+        # A thread, as not every system can look at a pipe without waiting.
+        threading.Thread(target=self._wait_for_end, daemon=True).start()
         self._due_s = time.monotonic()
 
     def __call__(self, count: int) -> None:
@@ -42,14 +46,19 @@ class Throttle:
             self._check_broker()
 
     def _check_broker(self) -> None:
-        ready, _, _ = select.select([self._input], [], [], 0)
-        if ready and not os.read(self._input, 1):
+        if self._broker_gone.is_set():
             sys.exit(3)
+
+    def _wait_for_end(self) -> None:
+        """The broker writes nothing more: its end of the pipe closes when it is gone."""
+        while os.read(self._input, 1):
+            pass
+        self._broker_gone.set()
 
 
 def main() -> int:
     """Do the job; what went wrong is told as JSON, too."""
-    os.nice(_NICE)
+    lower_priority(_NICE)
     descriptor = sys.stdin.fileno()
     line = bytearray()
     while not line.endswith(b"\n"):

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from typing import Protocol
@@ -14,6 +13,8 @@ from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.errors import LogCorrupt, storage_error
 from ottla.storage.filesystem import FileSystem
 
+# Not named by every system's `signal`.
+_SIGKILL = 9
 _COMMAND = [sys.executable, "-m", "ottla.broker.cleaning.child"]
 
 
@@ -131,7 +132,7 @@ def _outcome(job: CleaningJob, told: bytes, trouble: bytes, code: int) -> Cleani
 
 def _how(code: int) -> str:
     """`with code 1`, `by signal 9`."""
-    if code == -signal.SIGKILL:
+    if code == -_SIGKILL:
         return f"by signal {-code}, perhaps as the machine had no memory left"
     return f"by signal {-code}" if code < 0 else f"with code {code}"
 

@@ -1,0 +1,126 @@
+"""Calls that not every operating system has, each with a stand-in where it is missing.
+
+Linux has them all. macOS lacks fdatasync (and its fsync stops at the drive's cache); Windows lacks
+positioned reads and writes, gathered writes, and folders that can be opened. The choice is made
+once, at import: where the system has a call, the name here is that call.
+"""
+
+import mmap
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+try:
+    import fcntl
+except ImportError:
+    _FULL_SYNC: int | None = None
+else:
+    _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
+
+Buffer = bytes | bytearray | memoryview
+
+# For os.open: no child inherits the file, and Windows translates no line ends.
+OPEN_FLAGS: Final[int] = (
+    getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
+)
+
+# Where a descriptor has one position for all who use it: held from the seek to the end of the call.
+_position = threading.Lock()
+
+
+def seek_and_read(descriptor: int, size: int, position: int) -> bytes:
+    """Stands in for `os.pread`."""
+    with _position:
+        os.lseek(descriptor, position, os.SEEK_SET)
+        return os.read(descriptor, size)
+
+
+def seek_and_write(descriptor: int, buffer: Buffer, position: int) -> int:
+    """Stands in for `os.pwrite`."""
+    with _position:
+        os.lseek(descriptor, position, os.SEEK_SET)
+        return os.write(descriptor, buffer)
+
+
+def write_alone(descriptor: int, buffer: Buffer) -> int:
+    """Stands in for `os.write` where `seek_and_read` moves the position of the same file."""
+    with _position:
+        return os.write(descriptor, buffer)
+
+
+def read_and_copy(descriptor: int, buffers: Sequence[bytearray | memoryview], position: int) -> int:
+    """Stands in for `os.preadv` of one buffer."""
+    (buffer,) = buffers
+    found = pread(descriptor, len(buffer), position)
+    buffer[: len(found)] = found
+    return len(found)
+
+
+def write_one_by_one(descriptor: int, buffers: Sequence[Buffer]) -> int:
+    """Stands in for `os.writev`; like it, may write only a part."""
+    written = 0
+    for buffer in buffers:
+        count = write(descriptor, buffer)
+        written += count
+        if count != len(buffer):
+            break
+    return written
+
+
+def full_sync(descriptor: int) -> None:
+    """Stands in for `os.fdatasync` on macOS, where fsync leaves data in the drive's cache."""
+    assert _FULL_SYNC is not None
+    try:
+        fcntl.fcntl(descriptor, _FULL_SYNC)
+    except OSError:
+        # Network file systems do not have it.
+        os.fsync(descriptor)
+
+
+def _choose_sync() -> Callable[[int], None]:
+    if hasattr(os, "fdatasync"):
+        return os.fdatasync
+    return full_sync if _FULL_SYNC is not None else os.fsync
+
+
+_HAS_PREAD: Final = hasattr(os, "pread")
+sync_data: Final[Callable[[int], None]] = _choose_sync()
+pread: Final[Callable[[int, int, int], bytes]] = os.pread if _HAS_PREAD else seek_and_read
+pwrite: Final[Callable[[int, Buffer, int], int]] = os.pwrite if _HAS_PREAD else seek_and_write
+write: Final[Callable[[int, Buffer], int]] = os.write if _HAS_PREAD else write_alone
+preadv: Final[Callable[[int, Sequence[bytearray | memoryview], int], int]] = (
+    os.preadv if hasattr(os, "preadv") else read_and_copy
+)
+writev: Final[Callable[[int, Sequence[Buffer]], int]] = (
+    os.writev if hasattr(os, "writev") else write_one_by_one
+)
+# A flag of `os.preadv`: read only what is in the page cache. None where nothing tells.
+NO_WAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
+
+
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Return once the names in a folder are on the disk.
+
+    Windows opens no folders; there the file system's journal orders changes of names.
+    """
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | OPEN_FLAGS)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def anonymous_memory(size: int) -> mmap.mmap:
+    """Pages of this process alone, zero where they have not been written."""
+    if hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return mmap.mmap(-1, size)
+
+
+def lower_priority(steps: int) -> None:
+    """Let other processes go first, where the system knows such a thing."""
+    if hasattr(os, "nice"):
+        os.nice(steps)
