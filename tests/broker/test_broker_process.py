@@ -124,15 +124,17 @@ def test_a_missing_file_is_named():
 
 
 @pytest.mark.parametrize(
-    ("head", "said"),
+    ("head", "said", "answered"),
     [
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS handshake"),
-        (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP request"),
-        (b"\xff\xff\xff\xff\x00\x12", "-1 bytes"),
-        (b"\x7f\xff\xff\xff\x00\x12", "socket.request.max.bytes"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS handshake", b""),
+        (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP request", b"HTTP/1.1 400 "),
+        (b"\xff\xff\xff\xff\x00\x12", "-1 bytes", b""),
+        (b"\x7f\xff\xff\xff\x00\x12", "socket.request.max.bytes", b""),
     ],
 )
-def test_foreign_bytes_close_their_connection_and_are_named_in_the_log(tmp_path, head, said):
+def test_foreign_bytes_close_their_connection_and_are_named_in_the_log(
+    tmp_path, head, said, answered
+):
     """The log says what was seen and what to do; the broker serves on."""
     process = start(write_properties(tmp_path))
     port = port_of(process)
@@ -140,7 +142,7 @@ def test_foreign_bytes_close_their_connection_and_are_named_in_the_log(tmp_path,
         connection.sendall(head)
         connection.settimeout(60)
         with contextlib.suppress(ConnectionResetError):
-            assert connection.recv(1) == b""
+            assert connection.recv(13) == answered
     with socket.create_connection(("127.0.0.1", port), 60) as connection:
         connection.sendall(bytes.fromhex("0000000a 0012 0000 00000007 ffff"))
         assert connection.recv(4096)[4:10] == bytes.fromhex("00000007 0000")

@@ -13,6 +13,8 @@ from ottla.storage.memory_filesystem import MemoryFile, MemoryFileSystem
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import decode_response
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 
 def run(coroutine):
@@ -296,6 +298,63 @@ def test_bad_batches_are_refused_with_kafkas_codes(request_message, code):
             assert produced(await client.call(produce("a", batch(b"2")), 9)).base_offset == 1
 
     run(scenario())
+
+
+@pytest.mark.parametrize("version", [9, 13])
+def test_a_batch_too_large_is_explained_to_the_operator(caplog, version):
+    """Who sent it, where to, its size, and where the limit is set; once, also by the shortcut."""
+
+    async def scenario():
+        settings = {"message.max.bytes": "5000"}
+        async with connected(settings) as (broker, client):
+            topic_id = broker.image.topics["a"].id if version >= 13 else None
+            name = "" if version >= 13 else "a"
+            large = produce(name, batch(b"x" * 6_000), topic_id=topic_id)
+            small = produce(name, batch(b"x"), topic_id=topic_id)
+            for request in (small, large, small, large, large):
+                await client.call(request, version)
+
+    run(scenario())
+    (line,) = [text for text in caplog.messages if "refused a batch" in text]
+    size = len(batch(b"x" * 6_000))
+    assert f"refused a batch of {size} bytes for a-0 from the producer 'test' at 127.0.0.1:" in line
+    assert "MESSAGE_TOO_LARGE" in line
+    assert "max.message.bytes is 5000 (message.max.bytes, set when this broker was started)" in line
+    assert "`ottla config set topic a max.message.bytes=...`" in line
+
+
+def test_refusals_that_pass_by_themselves_are_not_logged(caplog):
+    """A client with old metadata asks again by itself."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            await client.call(produce("nowhere", batch(b"x")), 9)
+
+    run(scenario())
+    assert not [text for text in caplog.messages if "refused a batch" in text]
+
+
+@pytest.mark.parametrize(
+    ("message", "version"),
+    [
+        (SaslHandshakeRequest(mechanism="PLAIN"), 1),
+        (SaslAuthenticateRequest(auth_bytes=b"\0user\0password"), 2),
+    ],
+)
+def test_sasl_on_a_plaintext_listener_is_refused_as_kafka_does(caplog, message, version):
+    """ILLEGAL_SASL_STATE, the connection stays; one line in the log, without the password."""
+
+    async def scenario():
+        async with connected() as (_, client):
+            for _ in range(3):
+                answer = await client.call(message, version)
+                assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
+
+    run(scenario())
+    (line,) = [text for text in caplog.messages if "SASL" in text]
+    assert "security.protocol=PLAINTEXT" in line
+    assert "'test'" in line
+    assert "password" not in line
 
 
 def test_several_partitions_of_one_request_succeed_and_fail_apart():

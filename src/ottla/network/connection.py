@@ -13,8 +13,9 @@ from struct import Struct
 from typing import cast
 
 from ottla.network.output import Output, Piece, held, let_go
+from ottla.network.refusals import Refusals
 from ottla.network.service import CloseConnection, Hub, Serve, ServeRun, Slot
-from ottla.network.sniff import explain_bad_size, foreign_protocol
+from ottla.network.sniff import Foreign, explain_bad_size, foreign_protocol
 from ottla.wire.parts import Part
 
 _log = logging.getLogger(__name__)
@@ -221,15 +222,24 @@ class Connection(asyncio.BufferedProtocol):
         """Requests whose answers are still to come."""
         return len(self._slots)
 
-    def close(self, reason: str) -> None:
-        """Close at once, and say why in the log."""
+    @property
+    def refusals(self) -> Refusals:
+        """Where a refusal of this client is logged."""
+        return self._hub.refusals
+
+    def close(self, reason: str, kind: str = "") -> None:
+        """Close at once, and say why in the log: once in a while per address and `kind` of reason.
+
+        `kind` is the reason itself where it is not given.
+        """
         if not self.closed:
             # What came before the bytes that end it is answered, where the client reads at all.
             if self._out and not self._slots and not self.output.blocked:
                 self._flush()
             self.closed = True
-            _log.warning(
-                "closing the connection from %s:%d: %s", self.peer_host, self.peer_port, reason
+            self.refusals.log(
+                (self.peer_host, kind or reason),
+                lambda: f"closing the connection from {self.peer_host}:{self.peer_port}: {reason}",
             )
         if self.output.blocked or self._slots:
             self._transport.abort()
@@ -315,15 +325,20 @@ class Connection(asyncio.BufferedProtocol):
         self.close("the broker failed to serve its request; the error is logged above")
 
     def _is_acceptable(self, head: bytes, size: int) -> bool:
-        if 0 < size <= self._size_max:
+        foreign = foreign_protocol(head)
+        if foreign is not None:
+            self._turn_away(foreign)
+        elif 0 < size <= self._size_max:
             self._greeted = True
-            foreign = foreign_protocol(head)
-            if foreign is None:
-                return True
-            self.close(f"the client sent {foreign}")
+            return True
         else:
-            self.close(explain_bad_size(head, size, self._size_max))
+            self.close(explain_bad_size(size, self._size_max))
         return False
+
+    def _turn_away(self, foreign: Foreign) -> None:
+        if foreign.answer and not self._greeted:
+            self._out.append(foreign.answer)
+        self.close(f"the client sent {foreign.what}", foreign.name)
 
     def _keep(self, rest: memoryview) -> None:
         """Keep what was received and not served, past this turn."""

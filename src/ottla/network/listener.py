@@ -10,6 +10,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
 from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.output import CHUNK_BYTES
+from ottla.network.refusals import Refusals
 from ottla.network.service import Service
 from ottla.quota.connections import ConnectionQuotas
 
@@ -61,6 +62,7 @@ class Listener:
     async def start(self, host: str, port: int) -> None:
         """Bind and listen; port 0 takes a free one, told by `self.port`. Raises OttlaError."""
         self._loop = asyncio.get_running_loop()
+        self.refusals = Refusals(self._loop.time)
         accepting = _bind(self._loop, host, port, self.limits)
         self._server = await self._loop.create_server(
             lambda: Connection(self, self._loop), sock=accepting, backlog=self.limits.backlog

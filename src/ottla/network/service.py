@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.output import Piece, held
+from ottla.network.refusals import Refusals
 from ottla.wire.parts import Part
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Hub(Protocol):
     service: Service
     limits: ConnectionLimits
     budget: MemoryBudget
+    refusals: Refusals
     receive_buffer: memoryview
     send_buffer: memoryview
 

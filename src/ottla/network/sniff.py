@@ -1,5 +1,7 @@
 """Says what it is, when the bytes on the port are not Kafka's protocol, and what to do about it."""
 
+from typing import Final, NamedTuple
+
 _HTTP_VERBS = (
     b"GET ",
     b"HEAD",
@@ -14,29 +16,50 @@ _HTTP_VERBS = (
 )
 _TLS_HANDSHAKE = b"\x16\x03"
 
+_HTTP_TEXT: Final = (
+    b"This port speaks Apache Kafka's protocol, not HTTP: use a Kafka client, or `ottla consume`.\n"
+)
+_HTTP_ANSWER: Final = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Content-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(_HTTP_TEXT), _HTTP_TEXT)
+)
 
-def foreign_protocol(head: bytes) -> str | None:
-    """Name the protocol that `head`, the first bytes of a connection, belongs to, with a remedy.
+
+class Foreign(NamedTuple):
+    """Another protocol: its name, what came and a remedy, and an answer that it understands."""
+
+    name: str
+    what: str
+    answer: bytes = b""
+
+
+_TLS = Foreign(
+    "TLS",
+    "a TLS handshake on a plaintext listener: set security.protocol=PLAINTEXT in the client, or"
+    " point it to a TLS listener",
+)
+_HTTP = Foreign(
+    "HTTP", "an HTTP request: this port speaks Kafka's protocol, use a Kafka client", _HTTP_ANSWER
+)
+_SSH = Foreign("SSH", "an SSH greeting: this port speaks Kafka's protocol, use a Kafka client")
+
+
+def foreign_protocol(head: bytes) -> Foreign | None:
+    """The protocol that `head`, the first bytes of a connection, belongs to.
 
     None where the bytes could be a Kafka request: four bytes of size, then the API key.
     """
     if head[:2] == _TLS_HANDSHAKE:
-        return (
-            "a TLS handshake on a plaintext listener: set security.protocol=PLAINTEXT in the"
-            " client, or point it to a TLS listener"
-        )
+        return _TLS
     if head[:4] in _HTTP_VERBS:
-        return "an HTTP request: this port speaks Kafka's protocol, use a Kafka client"
+        return _HTTP
     if head[:4] == b"SSH-":
-        return "an SSH greeting: this port speaks Kafka's protocol, use a Kafka client"
+        return _SSH
     return None
 
 
-def explain_bad_size(head: bytes, size: int, size_max: int) -> str:
-    """Why a frame that begins with `head`, so claims `size` bytes, is refused: a sentence."""
-    foreign = foreign_protocol(head)
-    if foreign is not None:
-        return f"the client sent {foreign}"
+def explain_bad_size(size: int, size_max: int) -> str:
+    """Why a frame that claims `size` bytes is refused: a sentence."""
     if size <= 0:
         return f"the client sent a request of {size} bytes, which is no Kafka request"
     return (

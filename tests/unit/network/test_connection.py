@@ -9,6 +9,7 @@ import pytest
 from ottla.network.connection import Connection
 from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.output import CHUNK_BYTES
+from ottla.network.refusals import Refusals
 from ottla.network.service import CloseConnection
 from ottla.wire.parts import FileRegion
 
@@ -89,6 +90,8 @@ class Hub:
         self.receive_buffer = memoryview(bytearray(buffer_bytes))
         self.send_buffer = memoryview(bytearray(CHUNK_BYTES))
         self.closed = []
+        self.now_s = 0.0
+        self.refusals = Refusals(lambda: self.now_s)
 
     def on_opened(self, connection):
         return None
@@ -100,10 +103,10 @@ class Hub:
 class Rig:
     """A connection between a fake transport and an echoing service."""
 
-    def __init__(self, *, budget_bytes=1 << 20, **limits):
-        self.service = Echo()
+    def __init__(self, *, hub=None, budget_bytes=1 << 20, **limits):
+        self.service = hub.service if hub else Echo()
         self.loop = FakeLoop()
-        self.hub = Hub(self.service, ConnectionLimits(**limits), budget_bytes)
+        self.hub = hub or Hub(self.service, ConnectionLimits(**limits), budget_bytes)
         self.transport = FakeTransport()
         self.connection = Connection(self.hub, self.loop)
         self.connection.connection_made(self.transport)
@@ -353,6 +356,44 @@ def test_a_foreign_protocol_is_named_in_the_log(head, said, caplog):
     rig.receive(head)
     assert rig.transport.aborted
     assert said in caplog.text
+
+
+def test_an_http_request_gets_an_answer_it_understands():
+    """400, and one line that says whose protocol this is."""
+    rig = Rig()
+    rig.receive(b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n")
+    head, _, body = rig.written.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"Content-Length: %d" % len(body) in head
+    assert body.count(b"\n") == 1
+    assert b"Kafka's protocol, not HTTP" in body
+    assert rig.transport.aborted
+
+
+def test_an_http_verb_among_requests_gets_no_http():
+    """A client that has spoken Kafka's protocol would take the answer for another's."""
+    rig = Rig()
+    rig.receive(frame(b"one") + b"GET / HTTP/1.1\r\n")
+    assert b"HTTP" not in rig.written
+    assert rig.transport.aborted
+
+
+def test_a_client_that_comes_again_and_again_fills_no_log(caplog):
+    """One line for each address and kind in ten minutes, with the number of those between."""
+    hub = Rig().hub
+
+    def come(head):
+        rig = Rig(hub=hub)
+        rig.receive(head)
+
+    tls, http = b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\n"
+    for _ in range(78):
+        come(tls)
+    come(http)
+    assert [record.getMessage().count("a TLS handshake") for record in caplog.records] == [1, 0]
+    hub.now_s = 601.0
+    come(tls)
+    assert "(77 more like it since the last such line)" in caplog.records[-1].getMessage()
 
 
 @pytest.mark.parametrize("request_body", [b"close", b"crash"])

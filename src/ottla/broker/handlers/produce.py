@@ -11,10 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.handler import NO_ANSWER, Handler, NoAnswer
 from ottla.broker.internal_topics import check_may_produce
 from ottla.broker.new_leaders import tell_producer
 from ottla.broker.partition import Partition
+from ottla.broker.refused_batches import log_refused_batch
 from ottla.broker.request import RequestContext
 from ottla.broker.transactions.produce import ProduceInTransaction
 from ottla.network.service import CloseConnection
@@ -165,10 +167,8 @@ def _append(
                 "the batch is of a transaction, and the request names no transactional id",
             )
         appended = partition.append(valid.buffer, valid.header, now_ms, guard)
-    except RejectedBatch as error:
-        return _failed(index, error.code, error.message, error.record_errors)
     except OttlaError as error:
-        return _failed(index, error.code, error.message)
+        return _refused(broker, request, topic, wanted, error)
     answer = PartitionProduceResponse(
         index=index,
         error_code=_NONE,
@@ -179,6 +179,23 @@ def _append(
     if acks == _ACKS_ALL and partition.high_watermark <= appended.last_offset:
         waiting.append((partition, appended.last_offset + 1, answer))
     return answer
+
+
+def _refused(
+    broker: "Broker",
+    request: RequestContext,
+    topic: TopicProduceData,
+    wanted: PartitionProduceData,
+    error: OttlaError,
+) -> PartitionProduceResponse:
+    """The answer for one partition, and a line in the log where that helps an operator."""
+    image = broker.image
+    found = image.topic_by_id(TopicId(topic.topic_id)) if request.version >= 13 else None
+    partition = TopicPartition(found.name if found is not None else topic.name, wanted.index)
+    size = len(wanted.records) if isinstance(wanted.records, memoryview) else 0
+    log_refused_batch(request, partition, size, error, image, broker.settings)
+    record_errors = error.record_errors if isinstance(error, RejectedBatch) else ()
+    return _failed(wanted.index, error.code, error.message, record_errors)
 
 
 def _failed(

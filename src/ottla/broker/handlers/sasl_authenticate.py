@@ -1,0 +1,28 @@
+"""SaslAuthenticate (36), versions 0-2: refused with ILLEGAL_SASL_STATE, as Kafka does (KIP-152)."""
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.handlers.sasl_handshake import no_sasl
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+
+
+def handle(
+    _broker: object, request: RequestContext, _body: SaslAuthenticateRequest
+) -> SaslAuthenticateResponse:
+    """Nobody has to log in."""
+    raise no_sasl(request)
+
+
+def on_error(
+    _body: SaslAuthenticateRequest, code: ErrorCode, message: str | None, _version: int
+) -> SaslAuthenticateResponse:
+    """The error with its remedy."""
+    return SaslAuthenticateResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.SASL_AUTHENTICATE, 0, 2, handle)

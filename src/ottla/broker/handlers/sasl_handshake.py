@@ -1,0 +1,45 @@
+"""SaslHandshake (17), versions 0-1: refused with ILLEGAL_SASL_STATE, as Kafka does.
+
+All listeners are PLAINTEXT ones, where no client has to prove who it is (KIP-43).
+"""
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.handler import Handler
+from ottla.broker.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+
+def no_sasl(request: RequestContext) -> OttlaError:
+    """The refusal, logged once in a while per address."""
+    client = request.connection
+    error = OttlaError(
+        ErrorCode.ILLEGAL_SASL_STATE,
+        f"SASL on the listener {request.listener}, which is PLAINTEXT: set"
+        " security.protocol=PLAINTEXT in the client, and no sasl settings",
+    )
+    client.refusals.log(
+        (client.peer_host, "SASL"),
+        lambda: (
+            f"refused {client.peer_host}:{client.peer_port} (client id"
+            f" {request.client_id!r}): it asked for {error.message}"
+        ),
+    )
+    return error
+
+
+def handle(
+    _broker: object, request: RequestContext, _body: SaslHandshakeRequest
+) -> SaslHandshakeResponse:
+    """There is no mechanism to agree on."""
+    raise no_sasl(request)
+
+
+def on_error(
+    _body: SaslHandshakeRequest, code: ErrorCode, _message: str | None, _version: int
+) -> SaslHandshakeResponse:
+    """The error, and no mechanisms."""
+    return SaslHandshakeResponse(error_code=code)
+
+
+HANDLER = Handler(ApiKey.SASL_HANDSHAKE, 0, 1, handle)
