@@ -8,6 +8,7 @@ from typing import Self
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.client.arguments import Names, Partitions, checked_options, name_list, partition_list
 from ottla.client.cluster import Cluster
 from ottla.client.consumer_options import ConsumerOptions, Listener
 from ottla.client.coordinator import Coordinator
@@ -55,7 +56,12 @@ class Consumer:
         on_revoked: Listener | None = None,
         on_lost: Listener | None = None,
     ) -> None:
-        self.options = options = options or ConsumerOptions()
+        self.options = options = checked_options(
+            options,
+            ConsumerOptions,
+            'Consumer("host:9092", ConsumerOptions(group_id="g")) and then subscribe("topic"), or'
+            ' Consumer("host:9092") and then assign([TopicPartition("topic", 0)])',
+        )
         self.cluster = Cluster(bootstrap, options.cluster())
         self._news = asyncio.Event()
         self._fetcher = Fetcher(self.cluster, options.fetch(), self._news.set)
@@ -89,7 +95,7 @@ class Consumer:
 
     # -- what to read
 
-    async def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
+    async def assign(self, partitions: Partitions) -> None:
         """Read exactly these partitions, without being a member of a group.
 
         They start at the offsets committed by `group_id`, if there is one, else where
@@ -98,7 +104,7 @@ class Consumer:
         self._check_open()
         if self._group is not None and self._group.membership is not None:
             raise _mixed()
-        wanted = {TopicPartition(*partition) for partition in partitions}
+        wanted = set(partition_list(partitions))
         for partition in wanted:
             await self.cluster.partition(partition)
         new = wanted - self._fetcher.states.keys()
@@ -114,7 +120,7 @@ class Consumer:
         # The caller may seek before anything is asked for.
         asyncio.get_running_loop().call_soon(self._fetcher.pump)
 
-    def subscribe(self, topics: str | Iterable[str] | re.Pattern[str]) -> None:
+    def subscribe(self, topics: Names | re.Pattern[str]) -> None:
         """Read topics as a member of the group: one, several, or all that match a pattern.
 
         The partitions come with the next `poll`. Topics that do not exist yet are read once
@@ -131,7 +137,7 @@ class Consumer:
         if isinstance(topics, re.Pattern):
             self._group.subscribe((), topics)
         else:
-            self._group.subscribe([topics] if isinstance(topics, str) else topics, None)
+            self._group.subscribe(name_list(topics), None)
         self._start_commit_timer()
 
     @property
@@ -139,15 +145,15 @@ class Consumer:
         """The partitions that are read now."""
         return set(self._fetcher.states)
 
-    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+    def pause(self, partitions: Partitions) -> None:
         """Hand out nothing of these until `resume`; positions and membership stay."""
         self._interrupt()
-        for partition in partitions:
+        for partition in partition_list(partitions):
             self._state_of(partition).is_paused = True
 
-    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+    def resume(self, partitions: Partitions) -> None:
         """Go on with paused partitions."""
-        for partition in partitions:
+        for partition in partition_list(partitions):
             self._state_of(partition).is_paused = False
         self._fetcher.pump()
         self._wake()
@@ -161,24 +167,22 @@ class Consumer:
         self._state_of(partition).seek(offset)
         self._fetcher.pump()
 
-    def seek_to_time(
-        self, timestamp_ms: int, partitions: Iterable[TopicPartition] | None = None
-    ) -> None:
+    def seek_to_time(self, timestamp_ms: int, partitions: Partitions | None = None) -> None:
         """Read on from the first record at or after a time; from the end where none is."""
         assert timestamp_ms >= 0
         self._reset(timestamp_ms, partitions)
 
-    def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+    def seek_to_beginning(self, partitions: Partitions | None = None) -> None:
         """Read on from the first record there is."""
         self._reset(EARLIEST, partitions)
 
-    def seek_to_end(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+    def seek_to_end(self, partitions: Partitions | None = None) -> None:
         """Read only what comes from now on."""
         self._reset(LATEST, partitions)
 
-    def _reset(self, reset_to: int, partitions: Iterable[TopicPartition] | None) -> None:
+    def _reset(self, reset_to: int, partitions: Partitions | None) -> None:
         self._interrupt()
-        for partition in self.assignment if partitions is None else partitions:
+        for partition in self.assignment if partitions is None else partition_list(partitions):
             self._state_of(partition).forget_position(reset_to)
         self._fetcher.pump()
 
@@ -196,13 +200,11 @@ class Consumer:
         offset = self._state_of(partition).high_watermark
         return None if offset < 0 else offset
 
-    async def begin_offsets(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, int]:
+    async def begin_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The first offsets that can be read."""
         return await self._offsets(partitions, EARLIEST)
 
-    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    async def end_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The offsets after the last records that can be read."""
         return await self._offsets(partitions, LATEST)
 
@@ -212,11 +214,11 @@ class Consumer:
         """Per partition the first record at or after a time in ms; offset -1 where none is."""
         return await list_offsets(self.cluster, times_ms, self.options.fetch().isolation_level)
 
-    async def _offsets(
-        self, partitions: Iterable[TopicPartition], which: int
-    ) -> dict[TopicPartition, int]:
+    async def _offsets(self, partitions: Partitions, which: int) -> dict[TopicPartition, int]:
         level = self.options.fetch().isolation_level
-        found = await list_offsets(self.cluster, dict.fromkeys(partitions, which), level)
+        found = await list_offsets(
+            self.cluster, dict.fromkeys(partition_list(partitions), which), level
+        )
         return {partition: told.offset for partition, told in found.items()}
 
     # -- reading
@@ -352,11 +354,9 @@ class Consumer:
             }
         )
 
-    async def committed(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
+    async def committed(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
         """What the group has committed; partitions without are left out."""
-        return await self._need_group().coordinator.committed(partitions)
+        return await self._need_group().coordinator.committed(partition_list(partitions))
 
     def group_metadata(self) -> GroupMetadata:
         """Who commits here, for `TransactionalProducer.send_offsets`. Ask anew for each."""

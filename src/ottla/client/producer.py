@@ -8,6 +8,7 @@ from typing import Self
 from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
 from ottla.client.accumulator import Accumulator, as_bytes
+from ottla.client.arguments import checked_options
 from ottla.client.cluster import Cluster
 from ottla.client.columns import Column
 from ottla.client.delivery import Delivery
@@ -41,7 +42,9 @@ class Producer:
         on_delivery: Callable[[Delivery], None] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.options = options = options or ProducerOptions()
+        self.options = options = checked_options(
+            options, ProducerOptions, 'Producer("host:9092"); the topic is given with each record'
+        )
         self._user_callback = on_delivery
         clock = clock or current_clock()
         self._now_ms = clock.now_ms

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.client.arguments import checked_options
 from ottla.client.columns import Column
 from ottla.client.delivery import Delivery
 from ottla.client.errors import ClientError
@@ -55,7 +56,12 @@ class TransactionalProducer(Producer):
         self._transaction_timeout_ms = transaction_timeout_ms
         self._transaction_version_max = transaction_version_max
         # Without idempotence there is no transaction: says so where the options forbid it.
-        options = replace(options or ProducerOptions(), idempotence=True)
+        options = replace(
+            checked_options(
+                options, ProducerOptions, 'TransactionalProducer("host:9092", "transactional-id")'
+            ),
+            idempotence=True,
+        )
         assert options.is_idempotent
         super().__init__(bootstrap, options, on_delivery=on_delivery, clock=clock)
 

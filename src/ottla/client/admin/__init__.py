@@ -19,6 +19,7 @@ from ottla.client.admin.rebalances import RebalanceCalls
 from ottla.client.admin.retention import RetentionCalls
 from ottla.client.admin.share_groups import ShareGroupCalls
 from ottla.client.admin.transactions import TransactionCalls
+from ottla.client.arguments import checked_options
 from ottla.client.cluster import Cluster, ClusterOptions
 
 __all__ = ["Admin", "AdminOptions"]
@@ -64,7 +65,8 @@ class Admin(
     """
 
     def __init__(self, bootstrap: str | Iterable[str], options: AdminOptions | None = None) -> None:
-        super().__init__(Cluster(bootstrap, (options or AdminOptions()).cluster()))
+        options = checked_options(options, AdminOptions, 'Admin("host:9092", AdminOptions(...))')
+        super().__init__(Cluster(bootstrap, options.cluster()))
 
     async def __aenter__(self) -> Self:
         return self

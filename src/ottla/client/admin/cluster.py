@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
+from ottla.client.arguments import Partitions, partition_list
 from ottla.client.errors import check, refused
 from ottla.client.offsets import (
     READ_COMMITTED,
@@ -167,10 +168,10 @@ class ClusterCalls(Calls):
         return found
 
     async def describe_producers(
-        self, partitions: Iterable[TopicPartition]
+        self, partitions: Partitions
     ) -> dict[TopicPartition, list[ProducerDescription]]:
         """Idempotent and transactional producers whose sequences the leaders remember."""
-        wanted = list(partitions)
+        wanted = partition_list(partitions)
         found: dict[TopicPartition, list[ProducerDescription]] = {}
 
         async def ask() -> None:

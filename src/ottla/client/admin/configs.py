@@ -1,11 +1,12 @@
 """Settings of topics, brokers and groups: read with their origin, changed one by one (KIP-339)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
+from ottla.client.arguments import Names, name_list
 from ottla.client.errors import ClientError, check
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -71,7 +72,7 @@ class ConfigCalls(Calls):
         self,
         kind: ResourceKind,
         name: str,
-        keys: Iterable[str] | None = None,
+        keys: Names | None = None,
         *,
         documentation: bool = False,
     ) -> dict[str, ConfigEntry]:
@@ -81,7 +82,7 @@ class ConfigCalls(Calls):
                 DescribeConfigsResource(
                     resource_type=kind,
                     resource_name=name,
-                    configuration_keys=None if keys is None else list(keys),
+                    configuration_keys=None if keys is None else name_list(keys),
                 )
             ],
             include_synonyms=True,

@@ -1,11 +1,11 @@
 """Why partitions are as they are: the decision records of Ottla's brokers."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
+from ottla.client.arguments import Names, name_list
 from ottla.client.errors import (
     BrokerRefused,
     check,
@@ -40,9 +40,7 @@ class Story:
 class DecisionCalls(Calls):
     """Calls about decisions."""
 
-    async def decisions(
-        self, partition: TopicPartition, kinds: Iterable[str] | None = None
-    ) -> Story:
+    async def decisions(self, partition: TopicPartition, kinds: Names | None = None) -> Story:
         """What the live brokers remember of `partition` (`kinds` None: all of it).
 
         Raises UnknownTopic where there is no such partition, UnsupportedByBroker where the
@@ -52,7 +50,7 @@ class DecisionCalls(Calls):
         request = DescribeDecisionsRequest(
             topic=partition.topic,
             partition=partition.partition,
-            kinds=None if kinds is None else list(kinds),
+            kinds=None if kinds is None else name_list(kinds),
         )
         records: list[DecisionRecord] = []
         silent: dict[int, OttlaError] = {}

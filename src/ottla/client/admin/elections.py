@@ -1,10 +1,10 @@
 """Elections by command (KIP-183, KIP-460): preferred leaders, or any where records may be lost."""
 
-from collections.abc import Iterable
 from enum import IntEnum
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
+from ottla.client.arguments import Partitions, partition_list
 from ottla.client.errors import BrokerRefused, check, refused
 from ottla.wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -24,7 +24,7 @@ class ElectionCalls(Calls):
     """Calls about leaders."""
 
     async def elect_leaders(
-        self, kind: ElectionKind, partitions: Iterable[TopicPartition] | None = None
+        self, kind: ElectionKind, partitions: Partitions | None = None
     ) -> dict[TopicPartition, BrokerRefused | None]:
         """Hold elections (None: wherever one is needed); per partition None, or why there was none.
 
@@ -32,7 +32,7 @@ class ElectionCalls(Calls):
         acknowledged records.
         """
         topics: dict[str, TopicPartitions] = {}
-        for topic, index in partitions or ():
+        for topic, index in () if partitions is None else partition_list(partitions):
             topics.setdefault(topic, TopicPartitions(topic=topic)).partitions.append(index)
         request = ElectLeadersRequest(
             election_type=kind,

@@ -1,12 +1,13 @@
 """Groups: list, describe, delete, and move their offsets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
+from ottla.client.arguments import Names, Partitions, name_list, partition_list
 from ottla.client.errors import check
 from ottla.client.partition_state import OffsetAndMetadata
 from ottla.client.subscriptions import PROTOCOL_TYPE, decode_assignment
@@ -68,11 +69,9 @@ class GroupDescription:
 class GroupCalls(Calls):
     """Calls about consumer groups of either protocol."""
 
-    async def list_groups(
-        self, states: Iterable[str] = (), kinds: Iterable[str] = ()
-    ) -> list[GroupListing]:
+    async def list_groups(self, states: Names = (), kinds: Names = ()) -> list[GroupListing]:
         """All groups by name, or those in one of `states` and of one of `kinds`."""
-        wanted_states, wanted_kinds = list(states), list(kinds)
+        wanted_states, wanted_kinds = name_list(states), name_list(kinds)
 
         async def ask() -> list[GroupListing]:
             found: dict[str, GroupListing] = {}
@@ -92,10 +91,11 @@ class GroupCalls(Calls):
 
         return await self.retried(ask)
 
-    async def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
+    async def describe_groups(self, group_ids: Names) -> list[GroupDescription]:
         """State and members. A group that does not exist is Dead, or refused by newer brokers."""
         return [
-            await self.retried(partial(self._described_group, group_id)) for group_id in group_ids
+            await self.retried(partial(self._described_group, group_id))
+            for group_id in name_list(group_ids)
         ]
 
     async def _described_group(self, group_id: str) -> GroupDescription:
@@ -139,9 +139,9 @@ class GroupCalls(Calls):
             _consumer_members(group),
         )
 
-    async def delete_groups(self, group_ids: Iterable[str]) -> None:
+    async def delete_groups(self, group_ids: Names) -> None:
         """Delete groups with their offsets. Raises NON_EMPTY_GROUP while there are members."""
-        for group_id in list(group_ids):
+        for group_id in name_list(group_ids):
             request = DeleteGroupsRequest(groups_names=[group_id])
 
             async def delete(
@@ -154,12 +154,12 @@ class GroupCalls(Calls):
 
             await self.retried(delete)
 
-    async def remove_members(self, group_id: str, member_ids: Iterable[str]) -> None:
+    async def remove_members(self, group_id: str, member_ids: Names) -> None:
         """Put members out of a group at once, as if their sessions had ended (KIP-345).
 
         A removed consumer that still runs joins again at its next poll.
         """
-        wanted = list(member_ids)
+        wanted = name_list(member_ids)
 
         async def remove() -> None:
             request = LeaveGroupRequest(
@@ -177,10 +177,12 @@ class GroupCalls(Calls):
         await self.retried(remove)
 
     async def group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition] | None = None
+        self, group_id: str, partitions: Partitions | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Committed offsets of the group: all, or those of `partitions`."""
-        return await self.coordinator_of(group_id).committed(partitions)
+        return await self.coordinator_of(group_id).committed(
+            None if partitions is None else partition_list(partitions)
+        )
 
     async def set_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Move the offsets of a group without members (else UNKNOWN_MEMBER_ID is the answer)."""
@@ -188,12 +190,10 @@ class GroupCalls(Calls):
             {partition: OffsetAndMetadata(offset) for partition, offset in offsets.items()}
         )
 
-    async def delete_group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition]
-    ) -> None:
+    async def delete_group_offsets(self, group_id: str, partitions: Partitions) -> None:
         """Forget committed offsets of topics that no member reads (KIP-496)."""
         topics: dict[str, OffsetDeleteRequestTopic] = {}
-        for topic, index in partitions:
+        for topic, index in partition_list(partitions):
             entry = topics.setdefault(topic, OffsetDeleteRequestTopic(name=topic))
             entry.partitions.append(OffsetDeleteRequestPartition(partition_index=index))
         request = OffsetDeleteRequest(group_id=group_id, topics=list(topics.values()))

@@ -1,11 +1,11 @@
 """How partitions stand: leader, replicas, who is in sync, who is eligible, how many must be."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.topics import TopicCalls
+from ottla.client.arguments import Names, name_list
 from ottla.client.errors import UnsupportedByBroker
 from ottla.client.view import NO_LEADER, TopicView
 from ottla.wire.messages.describe_configs import (
@@ -64,9 +64,7 @@ class PartitionStanding:
 class PartitionCalls(TopicCalls):
     """Calls about how partitions stand."""
 
-    async def partition_standings(
-        self, topics: Iterable[str] | None = None
-    ) -> list[PartitionStanding]:
+    async def partition_standings(self, topics: Names | None = None) -> list[PartitionStanding]:
         """All partitions of `topics` (None: of all topics), by name. Raises UnknownTopic."""
         if topics is None:
             views = await self.list_topics(internal=True)
@@ -93,9 +91,9 @@ class PartitionCalls(TopicCalls):
                 )
         return found
 
-    async def min_isr(self, topics: Iterable[str]) -> dict[str, int]:
+    async def min_isr(self, topics: Names) -> dict[str, int]:
         """`min.insync.replicas` by topic; topics that are gone meanwhile are left out."""
-        names = list(topics)
+        names = name_list(topics)
         found: dict[str, int] = {}
 
         async def ask(part: list[str]) -> None:

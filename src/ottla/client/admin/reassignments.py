@@ -1,10 +1,10 @@
 """The moves of partitions that are under way (KIP-455)."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
+from ottla.client.arguments import Partitions, partition_list
 from ottla.client.errors import check
 from ottla.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -31,11 +31,11 @@ class ReassignmentCalls(Calls):
     """Calls that watch moves."""
 
     async def reassignments(
-        self, partitions: Iterable[TopicPartition] | None = None
+        self, partitions: Partitions | None = None
     ) -> dict[TopicPartition, Reassignment]:
         """The moves under way of `partitions` (None: of all); what does not move is left out."""
         topics: dict[str, ListPartitionReassignmentsTopics] = {}
-        for topic, index in partitions or ():
+        for topic, index in () if partitions is None else partition_list(partitions):
             entry = topics.setdefault(topic, ListPartitionReassignmentsTopics(name=topic))
             entry.partition_indexes.append(index)
         request = ListPartitionReassignmentsRequest(

@@ -1,11 +1,12 @@
 """Share groups: members, and where they begin (KIP-932)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.groups import GroupDescription, GroupMember
+from ottla.client.arguments import Names, name_list
 from ottla.client.errors import check
 from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -118,14 +119,16 @@ class ShareGroupCalls(Calls):
 
         await self.retried(alter)
 
-    async def delete_share_group_positions(self, group_id: str, topics: Iterable[str]) -> None:
+    async def delete_share_group_positions(self, group_id: str, topics: Names) -> None:
         """Have a group without members forget topics, as if it had never read them.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
         """
         request = DeleteShareGroupOffsetsRequest(
             group_id=group_id,
-            topics=[DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics],
+            topics=[
+                DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in name_list(topics)
+            ],
         )
 
         async def delete() -> None:

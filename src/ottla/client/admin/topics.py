@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
-from ottla.client.errors import check, refused, unknown_topic
+from ottla.client.arguments import Names, name_list
+from ottla.client.errors import ClientError, check, refused, unknown_topic
 from ottla.client.view import ClusterView, TopicView, merged
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_partitions import (
@@ -49,10 +50,10 @@ class TopicCalls(Calls):
     """Calls about topics."""
 
     async def create_topics(
-        self, topics: Iterable[NewTopic], *, validate_only: bool = False
+        self, topics: NewTopic | Iterable[NewTopic], *, validate_only: bool = False
     ) -> None:
         """Create all of `topics`. Raises the first refusal; the others may exist by then."""
-        wanted = list(topics)
+        wanted = _new_topics(topics)
         request = CreateTopicsRequest(
             topics=[_creatable(topic) for topic in wanted],
             timeout_ms=self.cluster.options.request_timeout_ms,
@@ -101,9 +102,9 @@ class TopicCalls(Calls):
         found = await self.retried(ask)
         return [topic for topic in found if internal or not topic.is_internal]
 
-    async def describe_topics(self, names: Iterable[str]) -> list[TopicView]:
+    async def describe_topics(self, names: Names) -> list[TopicView]:
         """Partitions, leaders, replicas. Raises UnknownTopic, naming the nearest."""
-        wanted = list(names)
+        wanted = name_list(names)
         view = await self.retried(lambda: self._described(wanted))
         for name in wanted:
             code = view.errors.get(name)
@@ -141,9 +142,9 @@ class TopicCalls(Calls):
 
         await self.retried(grow)
 
-    async def delete_topics(self, names: Iterable[str]) -> None:
+    async def delete_topics(self, names: Names) -> None:
         """Delete topics with all their records. Raises the first refusal."""
-        wanted = list(names)
+        wanted = name_list(names)
 
         async def delete() -> None:
             controller = await self.cluster.controller()
@@ -158,6 +159,17 @@ class TopicCalls(Calls):
                 check(result.error_code, f"delete topic {result.name!r}", result.error_message)
 
         await self.retried(delete)
+
+
+def _new_topics(given: NewTopic | Iterable[NewTopic]) -> list[NewTopic]:
+    wanted = [given] if isinstance(given, NewTopic) else list(given)
+    if not all(isinstance(topic, NewTopic) for topic in wanted):
+        raise ClientError(
+            ErrorCode.INVALID_REQUEST,
+            f"{given!r} are no new topics: give [NewTopic(name, partitions=...), ...], or call"
+            " create_topic(name)",
+        )
+    return wanted
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:

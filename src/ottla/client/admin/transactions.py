@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from ottla.client.admin.cluster import ClusterCalls
+from ottla.client.arguments import Names, Partitions, name_list
 from ottla.client.errors import check, code_of, refused
 from ottla.client.offsets import LATEST, READ_COMMITTED, READ_UNCOMMITTED
 from ottla.wire.messages.describe_transactions import (
@@ -76,13 +77,13 @@ class TransactionCalls(ClusterCalls):
     async def transactions(
         self,
         *,
-        states: Iterable[str] = (),
+        states: Names = (),
         producer_ids: Iterable[int] = (),
         open_for_ms: int = -1,
     ) -> list[TransactionListing]:
         """Transactional ids by name: in these states, of these producers, open for so long."""
         request = ListTransactionsRequest(
-            state_filters=list(states),
+            state_filters=name_list(states),
             producer_id_filters=list(producer_ids),
             duration_filter=open_for_ms,
         )
@@ -111,10 +112,10 @@ class TransactionCalls(ClusterCalls):
         return await self.retried(ask)
 
     async def describe_transactions(
-        self, transactional_ids: Iterable[str]
+        self, transactional_ids: Names
     ) -> dict[str, TransactionDescription]:
         """Those of the ids that exist."""
-        request = DescribeTransactionsRequest(transactional_ids=list(transactional_ids))
+        request = DescribeTransactionsRequest(transactional_ids=name_list(transactional_ids))
         passing = (ErrorCode.NOT_COORDINATOR, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
         async def ask() -> dict[str, TransactionDescription]:
@@ -143,9 +144,7 @@ class TransactionCalls(ClusterCalls):
 
         return await self.retried(ask)
 
-    async def open_transactions(
-        self, partitions: Iterable[TopicPartition]
-    ) -> list[OpenTransaction]:
+    async def open_transactions(self, partitions: Partitions) -> list[OpenTransaction]:
         """Transactions without a marker in these partitions, by partition and first offset."""
         producers = await self.describe_producers(partitions)
         opened = {

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from ottla.base.ids import TopicPartition
+from ottla.client.arguments import Partitions
 from ottla.client.consumer import Consumer as AsyncConsumer
 from ottla.client.consumer_options import ConsumerOptions, Listener
 from ottla.client.group_metadata import GroupMetadata
@@ -46,7 +47,7 @@ class Consumer:
         # After an error, what was being processed is not committed.
         self.close(commit=kind is None)
 
-    def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
+    def assign(self, partitions: Partitions) -> None:
         """Read exactly these partitions, without being a member of a group."""
         self._thread.call(self._consumer.assign(partitions))
 
@@ -96,25 +97,23 @@ class Consumer:
         """Read on from `offset`."""
         self._thread.call_plain(lambda: self._consumer.seek(partition, offset))
 
-    def seek_to_time(
-        self, timestamp_ms: int, partitions: Iterable[TopicPartition] | None = None
-    ) -> None:
+    def seek_to_time(self, timestamp_ms: int, partitions: Partitions | None = None) -> None:
         """Read on from the first record at or after a time in ms; from the end where none is."""
         self._thread.call_plain(lambda: self._consumer.seek_to_time(timestamp_ms, partitions))
 
-    def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+    def seek_to_beginning(self, partitions: Partitions | None = None) -> None:
         """Read on from the first record there is."""
         self._thread.call_plain(lambda: self._consumer.seek_to_beginning(partitions))
 
-    def seek_to_end(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+    def seek_to_end(self, partitions: Partitions | None = None) -> None:
         """Read only what comes from now on."""
         self._thread.call_plain(lambda: self._consumer.seek_to_end(partitions))
 
-    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+    def pause(self, partitions: Partitions) -> None:
         """Hand out nothing of these until `resume`."""
         self._thread.call_plain(lambda: self._consumer.pause(partitions))
 
-    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+    def resume(self, partitions: Partitions) -> None:
         """Go on with paused partitions."""
         self._thread.call_plain(lambda: self._consumer.resume(partitions))
 
@@ -126,11 +125,11 @@ class Consumer:
         """The partition's end as of the last fetch; None before the first."""
         return self._thread.call_plain(lambda: self._consumer.high_watermark(partition))
 
-    def begin_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def begin_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The first offsets that can be read."""
         return self._thread.call(self._consumer.begin_offsets(partitions))
 
-    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def end_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The offsets after the last records that can be read."""
         return self._thread.call(self._consumer.end_offsets(partitions))
 
@@ -150,9 +149,7 @@ class Consumer:
         """Commit positions after the records handed out so far, or the offsets given."""
         self._thread.call(self._consumer.commit(offsets))
 
-    def committed(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
+    def committed(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
         """What the group has committed."""
         return self._thread.call(self._consumer.committed(partitions))
 
