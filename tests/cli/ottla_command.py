@@ -22,11 +22,23 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        told = json.loads(self.out)
+        _check_keys(told)
+        return told
 
     @property
     def lines(self) -> list[str]:
         return self.out.splitlines()
+
+
+def _check_keys(told: Any) -> None:
+    """A key means the same in all commands: `partitions` is a list, their number has its own."""
+    if isinstance(told, dict):
+        assert isinstance(told.get("partitions", []), list), told
+        assert isinstance(told.get("partition_count", 0), int | None), told
+    if isinstance(told, dict | list):
+        for each in told.values() if isinstance(told, dict) else told:
+            _check_keys(each)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def test_health_tells_what_a_dead_broker_costs(brokers: ThreadedCluster, ask: Co
     answer = ask.try_to("cluster", "health", "-o", "json")
     assert answer.code == 1
     told = answer.json
-    assert (told["healthy"], told["brokers"], told["partitions"]) == (False, [1, 2], 3)
+    assert (told["healthy"], told["brokers"], told["partition_count"]) == (False, [1, 2], 3)
     numbers = ("under_replicated", "offline", "under_min_isr", "at_min_isr")
     assert [told[name] for name in numbers] == [3, 1, 2, 1]
     found = {row["trouble"]: row for row in told["findings"]}

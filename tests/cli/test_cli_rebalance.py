@@ -122,7 +122,7 @@ def test_a_killed_member_is_told_with_what_decided(
         finally:
             victim.kill()
             victim.wait()
-        assert (shared["protocol"], shared["partitions"]) == (protocol, 6)
+        assert (shared["protocol"], shared["partition_count"]) == (protocol, 6)
         last = await_stable(1)
         assert last["moved"] > 0
         late = [

@@ -118,7 +118,7 @@ def test_broker_run_takes_kafkas_own_file(tmp_path: Path) -> None:
     ) as broker:
         assert broker.stderr is not None
         assert any(f"serves on port {port}" in line for line in broker.stderr)
-        assert anyone("topic", "create", "t", "-o", "json").json["partitions"] == 1
+        assert anyone("topic", "create", "t", "-o", "json").json["partition_count"] == 1
         (partition,) = anyone("topic", "describe", "t", "-o", "json").json["partitions"]
         assert partition["leader"] == 7
         broker.send_signal(signal.SIGTERM)

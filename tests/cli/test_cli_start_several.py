@@ -134,7 +134,7 @@ def test_nobody_hands_over_where_all_stop(tmp_path: Path, number: signal.Signals
 def test_all_end_with_the_command(tmp_path: Path, number: signal.Signals) -> None:
     """Also where it has no time to tell them."""
     with started(tmp_path / "data", "--set", "num.partitions=2") as (run, starter):
-        assert run("topic", "create", "t", "-o", "json").json["partitions"] == 2
+        assert run("topic", "create", "t", "-o", "json").json["partition_count"] == 2
         brokers = children(starter.pid)
         starter.send_signal(number)
         starter.wait(_PATIENCE_S)

@@ -45,7 +45,7 @@ def test_json_of_topics_has_stable_names(run: Command, name: str) -> None:
     created = run("topic", "create", name, "-s", "cleanup.policy=compact", "-o", "json").json
     topic_id = created.pop("topic_id")
     assert len(topic_id) == 36
-    listed = {"name": name, "partitions": 1, "replication_factor": 1, "internal": False}
+    listed = {"name": name, "partition_count": 1, "replication_factor": 1, "internal": False}
     (setting,) = created.pop("settings")
     assert setting == {
         "setting": "cleanup.policy",

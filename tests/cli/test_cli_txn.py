@@ -34,7 +34,7 @@ def test_an_open_transaction_is_listed_and_described(
         for each in run("txn", "list", "--state", "Ongoing", "-o", "json").json
     ]
     described = run("txn", "describe", topic, "-o", "json").json
-    assert (described["state"], described["partitions"]) == ("Ongoing", f"{topic}-0")
+    assert (described["state"], described["partitions"]) == ("Ongoing", [f"{topic}-0"])
     producer.commit_transaction(PATIENCE_S)
     assert run("txn", "list", "--state", "Ongoing", "-o", "json").json == []
     assert topic in "\n".join(run("txn", "list").lines)

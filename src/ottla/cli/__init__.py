@@ -1,7 +1,7 @@
 """The `ottla` command: one file per noun, each imported only when it is called.
 
-Every error is one sentence with its cause and what to do, on standard error, with exit code 1;
-wrong words give 2, as shells expect.
+Every error is one sentence with its cause and what to do, or with `-o json` an object
+(`cli.failing`), on standard error, with exit code 1; wrong words give 2, as shells expect.
 """
 
 import os
@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from ottla import __version__
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError
+from ottla.cli.failing import show_error, show_misuse
 
 # Noun: where its command is, and its line in the overview (read without importing it).
 _COMMANDS = {
@@ -96,21 +97,15 @@ def _nearest(word: str) -> str:
     return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(_COMMANDS)}"
 
 
-def _here(error: OttlaError) -> str:
-    """What helps whoever forgot to start a broker."""
-    nobody = error.code is ErrorCode.NETWORK_EXCEPTION and "localhost" in error.message
-    return "; `ottla start` starts one" if nobody else ""
-
-
 def main() -> None:
     """The entry point of the command."""
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        show_misuse(error, sys.argv[1:])
         sys.exit(error.exit_code)
     except OttlaError as error:
-        click.echo(f"ottla: {error.message}{_here(error)} ({error.code.name})", err=True)
+        show_error(error, sys.argv[1:])
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

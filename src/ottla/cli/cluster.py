@@ -57,7 +57,7 @@ def describe(bootstrap: str, form: str) -> None:
         answer = {
             "cluster_id": found.cluster_id,
             "controller": _controller(found),
-            "partitions": len(standings),
+            "partition_count": len(standings),
             **numbers,
             "brokers": rows,
         }
@@ -111,7 +111,7 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
             "healthy": not wrong,
             "controller": controller,
             "brokers": live,
-            "partitions": len(standings),
+            "partition_count": len(standings),
             **numbers,
             "findings": [_finding_row(finding) for finding in wrong],
             "cleaners": [cleaner_row(cleaner) for cleaner in cleaners],

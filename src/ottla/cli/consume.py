@@ -13,6 +13,7 @@ from ottla.cli.connect import reach, run
 from ottla.cli.span import Offsets, offsets_at, partitions_of, resolved
 from ottla.cli.words import Position, ago, moment, position
 from ottla.client import Consumer, ConsumerOptions, Records
+from ottla.client.cluster import Cluster
 from ottla.client.offsets import LATEST
 
 # Records asked for at once: enough for speed, few enough to show them soon.
@@ -162,6 +163,7 @@ async def _consume(bootstrap: str, wish: _Wish) -> None:
         ends = None if wish.follow else await _ends(consumer, partitions, wish)
         if wish.group is None:
             starts = await resolved(consumer.cluster, partitions, wish.start)
+            await _say_if_beyond(consumer.cluster, starts, wish)
             await consumer.assign(partitions)
             for place, offset in starts.items():
                 consumer.seek(place, offset)
@@ -169,6 +171,25 @@ async def _consume(bootstrap: str, wish: _Wish) -> None:
         else:
             consumer.subscribe(wish.topic)
         await _Reader(consumer, wish, ends, assigned).read()
+
+
+async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: _Wish) -> None:
+    """Say where the log ends, if nothing is there at the place asked for."""
+    if wish.start.kind not in ("offset", "time"):
+        return
+    ends = await offsets_at(cluster, starts, LATEST)
+    asked = wish.start.number
+    is_offset = wish.start.kind == "offset"
+    empty = {
+        place: end for place, end in ends.items() if (asked if is_offset else starts[place]) >= end
+    }
+    # Of some partitions a time finds nothing as a rule; an offset names one record of each.
+    if not empty or (not is_offset and len(empty) < len(ends)):
+        return
+    where = ", ".join(f"{place} ends at offset {end}" for place, end in sorted(empty.items()))
+    what = f"from offset {asked} on" if is_offset else "of that time or later"
+    later = "; what comes is shown" if wish.follow else ""
+    click.echo(f"there is no record {what} yet: {where}{later}", err=True)
 
 
 async def _ends(consumer: Consumer, partitions: list[TopicPartition], wish: _Wish) -> Offsets:

@@ -72,7 +72,7 @@ def _row(broker_id: int, told: DescribedRebalance) -> dict[str, Any]:
         "waited_for_members_ms": _known(told.formed_ms),
         "waited_until": told.ended_by,
         "members": _known(told.members),
-        "partitions": _known(told.partitions),
+        "partition_count": _known(told.partitions),
         "moved": _known(told.moved),
         "stopped": told.without_members,
         "without_partitions_total_ms": told.without_total_ms,

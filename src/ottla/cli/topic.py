@@ -22,7 +22,7 @@ from ottla.client.offsets import EARLIEST, LATEST
 from ottla.client.view import NO_LEADER, TopicView
 
 _PARTITION_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", "end_offset"]
-_LIST_COLUMNS = ["name", "partitions", "replication_factor", "internal"]
+_LIST_COLUMNS = ["name", "partition_count", "replication_factor", "internal"]
 _DELETE_DELAY = "file.delete.delay.ms"
 
 
@@ -276,7 +276,7 @@ def _listed(view: TopicView) -> dict[str, Any]:
     return {
         "name": view.name,
         "topic_id": str(view.topic_id),
-        "partitions": len(view.partitions),
+        "partition_count": len(view.partitions),
         "replication_factor": max((len(entry.replicas) for entry in view.partitions), default=0),
         "internal": view.is_internal,
     }

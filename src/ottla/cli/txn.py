@@ -90,7 +90,7 @@ def description(one: TransactionDescription) -> dict[str, Any]:
         "coordinator": one.coordinator_id,
         "timeout_ms": one.timeout_ms,
         "started": iso(one.start_ms) if one.start_ms >= 0 else None,
-        "partitions": " ".join(map(str, one.partitions)) or None,
+        "partitions": list(map(str, one.partitions)),
     }
 
 
