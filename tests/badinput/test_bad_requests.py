@@ -23,12 +23,16 @@ from ottla.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.notation import Message
 
 MakeTopic = Callable[..., str]
 
 OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
 INVALID_TOPIC_EXCEPTION = 17
+ILLEGAL_SASL_STATE = 34
 FETCH_SESSION_ID_NOT_FOUND = 70
 INVALID_FETCH_SESSION_EPOCH = 71
 FENCED_LEADER_EPOCH = 74
@@ -178,3 +182,20 @@ def test_epoch_of_an_unknown_partition_is_refused(client: WireClient) -> None:
     )
 
     assert response.topics[0].partitions[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(
+    ("message", "version"),
+    [
+        (SaslHandshakeRequest(mechanism="PLAIN"), 1),
+        (SaslAuthenticateRequest(auth_bytes=b"\0user\0secret"), 2),
+    ],
+    ids=["handshake", "authenticate"],
+)
+def test_sasl_on_a_plaintext_listener_is_an_illegal_state(
+    client: WireClient, message: Message, version: int
+) -> None:
+    """Each time, and the connection serves on."""
+    for _ in range(2):
+        assert client.call(message, version).error_code == ILLEGAL_SASL_STATE
+    client.call(MetadataRequest(topics=[]), 9)
