@@ -50,8 +50,8 @@ def test_a_client_that_wants_more_than_plaintext_leaves_one_line(
     """However often it comes back; the line says what to set in the client."""
     with ottla() as node:
         assert errors_of(node, settings, wanted=3)
+        admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0, **settings})
         with pytest.raises(KafkaException):
-            admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0, **settings})
             admin.list_topics(timeout=3)
         (line,) = lines_with(node, word)
         assert "security.protocol=PLAINTEXT" in line
