@@ -59,6 +59,17 @@ class Exchange(Generic[Waiter]):
     Invariant: after a failure nothing is sent, and no more answers are read.
     """
 
+    __slots__ = (
+        "_answers",
+        "_client_id",
+        "_cutter",
+        "_name",
+        "_next_correlation_id",
+        "_sent",
+        "failure",
+        "next_deadline_s",
+    )
+
     def __init__(
         self, name: str, client_id: str, *, response_bytes_max: int = RESPONSE_BYTES_MAX
     ) -> None:
