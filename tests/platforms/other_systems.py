@@ -21,8 +21,10 @@ import sys
 import tempfile
 import types
 
+import click
+
 # Loaded while the process is still itself: they look at the system when they are imported.
-LOADED = (asyncio, ctypes, sqlite3, subprocess, tempfile)
+LOADED = (asyncio, click, ctypes, sqlite3, subprocess, tempfile)
 
 NOT_ON_MACOS = (
     "fdatasync posix_fadvise posix_fallocate RWF_NOWAIT RWF_HIPRI pidfd_open eventfd memfd_create"
