@@ -196,6 +196,9 @@ class Partition:
 
     def _on_appended(self) -> None:
         log = self.log
+        leader = self.leader
+        if leader is not None and leader.full_end >= 0:
+            leader.on_grown(self._clock.monotonic_ms())
         if self.group_commit:
             self._flusher.mark_dirty(self)
             if self.waiters:

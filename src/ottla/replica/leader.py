@@ -5,7 +5,7 @@ method is called the shell has noted in the log's leader epochs that the term be
 `epoch_start`. Every method returns the effects to carry out, in order.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from ottla.base.ids import BrokerId
 from ottla.metadata.decisions import Decision, DecisionKind
@@ -19,10 +19,13 @@ from ottla.replica.effects import (
     BelowMinIsr,
     Resign,
 )
-from ottla.replica.isr import IsrChange, Rejection
-from ottla.replica.reasons import isr_reason, named
+from ottla.replica.isr import Rejection
+from ottla.replica.reasons import BY_CONTROLLER, Reason, joining, leaving, named
 from ottla.replica.remote import UNKNOWN_END, Remote
-from ottla.replica.term import NOTHING, Effects, Term
+from ottla.replica.standing import NEVER
+from ottla.replica.term import NOT_FULL, NOTHING, Effects, Term
+
+_NOTHING_HEARD: Mapping[BrokerId, int] = {}
 
 
 class Leader(Term):
@@ -41,6 +44,19 @@ class Leader(Term):
         """The leader's own log holds everything below `own_end` (flushed, with group commit)."""
         self.own_end = own_end
         return self._advance()
+
+    # Hot: once per append, but for those while every follower lags (`full_end` is NOT_FULL).
+    def on_grown(self, now_ms: int) -> None:
+        """Records were appended: a follower that held all before them lacks them since `now_ms`.
+
+        Only from now on is there something for it to fetch. To be called after every append that
+        finds `full_end` set.
+        """
+        full_end, self.full_end = self.full_end, NOT_FULL
+        if full_end != NOT_FULL:
+            for remote in self.remotes.values():
+                if remote.end >= full_end:
+                    remote.caught_up_ms = now_ms
 
     # Hot: thousands of times per second; nothing is allocated where nothing changes.
     def on_follower_fetch(
@@ -69,7 +85,7 @@ class Leader(Term):
         remote.nonce = nonce
         if broker_epoch != remote.broker_epoch:
             remote.broker_epoch = broker_epoch
-            remote.forget_end()
+            self._forget_end(remote, now_ms)
         log = self.log
         log_end = log.log_end_offset
         if (
@@ -79,10 +95,12 @@ class Leader(Term):
         ):
             refusal = self.compare(offset, last_fetched_epoch)
             if refusal is not None:
-                remote.forget_end()
+                self._forget_end(remote, now_ms)
                 return refusal
         moved = offset != remote.end
         remote.note_fetch(offset, log_end, now_ms)
+        if offset >= log_end:
+            self.full_end = log_end
         if remote.counts:
             if moved:
                 advanced = self._advance()
@@ -113,7 +131,7 @@ class Leader(Term):
         before = self.negotiation.committed
         if image.version <= before.version:
             return NOTHING
-        own = self.negotiation.on_committed(image)
+        reason = self.negotiation.on_committed(image)
         for broker_id in before.isr:
             # Who left may come back as another: it is to fetch again first (S11).
             remote = self.remotes.get(broker_id)
@@ -122,7 +140,7 @@ class Leader(Term):
         was_blocked = self._blocked
         self._recount(now_ms)
         below: Effects = (BelowMinIsr(),) if self._blocked and not was_blocked else NOTHING
-        effects = self._explain(before, own, now_ms) + below
+        effects = self._explain(before, reason or BY_CONTROLLER, now_ms) + below
         return effects + self._advance() + self._settle_eligible(now_ms)
 
     def on_state_read(self, image: PartitionImage | None, *, now_ms: int) -> Effects:
@@ -188,15 +206,19 @@ class Leader(Term):
             return None  # The answer to the proposal comes first.
         lag_ms, silence_ms = self.lag_ms_max, self.silence_ms_max
         return min(
-            (min(r.caught_up_ms + lag_ms, r.heard_ms + silence_ms) for r in self._behind()),
+            (min(r.caught_up_ms + lag_ms, r.silent_since_ms + silence_ms) for r in self._behind()),
             default=None,
         )
 
-    def on_deadline(self, *, now_ms: int) -> Effects:
-        """Propose those out who lack records and were not caught up for too long (P16).
+    def on_deadline(
+        self, *, now_ms: int, heard_ms: Mapping[BrokerId, int] = _NOTHING_HEARD
+    ) -> Effects:
+        """Propose followers out that lack records and were not caught up for too long (P16).
 
-        Or of whom nothing was heard as long as it takes to be dead, where enough remain: writes
-        wait no longer for whom the store still reaches, and we do not (else see `is_isolated`).
+        And those that lack records and have been silent for as long as it takes to be dead, where
+        enough remain: writes do not wait for a broker that the store reaches and this one does
+        not (else see `is_isolated`). `heard_ms` tells when each broker was last heard of, about
+        any partition: one that fetches others but not this one, say while its disk is slow, lives.
         """
         negotiation = self.negotiation
         if self.resigned:
@@ -206,14 +228,19 @@ class Leader(Term):
         if negotiation.proposal is not None:
             return NOTHING
         slowest_ms = now_ms - self.lag_ms_max
-        late = [r.broker_id for r in self._behind() if r.caught_up_ms <= slowest_ms]
-        silent = [r.broker_id for r in self._silent(now_ms) if r.broker_id not in late]
-        if len(self.isr) - len(late) - len(silent) >= self.min_isr:
-            late += silent
-        if not late:
+        behind = self._behind()
+        late = [r for r in behind if r.caught_up_ms <= slowest_ms]
+        silent = self._silent(behind, heard_ms, now_ms)
+        for remote in late:
+            silent.pop(remote, None)
+        if len(self.isr) - len(late) - len(silent) < self.min_isr:
+            silent.clear()
+        if not late and not silent:
             return NOTHING
-        isr = tuple(broker for broker in self.isr if broker not in late)
-        effect = negotiation.propose(isr, (), self.min_isr)
+        out = {remote.broker_id for remote in (*late, *silent)}
+        isr = tuple(broker for broker in self.isr if broker not in out)
+        reason = leaving(self.log.log_end_offset, late, silent, self.lag_ms_max, now_ms)
+        effect = negotiation.propose(isr, (), self.min_isr, reason)
         self._recount(now_ms)
         return (effect,)
 
@@ -240,15 +267,32 @@ class Leader(Term):
 
     # ------------------------------------------------------------ rules
 
-    def _silent(self, now_ms: int) -> list[Remote]:
-        """In-sync followers that lack records and have not been heard of for too long."""
+    def _silent(
+        self, behind: list[Remote], heard_ms: Mapping[BrokerId, int], now_ms: int
+    ) -> dict[Remote, int]:
+        """Of followers that lack records, those not heard of for too long; and since when."""
         longest_ms = now_ms - self.silence_ms_max
-        return [remote for remote in self._behind() if remote.heard_ms <= longest_ms]
+        silent: dict[Remote, int] = {}
+        for remote in behind:
+            last_ms = max(remote.heard_ms, heard_ms.get(remote.broker_id, NEVER))
+            if max(last_ms, remote.silent_since_ms) <= longest_ms:
+                silent[remote] = last_ms
+        return silent
+
+    def _forget_end(self, remote: Remote, now_ms: int) -> None:
+        """What a follower holds is not known any more; it may have held all until now."""
+        if NOT_FULL != self.full_end <= remote.end:
+            remote.caught_up_ms = now_ms
+        remote.forget_end()
 
     def _expand(self, remote: Remote) -> Effects:
         isr = (*self.isr, remote.broker_id)
-        joining = ((remote.broker_id, remote.broker_epoch),)
-        effect = self.negotiation.propose(isr, joining, self.min_isr)
+        members = ((remote.broker_id, remote.broker_epoch),)
+        # It may have reached the high watermark and never the log's end: a member that was just
+        # accepted is given the full time, or it would leave and join again and again.
+        remote.caught_up_ms = remote.fetched_ms
+        reason = joining(remote, self.high_watermark, self.epoch_start)
+        effect = self.negotiation.propose(isr, members, self.min_isr, reason)
         self._recount(remote.fetched_ms)
         return (effect,)
 
@@ -275,13 +319,13 @@ class Leader(Term):
         told = self._decision(DecisionKind.FENCED, cause, evidence, None, now_ms)
         return (told, *FENCED)
 
-    def _explain(self, before: PartitionImage, own: IsrChange | None, now_ms: int) -> Effects:
+    def _explain(self, before: PartitionImage, reason: Reason, now_ms: int) -> Effects:
         after = self.negotiation.committed.isr
         if set(after) == set(before.isr):
             return NOTHING
         left = any(broker not in after for broker in before.isr)
         kind = DecisionKind.ISR_SHRUNK if left else DecisionKind.ISR_EXPANDED
-        evidence, setting = isr_reason(self, before, own, now_ms)
+        evidence, setting = reason
         cause = f"ISR {named(before.isr)} became {named(after)}"
         return (self._decision(kind, cause, evidence, setting, now_ms),)
 

@@ -9,6 +9,7 @@ from ottla.base.ids import BrokerId
 from ottla.metadata.image import PartitionImage
 from ottla.replica.effects import LeaderEffect, ProposeIsr, ReadState
 from ottla.replica.isr import IsrChange, Rejection, isr_change
+from ottla.replica.reasons import Reason
 from ottla.replica.standing import Standing
 
 # Between two attempts to settle, where the first was rejected as well.
@@ -21,7 +22,15 @@ class Negotiation:
     Invariant: maximal_isr is a superset of committed.isr, and equal to it when nothing is open.
     """
 
-    __slots__ = ("_reading", "committed", "maximal_isr", "proposal", "retry_at_ms", "standing")
+    __slots__ = (
+        "_reading",
+        "_reasons",
+        "committed",
+        "maximal_isr",
+        "proposal",
+        "retry_at_ms",
+        "standing",
+    )
 
     def __init__(self, standing: Standing, committed: PartitionImage) -> None:
         self.standing = standing
@@ -31,12 +40,24 @@ class Negotiation:
         self.proposal: IsrChange | None = None
         self.retry_at_ms: int | None = None
         self._reading = False
+        # Why each change was proposed, by nonce, since the committed state. An older proposal than
+        # the last one may be the one that the store accepts.
+        self._reasons: dict[int, Reason] = {}
 
     def propose(
-        self, isr: tuple[BrokerId, ...], joining: tuple[tuple[BrokerId, int], ...], min_isr: int
+        self,
+        isr: tuple[BrokerId, ...],
+        joining: tuple[tuple[BrokerId, int], ...],
+        min_isr: int,
+        reason: Reason | None = None,
     ) -> LeaderEffect:
-        """Ask for `isr`. Who is to join counts from now on, who is to leave until it has left."""
+        """Ask for `isr`. Who is to join counts from now on, who is to leave until it has left.
+
+        `reason` is kept, so that what is told once the change is made is what decided it.
+        """
         nonce = self.standing.next_nonce()
+        if reason is not None:
+            self._reasons[nonce] = reason
         change = isr_change(self.committed, isr, joining, min_isr, nonce)
         self.proposal = change
         self.retry_at_ms = None
@@ -79,16 +100,17 @@ class Negotiation:
         self._reading = False
         return (self.settle(min_isr),)
 
-    def on_committed(self, image: PartitionImage) -> IsrChange | None:
-        """Take over a state of a higher version; the change that made it if it was ours."""
+    def on_committed(self, image: PartitionImage) -> Reason | None:
+        """Take over a state of a higher version; why we proposed it, None if it is not ours."""
         assert image.version > self.committed.version
-        proposal = self.proposal
+        reason = self._reasons.get(image.nonce)
+        self._reasons.clear()
         self.committed = image
         self.maximal_isr = image.isr
         self.proposal = None
         self.retry_at_ms = None
         self._reading = False
-        return proposal if proposal is not None and proposal.nonce == image.nonce else None
+        return reason
 
     def _read(self) -> tuple[LeaderEffect, ...]:
         self._reading = True

@@ -1,37 +1,42 @@
-"""What spoke for a change of the ISR, in words."""
+"""What speaks for a change of the ISR, in words, at the moment in which it is proposed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from ottla.base.ids import BrokerId
-from ottla.metadata.image import PartitionImage
-from ottla.replica.isr import IsrChange
-from ottla.replica.term import Term
+from ottla.replica.remote import Remote
+
+# Evidence, and the setting that decided; None where no setting did.
+Reason: TypeAlias = tuple[str, str | None]
+BY_CONTROLLER: Reason = ("the controller changed it", None)
 
 
-def isr_reason(
-    term: Term, before: PartitionImage, own: IsrChange | None, now_ms: int
-) -> tuple[str, str | None]:
-    """Evidence, and the setting that decided, of the step from `before` to what is committed.
+def leaving(
+    log_end: int,
+    late: Sequence[Remote],
+    silent: Mapping[Remote, int],
+    lag_ms_max: int,
+    now_ms: int,
+) -> Reason:
+    """Why followers are proposed out: `late` ones, and `silent` ones with when each was heard."""
+    evidence = f"log end {log_end}"
+    if late:
+        seen = (f"{r.broker_id}: {now_ms - r.caught_up_ms} ms ago" for r in late)
+        evidence += f"; last caught up {', '.join(seen)}"
+    if silent:
+        heard = (
+            f"{r.broker_id}: {now_ms - heard_ms} ms ago, caught up {now_ms - r.caught_up_ms} ms ago"
+            for r, heard_ms in silent.items()
+        )
+        evidence += f"; last heard of {', '.join(heard)}"
+    setting = f"replica.lag.time.max.ms={lag_ms_max}" if late else "broker.session.timeout.ms"
+    return evidence, setting
 
-    `own` is the leader's change that made it, None where the controller did.
-    """
-    if own is None:
-        return "the controller changed it", None
-    remotes = term.remotes
-    left = [broker for broker in before.isr if broker not in term.isr]
-    if left:
-        late = [remotes[broker] for broker in left if broker in remotes]
-        end = f"log end {term.log.log_end_offset}"
-        if any(now_ms - r.caught_up_ms >= term.lag_ms_max for r in late):
-            seen = (f"{r.broker_id}: {now_ms - r.caught_up_ms} ms ago" for r in late)
-            evidence = f"{end}; last caught up {', '.join(seen)}"
-            return evidence, f"replica.lag.time.max.ms={term.lag_ms_max}"
-        seen = (f"{r.broker_id}: {now_ms - r.heard_ms} ms ago" for r in late)
-        return f"{end}; last heard of {', '.join(seen)}", "broker.session.timeout.ms"
-    joined = (remotes[broker] for broker, _ in own.joining if broker in remotes)
-    seen = (f"{r.broker_id} (broker epoch {r.broker_epoch}): end {r.end}" for r in joined)
-    floor = f"high watermark {term.high_watermark}, epoch start {term.epoch_start}"
-    return f"{', '.join(seen)}; {floor}", None
+
+def joining(remote: Remote, high_watermark: int, epoch_start: int) -> Reason:
+    """Why a follower is proposed in."""
+    who = f"{remote.broker_id} (broker epoch {remote.broker_epoch}): end {remote.end}"
+    return f"{who}; high watermark {high_watermark}, epoch start {epoch_start}", None
 
 
 def named(brokers: Sequence[BrokerId]) -> str:

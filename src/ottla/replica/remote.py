@@ -35,7 +35,8 @@ class Remote:
         # When it certainly followed us still: it sends a fetch after the one before was heard,
         # while this one may have waited for us to wake up.
         self.followed_ms = NEVER
-        # When it held all that we had. Time begins with the term.
+        # When it held all that we had for the last time. While it holds all, that is now, whatever
+        # stands here; `Leader.on_grown` notes the end of that time. Time begins with the term.
         self.caught_up_ms = now_ms
         # Whether the high watermark waits for it.
         self.counts = False
@@ -44,8 +45,17 @@ class Remote:
 
     @property
     def heard_ms(self) -> int:
-        """When it was last heard of, or the term began."""
+        """When it last fetched this partition, or the term began."""
         return max(self.fetched_ms, self.followed_ms)
+
+    @property
+    def silent_since_ms(self) -> int:
+        """Since when it could have fetched this partition and did not.
+
+        A follower that holds all the records does not fetch the partition: there is nothing to
+        be heard of it.
+        """
+        return max(self.fetched_ms, self.followed_ms, self.caught_up_ms)
 
     # Hot: once per follower, partition and fetch.
     def note_fetch(self, offset: int, leader_end: int, now_ms: int) -> None:
@@ -56,7 +66,11 @@ class Remote:
         """
         if offset >= leader_end:
             self.caught_up_ms = now_ms
-        elif offset >= self.leader_end and self.fetched_ms > self.caught_up_ms:
+        elif (
+            offset >= self.leader_end
+            and self.fetched_ms > self.caught_up_ms
+            and self.end != UNKNOWN_END
+        ):
             self.caught_up_ms = self.fetched_ms
         if self.end != UNKNOWN_END:
             self.followed_ms = self.fetched_ms

@@ -16,6 +16,7 @@ from ottla.replica.standing import Standing
 
 Effects = tuple[LeaderEffect, ...]
 NOTHING: Effects = ()
+NOT_FULL = -1
 
 
 class Term:
@@ -29,6 +30,7 @@ class Term:
         "_required",
         "broker_id",
         "epoch_start",
+        "full_end",
         "high_watermark",
         "lag_ms_max",
         "leader_epoch",
@@ -82,6 +84,9 @@ class Term:
         # Those besides the leader for whom the high watermark waits.
         self._required: tuple[Remote, ...] = ()
         self._blocked = False
+        # Where the log ends, if some follower holds all of it; NOT_FULL if none does. So an append
+        # on a busy partition has nothing to note: see `Leader.on_grown`.
+        self.full_end = NOT_FULL
         self._recount(now_ms)
 
     # ------------------------------------------------------------ what clients may

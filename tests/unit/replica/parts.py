@@ -11,6 +11,7 @@ from ottla.replica.follower import Follower
 from ottla.replica.isr import IsrChange
 from ottla.replica.leader import Leader
 from ottla.replica.standing import Standing
+from ottla.replica.term import NOT_FULL
 from ottla.testing.walk.log import WalkLog
 
 E = TypeVar("E", bound=LeaderEffect | FollowerEffect)
@@ -91,12 +92,14 @@ class Fetches:
         )
 
 
-def append(target: Leader, count: int) -> tuple[LeaderEffect, ...]:
+def append(target: Leader, count: int, *, now_ms: int = 0) -> tuple[LeaderEffect, ...]:
     """The leader appends `count` records of its term."""
     log = target.log
     assert isinstance(log, WalkLog)
     for _ in range(count):
         log.append((EPOCH, log.log_end_offset))
+    if target.full_end != NOT_FULL:
+        target.on_grown(now_ms)
     return target.on_own_end(log.log_end_offset)
 
 

@@ -70,7 +70,7 @@ def test_a_silent_follower_that_lacks_records_goes_sooner() -> None:
     change = change_in(leading.on_deadline(now_ms=23_500))
     assert change.after.isr == (ONE, TWO)
     decision = decision_in(leading.on_state(change.committed(5), now_ms=23_510))
-    assert decision.evidence == "log end 5; last heard of 3: 3510 ms ago"
+    assert decision.evidence == "log end 5; last heard of 3: 3500 ms ago, caught up 23500 ms ago"
     assert decision.setting == "broker.session.timeout.ms"
 
 
@@ -281,12 +281,12 @@ def test_a_replaced_follower_has_to_fetch_again() -> None:
 
 
 def test_a_change_says_why() -> None:
-    """`ottla why isr`: cause, evidence and the setting that decided."""
+    """`ottla why isr`: cause, evidence when it was decided, and the setting that decided."""
     leading, _ = late_leader()
     change = change_in(leading.on_deadline(now_ms=LAG_MS))
     decision = decision_in(leading.on_state(change.committed(5), now_ms=LAG_MS + 4))
     assert decision.kind is DecisionKind.ISR_SHRUNK
     assert decision.cause == "ISR [1, 2, 3] became [1, 2]"
-    assert decision.evidence == "log end 5; last caught up 3: 30004 ms ago"
+    assert decision.evidence == "log end 5; last caught up 3: 30000 ms ago"
     assert decision.setting == "replica.lag.time.max.ms=30000"
     assert (decision.broker_id, decision.leader_epoch, decision.at_ms) == (ONE, EPOCH, LAG_MS + 4)

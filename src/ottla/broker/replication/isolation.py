@@ -40,6 +40,9 @@ class Isolation:
         self._doubt_ms = silence_ms_max // 2
         self._trial_ms = silence_ms_max // 4
         self._looked_ms = NEVER
+        # When this process last went on after it had stood still: it can have heard of no other
+        # in the time before.
+        self.awake_ms = NEVER
         self._is_trying = False
         # Whether it may be this broker that is cut off: nobody is to be proposed out meanwhile, who
         # would then be missing to the one that leads instead.
@@ -50,7 +53,10 @@ class Isolation:
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
         # Where this process stood still, what was sent to it has yet to be read.
-        if self._is_trying or now_ms - before_ms > 3 * self._every_ms:
+        stood_still = now_ms - before_ms > 3 * self._every_ms
+        if stood_still:
+            self.awake_ms = now_ms
+        if self._is_trying or stood_still:
             return
         since_ms = now_ms - self._doubt_ms
         silent = self._silent(standing, since_ms)

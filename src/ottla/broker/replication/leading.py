@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol, assert_never
 
@@ -28,6 +28,7 @@ from ottla.replica.standing import Standing
 _log = logging.getLogger(__name__)
 
 Answer = ServeFrom | Diverging | Refuse
+_NOTHING_HEARD: Mapping[BrokerId, int] = {}
 NOT_LEADER = Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 STORAGE = Refuse(ErrorCode.KAFKA_STORAGE_ERROR)
 
@@ -161,12 +162,18 @@ class Leading:
                 leader.on_still_followed(BrokerId(broker_id), at_ms)
                 self.settle(partition)
 
-    def on_deadline(self, partition: Partition) -> None:
-        """Look whether followers have fallen behind, and whether this broker still leads."""
+    def on_deadline(
+        self, partition: Partition, heard_ms: Mapping[BrokerId, int] = _NOTHING_HEARD
+    ) -> None:
+        """Look whether followers have fallen behind, and whether this broker still leads.
+
+        `heard_ms`: when each broker was last heard of, about any partition.
+        """
         leader = partition.leader
         if leader is None:
             return
-        self.carry_out(partition, leader.on_deadline(now_ms=self._clock.monotonic_ms()))
+        now_ms = self._clock.monotonic_ms()
+        self.carry_out(partition, leader.on_deadline(now_ms=now_ms, heard_ms=heard_ms))
         self.settle(partition)
 
     def stand_down(self, partition: Partition, reason: str) -> None:

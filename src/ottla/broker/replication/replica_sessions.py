@@ -49,6 +49,8 @@ class ReplicaSessions:
         self._rng = rng
         self._news_are_urgent = news_are_urgent
         self._sessions: dict[int, ReplicaSession] = {}
+        # When each broker fetched here last, whatever became of the session since.
+        self._heard_ms: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -70,13 +72,12 @@ class ReplicaSessions:
             self._roles.on_still_followed(
                 session.broker_id, (e.partition for e in session.entries.values()), session.used_ms
             )
-        session.used_ms = now_ms
+        session.used_ms = self._heard_ms[session.broker_id] = now_ms
         return session
 
     def heard_ms(self, broker_id: BrokerId) -> int:
         """When a broker fetched here last, whatever it asked for."""
-        own = (s.used_ms for s in self._sessions.values() if s.broker_id == broker_id)
-        return max(own, default=NEVER)
+        return self._heard_ms.get(broker_id, NEVER)
 
     def close(self, session: ReplicaSession) -> None:
         """Forget a session."""

@@ -22,7 +22,7 @@ from ottla.broker.replication.throttles import Throttles
 from ottla.coordination.store import Session, Store
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
-from ottla.replica.standing import Standing
+from ottla.replica.standing import NEVER, Standing
 from ottla.storage.deletion import Deletion
 from ottla.storage.log_directories import LogDirectories
 
@@ -80,6 +80,10 @@ class Replication:
         self.roles.isr_writer = IsrWriter(store, self.roles, clock, spawn)
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._was_confirmed = True
+        # Since when this process runs without a break, as far as the last look knew; and whether
+        # that look judged nothing, because there had been one.
+        self._awake_ms = NEVER
+        self._has_waited = False
         # Called when followers that the store knows to live are not heard of any more.
         self.on_isolated: Callable[[], None] = lambda: None
         # The one that the present registration belongs to.
@@ -178,12 +182,25 @@ class Replication:
 
     def _check_lag(self) -> None:
         self._isolation.look(self.standing, self._led())
-        if self._isolation.is_undecided:
+        before_ms, self._awake_ms = self._awake_ms, self._isolation.awake_ms
+        # After a pause of this process what was sent to it has yet to be read: nothing is judged
+        # before the next look, which counts however late it comes.
+        self._has_waited = self._awake_ms != before_ms and not self._has_waited
+        if self._has_waited or self._isolation.is_undecided:
             return
+        heard_ms: dict[BrokerId, int] = {}
         for partition in self._led():
-            # Where all is committed nobody is late: so it is with all but a few.
+            # Where all is committed no follower is late: so it is with all but a few.
             if partition.high_watermark < partition.log_end_offset or _retries(partition):
-                self.roles.on_deadline(partition)
+                heard_ms = heard_ms or self._heard()
+                self.roles.on_deadline(partition, heard_ms)
+
+    def _heard(self) -> dict[BrokerId, int]:
+        """When each live broker was last heard of, or could have been for the first time."""
+        return {
+            broker_id: max(self.sessions.heard_ms(broker_id), self._awake_ms)
+            for broker_id in self.standing.live
+        }
 
     def _tell_isolated(self) -> None:
         self.on_isolated()

@@ -110,6 +110,7 @@ class Model:
 
     def _append(self) -> None:
         self._log.append((_EPOCH, len(self._appended)))
+        self._leader.on_grown(int(self._now))
         self._appended.append(self._now)
         self._flush()
         for follower, offset in list(self._waiting.items()):
