@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from ottla.testing.walk.world import Build
 
-from . import divergence, elections, membership
+from . import divergence, elections, idleness, membership
 
 Script = Callable[[Build], None]
 SCRIPTS: dict[Script, tuple[str, ...]] = {
     **divergence.SCRIPTS,
     **elections.SCRIPTS,
     **membership.SCRIPTS,
+    **idleness.SCRIPTS,
 }

@@ -9,6 +9,7 @@ import pytest
 
 from ottla.testing.walk.__main__ import walk
 from ottla.testing.walk.mutants import MUTANTS
+from ottla.testing.walk.profile import draw_idle
 from ottla.testing.walk.trace import trace as trace_of
 from ottla.testing.walk.walk import Walk
 from ottla.testing.walk.world import SHIPPED
@@ -61,10 +62,18 @@ SOON = (
 LATER_STEPS = 500_000
 LATER = {
     "forgets_eligible": 300,
-    "reverts_on_reject": 800,
+    "reverts_on_reject": 2_200,
     "remembers_ends": 1_500,
     "no_broker_epoch_check": 4_500,
 }
+# Of idle worlds: what else there must have been, and what is found in them soon.
+SEEN_IDLE = ("elected: in sync", "idle with all in sync", "isr change", "kill", "truncation")
+SOON_IDLE = (
+    "idle_time_counts",
+    "idle_time_is_silence",
+    "every_append_renews",
+    "joins_without_time",
+)
 # Seeds that found something once: 5156 an epoch that was forgotten with an empty term above it,
 # 1842 what a blackout may take when the store sees its victims die one by one.
 KEPT_SEEDS = (37, 1842, 5156, 10019555)
@@ -87,6 +96,23 @@ def test_the_walk_finds_a_bug_put_back(name: str) -> None:
     """A walk that is silent about the shipped cores is not blind."""
     _, _, violation = walk(MUTANTS[name], 1, SOON_STEPS, Counter())
     assert violation is not None
+
+
+@pytest.mark.timeout(600)
+def test_half_a_million_steps_of_idle_worlds_violate_nothing() -> None:
+    """And no follower leaves an ISR before its time, none stays after it."""
+    seen: Counter[str] = Counter()
+    _, _, violation = walk(SHIPPED, 1, 500_000, seen, draw_idle)
+    assert violation is None
+    assert [what for what in SEEN_IDLE if not seen[what]] == []
+
+
+@pytest.mark.parametrize("name", SOON_IDLE)
+def test_idle_worlds_find_who_is_late_at_the_wrong_time(name: str) -> None:
+    """What no law of safety forbids: these worlds are judged by the time, too."""
+    _, _, violation = walk(MUTANTS[name], 1, SOON_STEPS, Counter(), draw_idle)
+    assert violation is not None
+    assert "needless shrink" in violation or "late member" in violation
 
 
 @pytest.mark.parametrize("name", LATER)

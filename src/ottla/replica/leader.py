@@ -25,7 +25,7 @@ from ottla.replica.remote import UNKNOWN_END, Remote
 from ottla.replica.standing import NEVER
 from ottla.replica.term import NOT_FULL, NOTHING, Effects, Term
 
-_NOTHING_HEARD: Mapping[BrokerId, int] = {}
+NOTHING_HEARD: Mapping[BrokerId, int] = {}
 
 
 class Leader(Term):
@@ -211,7 +211,7 @@ class Leader(Term):
         )
 
     def on_deadline(
-        self, *, now_ms: int, heard_ms: Mapping[BrokerId, int] = _NOTHING_HEARD
+        self, *, now_ms: int, heard_ms: Mapping[BrokerId, int] = NOTHING_HEARD
     ) -> Effects:
         """Propose followers out that lack records and were not caught up for too long (P16).
 

@@ -23,12 +23,12 @@ from ottla.replica.effects import (
     ServeFrom,
 )
 from ottla.replica.isr import IsrChange, Rejection
+from ottla.replica.leader import NOTHING_HEARD
 from ottla.replica.standing import Standing
 
 _log = logging.getLogger(__name__)
 
 Answer = ServeFrom | Diverging | Refuse
-_NOTHING_HEARD: Mapping[BrokerId, int] = {}
 NOT_LEADER = Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 STORAGE = Refuse(ErrorCode.KAFKA_STORAGE_ERROR)
 
@@ -163,7 +163,7 @@ class Leading:
                 self.settle(partition)
 
     def on_deadline(
-        self, partition: Partition, heard_ms: Mapping[BrokerId, int] = _NOTHING_HEARD
+        self, partition: Partition, heard_ms: Mapping[BrokerId, int] = NOTHING_HEARD
     ) -> None:
         """Look whether followers have fallen behind, and whether this broker still leads.
 

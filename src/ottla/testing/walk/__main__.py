@@ -5,10 +5,11 @@ import sys
 import time
 from collections import Counter
 
+from ottla.testing.walk import profile
 from ottla.testing.walk.mutants import MUTANTS
 from ottla.testing.walk.trace import trace
 from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.walk import Walk
+from ottla.testing.walk.walk import Draw, Walk
 from ottla.testing.walk.world import SHIPPED, Build
 
 RUN_STEPS = 1500
@@ -16,11 +17,13 @@ RUN_STEPS = 1500
 HEAL_RUNS = 4
 
 
-def walk(build: Build, seed: int, steps: int, seen: Counter[str]) -> tuple[int, int, str | None]:
+def walk(
+    build: Build, seed: int, steps: int, seen: Counter[str], draw: Draw = profile.draw
+) -> tuple[int, int, str | None]:
     """Take `steps` steps in runs of their own seeds: (steps, last seed, violation if any)."""
     taken = 0
     while True:
-        run = Walk(seed, build)
+        run = Walk(seed, build, draw=draw)
         try:
             run.run(min(RUN_STEPS, steps - taken))
             if seed % HEAL_RUNS == 0:
@@ -42,10 +45,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mutant", choices=[*MUTANTS, "all"])
     parser.add_argument("--trace", type=int, metavar="LINES", help="tell the end of --seed's run")
+    parser.add_argument("--idle", action="store_true", help="worlds with idle times")
     options = parser.parse_args()
+    draw = profile.draw_idle if options.idle else profile.draw
     if options.trace:
         build = MUTANTS.get(options.mutant, SHIPPED)
-        print("\n".join(trace(options.seed, RUN_STEPS, build)[-options.trace :]))
+        print("\n".join(trace(options.seed, RUN_STEPS, build, draw)[-options.trace :]))
         return 0
     names = [options.mutant]
     if options.mutant == "all":
@@ -55,7 +60,7 @@ def main() -> int:
         build = MUTANTS[name] if name else SHIPPED
         seen: Counter[str] = Counter()
         begun = time.process_time()
-        taken, seed, violation = walk(build, options.seed, options.steps, seen)
+        taken, seed, violation = walk(build, options.seed, options.steps, seen, draw)
         cpu = time.process_time() - begun
         outcome = f"VIOLATION at seed {seed}, {violation}" if violation else "no violation"
         print(f"{name or 'shipped':28} {taken:>10} steps {taken / cpu:>9.0f} steps/s  {outcome}")

@@ -9,6 +9,7 @@ from ottla.replica import effects as effect
 from ottla.replica.follower import NO_FETCH, Follower
 from ottla.replica.leader import Leader
 from ottla.replica.standing import FOR_EVER, Standing
+from ottla.replica.term import NOT_FULL
 from ottla.replica.transition import Transition, transition
 from ottla.testing.walk import messages
 from ottla.testing.walk.log import WalkLog
@@ -23,6 +24,7 @@ from ottla.testing.walk.messages import (
     State,
     WriteIsr,
 )
+from ottla.testing.walk.watch import Watch
 
 if TYPE_CHECKING:
     from ottla.testing.walk.world import World
@@ -53,6 +55,8 @@ class Node:
         self.lossy = False
         self.controller_epoch = 0
         self.min_isr = world.min_isr
+        # Who watches its term, where it leads and the world is punctual.
+        self.watch: Watch | None = None
         self.register()
 
     # ------------------------------------------------------------ life
@@ -70,6 +74,7 @@ class Node:
         """Neither lead nor follow."""
         self.saved_high_watermark = min(self.high_watermark, self.log.log_end_offset)
         self.role = None
+        self.watch = None
 
     def crash(self, high_watermark: int, keep: int | None) -> None:
         """Die with a checkpoint of that high watermark; a power cut keeps only `keep` records."""
@@ -161,9 +166,12 @@ class Node:
             high_watermark=self.saved_high_watermark,
             min_isr=self.min_isr,
             lag_ms_max=LAG_MS_MAX,
+            silence_ms_max=self.world.silence_ms,
             now_ms=now_ms,
         )
         self.role = role
+        if self.world.is_punctual:
+            self.watch = Watch(role, now_ms)
         self.carry(role.begin(now_ms=now_ms))
 
     def follow(self, image: PartitionImage) -> None:
@@ -192,14 +200,23 @@ class Node:
         if not isinstance(role, Leader) or role.resigned:
             return False
         self.log.append((role.leader_epoch, value))
+        if role.full_end != NOT_FULL:
+            role.on_grown(self.world.now_ms)
+        if self.watch is not None:
+            self.watch.on_appended(self.world.now_ms)
         if not self.world.group_commit:
             self.carry(role.on_own_end(self.log.log_end_offset))
         return True
 
     def tick(self, now_ms: int) -> None:
         """Look at followers that lag."""
-        if isinstance(self.role, Leader):
-            self.carry(self.role.on_deadline(now_ms=now_ms))
+        role, watch = self.role, self.watch
+        if not isinstance(role, Leader):
+            return
+        looks = watch is not None and watch.is_free
+        self.carry(role.on_deadline(now_ms=now_ms))
+        if looks and watch is not None:
+            watch.on_looked(now_ms)
 
     def on_fetch(self, fetch: Fetch) -> None:
         """Hear a follower, and answer."""
@@ -215,9 +232,11 @@ class Node:
             fetch.leader_epoch,
             self.world.now_ms,
         )
+        answer = effects[-1]
+        if self.watch is not None:
+            self.watch.on_fetch(fetch, answer, self.world.now_ms)
         if len(effects) > 1:
             self.carry(effects[:-1])
-        answer = effects[-1]
         epoch, start, source = role.leader_epoch, self.log.log_start_offset, fetch.source
         if isinstance(answer, effect.ServeFrom):
             records = tuple(self.log.records[fetch.offset : fetch.offset + FETCH_RECORDS])
@@ -336,6 +355,8 @@ class Node:
                 case effect.AdvanceHighWatermark(high_watermark):
                     world.on_visible(self, high_watermark)
                 case effect.ProposeIsr(change):
+                    if self.watch is not None:
+                        self.watch.on_proposal(change, world.now_ms)
                     epoch = self.standing.broker_epoch
                     world.send(WriteIsr(self.id, epoch, self.controller_epoch, change))
                 case effect.ReadState():

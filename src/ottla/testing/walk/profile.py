@@ -29,6 +29,8 @@ MOVES = {"move": 6}
 DELETES = {"delete": 6}
 MINIMUMS = {"minimum": 8}
 BLACKOUTS = {"blackout": 3}
+# Of idle worlds: times in which nothing is written, and brokers that stand still.
+QUIET = {"idle": 3, "stall": 6, "tick": 60}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,10 @@ class Profile:
     delay: float
     # Whom most of what happens to brokers happens to; 0 for all alike.
     victim: int
+    # Whether leaders look at their followers by the true time, and are judged by it.
+    is_punctual: bool = False
+    min_isr: int = 2
+    silence_ms: int | None = None
 
 
 def draw(rng: random.Random, seed: int) -> Profile:
@@ -185,6 +191,34 @@ def draw(rng: random.Random, seed: int) -> Profile:
         theme.late,
         theme.delay,
         apart.randint(1, brokers) if theme.one_victim else 0,
+    )
+
+
+def draw_idle(rng: random.Random, seed: int) -> Profile:
+    """The same, with times in which nothing is written for longer than a follower may lag.
+
+    Leaders are punctual there, so that the laws of who leaves an ISR can be judged.
+    """
+    drawn = draw(rng, seed)
+    apart = random.Random(f"{seed}/idle")
+    min_isr = apart.choice((1, 2))
+    weights = dict(drawn.weights) | QUIET
+    # A calm world, in which most followers are in sync: half of them lose nothing on the way.
+    calm = apart.random() < 0.5
+    if calm:
+        weights |= {"doubt": 4, "kill": 1, "power": 1, "fail_over": 1, "prefer": 4}
+    if min_isr == 1:
+        weights.pop("blackout", None)
+    return replace(
+        drawn,
+        weights=tuple(sorted(weights.items())),
+        drop=0.0 if calm else drawn.drop,
+        # What is acknowledged may be on the leader alone, if it is alone in sync.
+        power_cuts=drawn.power_cuts if drawn.group_commit or min_isr == 2 else 0,
+        victim=drawn.victim if min_isr == 2 else 0,
+        is_punctual=True,
+        min_isr=min_isr,
+        silence_ms=apart.choice((None, 25)),
     )
 
 

@@ -46,9 +46,16 @@ class Stage:
         brokers: int = 3,
         min_isr: int = 2,
         group_commit: bool = False,
+        silence_ms: int | None = None,
     ) -> None:
         self.world = World(
-            build, replicas=replicas, brokers=brokers, min_isr=min_isr, group_commit=group_commit
+            build,
+            replicas=replicas,
+            brokers=brokers,
+            min_isr=min_isr,
+            group_commit=group_commit,
+            silence_ms=silence_ms,
+            is_punctual=True,
         )
         self._values = 0
         self.tell(*range(1, brokers + 1))
@@ -196,7 +203,15 @@ class Stage:
 
     def lag(self, broker: int) -> None:
         """A leader looks at its followers after a long time."""
-        self.world.now_ms += LAG_MS_MAX
+        self.wait(LAG_MS_MAX)
+        self.look(broker)
+
+    def wait(self, for_ms: int) -> None:
+        """Nothing happens for so long."""
+        self.world.now_ms += for_ms
+
+    def look(self, broker: int) -> None:
+        """A leader looks at its followers now."""
         self.node(broker).tick(self.world.now_ms)
         self.check()
 

@@ -1,9 +1,10 @@
 """One run, told step by step: what arrived, what was lost, and what it changed."""
 
+from ottla.testing.walk import profile
 from ottla.testing.walk.messages import Message
 from ottla.testing.walk.node import Node
 from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.walk import Walk
+from ottla.testing.walk.walk import Draw, Walk
 from ottla.testing.walk.world import SHIPPED, Build, World
 
 
@@ -21,9 +22,9 @@ class TracedWorld(World):
         super().lose(message)
 
 
-def trace(seed: int, steps: int, build: Build = SHIPPED) -> list[str]:
+def trace(seed: int, steps: int, build: Build = SHIPPED, draw: Draw = profile.draw) -> list[str]:
     """A line for each event of a run, and what it changed below it; the violation last."""
-    run = Walk(seed, build)
+    run = Walk(seed, build, draw=draw)
     world = run.world
     world.__class__ = TracedWorld
     assert isinstance(world, TracedWorld)

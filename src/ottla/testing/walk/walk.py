@@ -23,6 +23,9 @@ VICTIM_SHARE = 0.8
 # How often everything is compared record by record.
 CHECK_STEPS = 50
 HEAL_ROUNDS = 300
+CATCH_UP_ROUNDS = 5
+
+Draw = Callable[[random.Random, int], profile.Profile]
 
 
 class Walk:
@@ -32,9 +35,16 @@ class Walk:
     not known); else a world is drawn.
     """
 
-    def __init__(self, seed: int, build: Build = SHIPPED, world: World | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        build: Build = SHIPPED,
+        world: World | None = None,
+        *,
+        draw: Draw = profile.draw,
+    ) -> None:
         self.rng = random.Random(seed)
-        self.profile = profile.draw(self.rng, seed)
+        self.profile = draw(self.rng, seed)
         if world is not None:
             self.profile = profile.within(
                 self.profile, len(world.nodes), world.store.state.replicas, world.group_commit
@@ -43,14 +53,23 @@ class Walk:
             build,
             replicas=self.profile.replicas,
             brokers=self.profile.brokers,
+            min_isr=self.profile.min_isr,
             group_commit=self.profile.group_commit,
+            silence_ms=self.profile.silence_ms,
+            is_punctual=self.profile.is_punctual,
         )
+        if world is not None:
+            world.is_punctual = False
+            for node in world.nodes.values():
+                node.watch = None
         self._nodes: list[Node] = list(self.world.nodes.values())
         self._victim = self.world.nodes.get(BrokerId(self.profile.victim))
         self._leader, self._follower = build.node.leader_class, build.node.follower_class
         self._power_cuts = self.profile.power_cuts
         self._values = 0
         self._delayed: list[Message] = []
+        # Until when brokers stand still, by id.
+        self._stalled: dict[BrokerId, int] = {}
         self._steps: list[tuple[str, Callable[[], None]]] = []
         for name, weight in self.profile.weights:
             self._steps += [(name, getattr(self, f"_{name}"))] * weight
@@ -146,6 +165,8 @@ class Walk:
             return
         slot = int(rng.random() * len(network))
         message = network[slot]
+        if self._stalled and self._stands_still(getattr(message, "target", None)):
+            return
         if rng.random() >= self.profile.repeat:
             network[slot] = network[-1]
             network.pop()
@@ -168,6 +189,8 @@ class Walk:
         if not followers:
             return
         node = followers[int(self.rng.random() * len(followers))]
+        if self._stalled and self._stands_still(node.id):
+            return
         role = node.role
         assert isinstance(role, Follower)
         if role.nonce != NO_FETCH and self.rng.random() >= IMPATIENCE:
@@ -192,9 +215,42 @@ class Walk:
 
     def _tick(self) -> None:
         node = self._any()
-        if node.up:
+        if not node.up or self._stands_still(node.id):
+            return
+        now_ms = self.world.now_ms
+        if not self.world.is_punctual:
             # How late a follower is counts for nothing but liveness: any answer must be safe.
-            node.tick(self.world.now_ms + int(self.rng.random() * LAG_MS_MAX))
+            now_ms += int(self.rng.random() * LAG_MS_MAX)
+        node.tick(now_ms)
+
+    def _stands_still(self, broker: BrokerId | None) -> bool:
+        if broker is None:
+            return False
+        return self._stalled.get(broker, 0) > self.world.now_ms
+
+    def _stall(self) -> None:
+        """A broker stands still, mostly for less than a follower may lag."""
+        for_ms = int(self.rng.random() * 1.2 * LAG_MS_MAX)
+        self._stalled[self._any().id] = self.world.now_ms + for_ms
+
+    def _idle(self) -> None:
+        """Followers get what they lack, as far as nothing hinders them; then nothing happens."""
+        world = self.world
+        for _ in range(CATCH_UP_ROUNDS):
+            for node in self._nodes:
+                if node.up and not self._stands_still(node.id):
+                    node.sync()
+                    node.fetch()
+            waiting, world.network = world.network, []
+            for message in waiting:
+                if self._stands_still(getattr(message, "target", None)):
+                    world.network.append(message)
+                else:
+                    world.deliver(message)
+        world.now_ms += int(self.rng.random() * 3 * LAG_MS_MAX)
+        state = world.store.state
+        if len(state.isr) == len(state.replicas):
+            world.seen["idle with all in sync"] += 1
 
     def _plan(self) -> None:
         controller = self.world.controller

@@ -46,8 +46,13 @@ class World:
         min_isr: int = 2,
         group_commit: bool = False,
         leader: int | None = None,
+        silence_ms: int | None = None,
+        is_punctual: bool = False,
     ) -> None:
+        """`is_punctual`: leaders look at their followers by the true time, and are judged by it."""
         self.build = build
+        self.silence_ms = silence_ms
+        self.is_punctual = is_punctual
         self.now_ms = 1000
         self.min_isr = min_isr
         self.group_commit = group_commit

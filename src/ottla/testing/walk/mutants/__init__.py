@@ -9,6 +9,7 @@ from ottla.testing.walk.mutants import (
     divergence,
     elections,
     fencing,
+    idleness,
     membership,
 )
 from ottla.testing.walk.mutants.registry import MUTANTS
@@ -20,5 +21,6 @@ __all__ = [
     "divergence",
     "elections",
     "fencing",
+    "idleness",
     "membership",
 ]

@@ -1,12 +1,14 @@
 """Mutants of the high watermark: what is acknowledged and shown."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from ottla.base.ids import BrokerId
 from ottla.metadata.image import PartitionImage
 from ottla.replica import effects as effect
 from ottla.replica.follower import Effects as FollowerEffects
 from ottla.replica.follower import Follower
-from ottla.replica.leader import Leader
+from ottla.replica.leader import NOTHING_HEARD, Leader
 from ottla.replica.remote import Remote
 from ottla.replica.term import Effects
 from ottla.testing.walk.mutants.registry import mutant
@@ -44,8 +46,10 @@ class EagerShrink(Leader):
             isr = proposal.after.isr
             self._required = tuple(r for r in self._required if r.broker_id in isr)
 
-    def on_deadline(self, *, now_ms: int) -> Effects:
-        return super().on_deadline(now_ms=now_ms) + self._advance()
+    def on_deadline(
+        self, *, now_ms: int, heard_ms: Mapping[BrokerId, int] = NOTHING_HEARD
+    ) -> Effects:
+        return super().on_deadline(now_ms=now_ms, heard_ms=heard_ms) + self._advance()
 
 
 @mutant

@@ -1,0 +1,120 @@
+"""Two laws of who leaves an ISR, judged from all appends and fetches and not by the leader's notes.
+
+*No needless shrink*: a leader proposes a follower out only if, for `replica.lag.time.max.ms`, the
+follower did not hold all that the leader had, or if it was silent for the time that a dead broker
+would be, while it lacked records, and enough remain. *No late member*: a leader that looks
+proposes every follower out that was late for so long.
+
+A follower held all at a moment if its last fetch before said so and nothing was appended between
+them. It held all at a fetch also where its next fetch reached the log's end of that moment: a busy
+leader is always ahead.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+Id = int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of the leader: `replica.lag.time.max.ms`, how long is silence, and `min.insync.replicas`."""
+
+    lag_ms: int
+    silence_ms: int
+    min_isr: int
+
+
+class _Follower:
+    __slots__ = ("caught_ms", "fetched_ms", "growths", "heard_ms", "held_all", "leader_end")
+
+    def __init__(self, now_ms: int) -> None:
+        # When it held all, as far as its fetches up to the one before the last tell.
+        self.caught_ms = now_ms
+        self.heard_ms = now_ms
+        # Of the last fetch: when, the log's end then, whether the follower held all of it, and how
+        # often the log had grown before. `leader_end` is -1 where what it holds is not known.
+        self.fetched_ms = now_ms
+        self.leader_end = -1
+        self.held_all = False
+        self.growths = 0
+
+
+class TermSeen:
+    """One term of one leader, as an observer of everything sees it."""
+
+    def __init__(self, log_end: int, followers: Collection[Id], now_ms: int) -> None:
+        self._end = log_end
+        self._now_ms = now_ms
+        # When the log grew, in this term.
+        self._growths_ms: list[int] = []
+        self._followers = {follower: _Follower(now_ms) for follower in followers}
+
+    # ------------------------------------------------------------ what happens
+
+    def on_end(self, log_end: int, now_ms: int) -> None:
+        """The log ends there: after every append."""
+        if log_end > self._end:
+            self._end = log_end
+            self._growths_ms.append(now_ms)
+
+    def on_heard(self, follower: Id, now_ms: int) -> None:
+        """A fetch of the follower arrived, whatever it asks for."""
+        if follower in self._followers:
+            self._followers[follower].heard_ms = now_ms
+
+    def on_fetch(self, follower: Id, offset: int, now_ms: int) -> None:
+        """A fetch was accepted: the follower holds everything below `offset`."""
+        seen = self._followers.setdefault(follower, _Follower(now_ms))
+        seen.caught_ms = self._caught_ms(seen, now_ms)
+        if seen.leader_end >= 0 and offset >= seen.leader_end:
+            seen.caught_ms = max(seen.caught_ms, seen.fetched_ms)
+        seen.fetched_ms = seen.heard_ms = now_ms
+        seen.leader_end = self._end
+        seen.held_all = offset >= self._end
+        seen.growths = len(self._growths_ms)
+
+    def on_forgotten(self, follower: Id, now_ms: int) -> None:
+        """What the follower holds is not known any more: it diverges, or left the ISR."""
+        seen = self._followers.setdefault(follower, _Follower(now_ms))
+        seen.caught_ms = self._caught_ms(seen, now_ms)
+        seen.leader_end = -1
+        seen.held_all = False
+
+    def on_joining(self, follower: Id, now_ms: int) -> None:
+        """The follower is proposed as a member: its time begins anew."""
+        self._followers[follower].caught_ms = now_ms
+
+    # ------------------------------------------------------------ what is to be said of it
+
+    def needless(
+        self, isr: Collection[Id], leaving: Collection[Id], limits: Limits, now_ms: int
+    ) -> list[str]:
+        """What is wrong with proposing `leaving` out of `isr`."""
+        wrongs = []
+        for follower in sorted(leaving):
+            seen = self._followers[follower]
+            caught_ms = self._caught_ms(seen, now_ms)
+            if now_ms - caught_ms >= limits.lag_ms:
+                continue
+            told = f"caught up {now_ms - caught_ms} ms ago, heard of {now_ms - seen.heard_ms}"
+            if now_ms - max(caught_ms, seen.heard_ms) < limits.silence_ms:
+                wrongs.append(f"needless shrink: {follower} leaves {list(isr)}: {told} ms ago")
+            elif len(isr) - len(leaving) < limits.min_isr:
+                wrongs.append(f"needless shrink: {follower} leaves too few of {list(isr)}: {told}")
+        return wrongs
+
+    def late(self, isr: Collection[Id], limits: Limits, now_ms: int) -> list[Id]:
+        """Members that a leader must propose out if it looks now."""
+        return [
+            follower
+            for follower, seen in self._followers.items()
+            if follower in isr and now_ms - self._caught_ms(seen, now_ms) >= limits.lag_ms
+        ]
+
+    def _caught_ms(self, seen: _Follower, now_ms: int) -> int:
+        if not seen.held_all:
+            return seen.caught_ms
+        if seen.growths == len(self._growths_ms):
+            return now_ms
+        return max(seen.caught_ms, self._growths_ms[seen.growths])
