@@ -45,7 +45,6 @@ class TermSeen:
 
     def __init__(self, log_end: int, followers: Collection[Id], now_ms: int) -> None:
         self._end = log_end
-        self._now_ms = now_ms
         # When the log grew, in this term.
         self._growths_ms: list[int] = []
         self._followers = {follower: _Follower(now_ms) for follower in followers}
@@ -61,7 +60,8 @@ class TermSeen:
     def on_heard(self, follower: Id, now_ms: int) -> None:
         """A fetch of the follower arrived, whatever it asks for."""
         if follower in self._followers:
-            self._followers[follower].heard_ms = now_ms
+            seen = self._followers[follower]
+            seen.heard_ms = max(seen.heard_ms, now_ms)
 
     def on_fetch(self, follower: Id, offset: int, now_ms: int) -> None:
         """A fetch was accepted: the follower holds everything below `offset`."""

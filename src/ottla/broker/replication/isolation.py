@@ -10,6 +10,9 @@ from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.source_link import Peers, Spawn
 from ottla.replica.standing import NEVER, Standing
 
+# A look that comes so much later than it should tells that this process stood still.
+_LATE_MS = 250
+
 
 class Isolation:
     """Looks now and then; `every_ms` is how often, and `silence_ms_max` how long is too long.
@@ -53,7 +56,8 @@ class Isolation:
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
         # Where this process stood still, what was sent to it has yet to be read.
-        stood_still = now_ms - before_ms > 3 * self._every_ms
+        late_ms = min(2 * self._every_ms, _LATE_MS)
+        stood_still = now_ms - before_ms > self._every_ms + late_ms
         if stood_still:
             self.awake_ms = now_ms
         if self._is_trying or stood_still:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # How soon a leader whose session is in doubt is held back, and let go on again.
 _CERTAINTY_S = 0.1
+# How soon to look again after a pause of this process.
+_LISTENING_S = 0.1
 # How often to look for followers that fell silent, in the time that silence may last.
 _LOOKS = 20
 
@@ -184,9 +186,13 @@ class Replication:
         self._isolation.look(self.standing, self._led())
         before_ms, self._awake_ms = self._awake_ms, self._isolation.awake_ms
         # After a pause of this process what was sent to it has yet to be read: nothing is judged
-        # before the next look, which counts however late it comes.
+        # before another look, which counts however late it comes.
         self._has_waited = self._awake_ms != before_ms and not self._has_waited
-        if self._has_waited or self._isolation.is_undecided:
+        if self._has_waited:
+            loop = asyncio.get_running_loop()
+            self._timers[self._check_lag_again] = loop.call_later(_LISTENING_S, self._check_lag_again)
+            return
+        if self._isolation.is_undecided:
             return
         heard_ms: dict[BrokerId, int] = {}
         for partition in self._led():
@@ -194,6 +200,9 @@ class Replication:
             if partition.high_watermark < partition.log_end_offset or _retries(partition):
                 heard_ms = heard_ms or self._heard()
                 self.roles.on_deadline(partition, heard_ms)
+
+    def _check_lag_again(self) -> None:
+        self._check_lag()
 
     def _heard(self) -> dict[BrokerId, int]:
         """When each live broker was last heard of, or could have been for the first time."""

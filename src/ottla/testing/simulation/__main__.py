@@ -13,14 +13,15 @@ from ottla.testing.simulation.aimed import AIMED_SEED_S, draw_aimed
 from ottla.testing.simulation.calm import CALM_SEED_S, draw_calm
 from ottla.testing.simulation.decisions import Decision, from_json, to_json
 from ottla.testing.simulation.exact import draw_exact
+from ottla.testing.simulation.idle import IDLE_SEED_S, draw_idle
 from ottla.testing.simulation.profile import draw
 from ottla.testing.simulation.report import Report
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.shrinking import Shrinker
 from ottla.testing.simulation.table import events, repeatable, summary, wrongs
 
-_DRAWN = {"": draw, "calm": draw_calm, "exact": draw_exact, "aimed": draw_aimed}
-_SECONDS = {"calm": CALM_SEED_S, "exact": 30.0, "aimed": AIMED_SEED_S}
+_DRAWN = {"": draw, "calm": draw_calm, "exact": draw_exact, "aimed": draw_aimed, "idle": draw_idle}
+_SECONDS = {"calm": CALM_SEED_S, "exact": 30.0, "aimed": AIMED_SEED_S, "idle": IDLE_SEED_S}
 
 
 def main(arguments: list[str]) -> int:
@@ -71,6 +72,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--exact", action="store_true", help="worlds with transactions")
     parser.add_argument("--aimed", action="store_true", help="those whose troubles hit decisions")
     parser.add_argument("--calm", action="store_true", help="long, calm worlds, as the soak has")
+    parser.add_argument("--idle", action="store_true", help="worlds with partitions that idle")
     parser.add_argument("--brokers", type=int, default=None, help="instead of what seeds draw")
     parser.add_argument("--decisions", default=None, help="those to replay, as they were printed")
     parser.add_argument("--count", type=int, default=None, help="of seeds, instead of minutes")

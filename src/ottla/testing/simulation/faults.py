@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from ottla.testing.simulation.atlas import Atlas
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.profile import AIMED_KINDS, COPIER_KINDS, KINDS
+from ottla.testing.simulation.profile import AIMED_KINDS, COPIER_KINDS, IDLE_KINDS, KINDS
 from ottla.testing.simulation.troubles.aimed import AimedTrouble
 from ottla.testing.simulation.troubles.copiers import CopierTrouble
 from ottla.testing.simulation.troubles.disks import DiskTrouble
@@ -24,7 +24,7 @@ _TROUBLES = (
     CopierTrouble,
     AimedTrouble,
 )
-_ALL_KINDS = KINDS.keys() | COPIER_KINDS.keys() | AIMED_KINDS.keys()
+_ALL_KINDS = KINDS.keys() | COPIER_KINDS.keys() | AIMED_KINDS.keys() | IDLE_KINDS.keys()
 
 
 class Faults:

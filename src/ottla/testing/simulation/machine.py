@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.base.chance import set_chance
 from ottla.base.clock import set_current_clock
@@ -15,6 +15,7 @@ from ottla.testing.simulation.disk import SimulatedDisk
 from ottla.testing.simulation.link import KERNEL
 from ottla.testing.simulation.loop import resume
 from ottla.testing.simulation.process import FAST_S, Process
+from ottla.testing.simulation.punctual import BrokerWatch
 from ottla.testing.simulation.store import SimulatedStore
 from ottla.testing.simulation.worker import SimulatedWorker
 
@@ -27,6 +28,18 @@ PORT = 9092
 _FOLDER = "/ottla"
 # Who supervises the broker starts it again after so long.
 _AGAIN_S = 1.0
+
+
+class _WatchedBroker(Broker):
+    """A broker whose leaders are watched from their first moment on."""
+
+    def __init__(self, machine: "Machine", *parts: Any, **named: Any) -> None:
+        super().__init__(*parts, **named)
+        self._machine = machine
+
+    def _assemble(self) -> None:
+        super()._assemble()
+        BrokerWatch(self._machine, self, self._machine.fail)
 
 
 class Machine:
@@ -51,6 +64,9 @@ class Machine:
         # How often it was started, and why the last start came to nothing.
         self.starts = 0
         self.start_failure: OttlaError | None = None
+        # From when to when its process stood still last, in seconds of the loop.
+        self.last_pause = (-1.0, -1.0)
+        self._paused_s = -1.0
 
     @property
     def bootstrap(self) -> str:
@@ -59,6 +75,10 @@ class Machine:
     @property
     def is_running(self) -> bool:
         return self.process is not None and self.process.is_alive
+
+    def fail(self, what: str) -> None:
+        """Tell the world of a law that was broken here."""
+        self._world.fail(what)
 
     def start(self) -> None:
         """Start the broker; `is_ready` once clients can come."""
@@ -76,7 +96,8 @@ class Machine:
         process.spawn(world.loop, self._start(self.broker))
 
     def _make(self, store: SimulatedStore, worker: SimulatedWorker) -> Broker:
-        return Broker(
+        return _WatchedBroker(
+            self,
             BrokerSettings(self.settings),
             clock=self.clock,
             filesystem=self.disk,
@@ -154,11 +175,14 @@ class Machine:
     def pause(self) -> None:
         """Let the process stand still, as SIGSTOP does."""
         if self.is_running and self.process is not None:
+            if not self.process.is_paused:
+                self._paused_s = self._world.loop.time()
             self.process.is_paused = True
             self._world.store_faults.pause(self.host)
 
     def resume(self) -> None:
         """Let it go on."""
         if self.process is not None and self.process.is_paused:
+            self.last_pause = (self._paused_s, self._world.loop.time())
             resume(self._world.loop, self.process)
             self._world.store_faults.resume(self.host)

@@ -40,6 +40,8 @@ KINDS = {
 COPIER_KINDS = {"kill_copier": 8, "pause_copier": 4, "twin_copier": 4, "kill_coordinator": 6}
 # Drawn only where they are aimed: they wait for their instant.
 AIMED_KINDS = {"kill_decided": 6, "pause_decided": 3, "late_marker": 9, "twin_open": 4}
+# Drawn only where partitions idle.
+IDLE_KINDS = {"pause_followers": 10}
 # What needs closed segments to be done to.
 _FOR_SEGMENTS = frozenset({"read_error", "bit_flip"})
 # What a cluster of one broker has nobody for.
@@ -89,6 +91,8 @@ class Profile:
     late_requests: bool = False
     # Topics that are made while the trouble lasts.
     late_topics: int = 0
+    # How many of the records go to the first partition, beside its share; the others idle.
+    busy_share: float = 0.0
 
     @property
     def replication(self) -> int:

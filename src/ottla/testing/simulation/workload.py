@@ -108,6 +108,8 @@ class Workload:
 
     async def _send(self, name: str, producer: Producer, values: list[str], chance: Random) -> None:
         partition = chance.randrange(self.profile.partitions)
+        if self.profile.busy_share and chance.random() < self.profile.busy_share:
+            partition = 0
         at = f"{TOPIC}-{partition}"
         padding = "." * chance.randrange(self.profile.record_bytes_max)
         op = self.recorder.invoke(

@@ -63,5 +63,20 @@ class ProcessTrouble(Trouble):
             machine.pause()
             await self.last(decision, machine.resume, machine.host, "goes on")
 
+    async def pause_followers(self, decision: Decision) -> None:
+        """All followers of a partition stand still, for less than they may lag or be silent."""
+        leader = self.leader(decision)
+        limit_ms = min(
+            int(leader.settings["replica.lag.time.max.ms"]),
+            int(leader.settings["broker.session.timeout.ms"]) * 3 // 4,
+        )
+        for_ms = limit_ms * (30 + decision.amount // 2) // 100
+        followers = [machine for machine in self.machines if machine is not leader]
+        pauses = [
+            self.pause(decision._replace(subject=self.machines.index(each), for_ms=for_ms))
+            for each in followers
+        ]
+        await asyncio.gather(*pauses)
+
     async def hiccup(self, decision: Decision) -> None:
         await self.pause(decision._replace(for_ms=1 + decision.amount * 2))
