@@ -12,6 +12,8 @@ from . import (
     idempotence_stories,
     log_stories,
     marker_stories,
+    replica_mutants,
+    replica_stories,
     transaction_mutants,
     transaction_stories,
 )
@@ -25,6 +27,7 @@ SCRIPTS: dict[AnyStory, list[Mutate]] = {
     **idempotence_stories.SCRIPTS,
     **log_stories.SCRIPTS,
     **group_stories.SCRIPTS,
+    **replica_stories.SCRIPTS,
 }
 
 
@@ -48,4 +51,4 @@ def mutants_of(*modules: ModuleType) -> list[Mutate]:
     ]
 
 
-MUTANTS = mutants_of(transaction_mutants, idempotence_mutants, group_mutants)
+MUTANTS = mutants_of(transaction_mutants, idempotence_mutants, group_mutants, replica_mutants)

@@ -1,0 +1,42 @@
+"""Rules of who is in sync, each broken by itself: what the simulation has to find."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from ottla.base.ids import BrokerId
+from ottla.broker.partition import Partition
+from ottla.broker.replication.isolation import Isolation
+from ottla.broker.replication.leading import Leading
+from ottla.replica.leader import Leader
+from ottla.replica.remote import Remote
+
+
+def idle_time_counts(patch: pytest.MonkeyPatch) -> None:
+    """A follower is late by its last fetch, though there was nothing to fetch since (105a32d)."""
+    patch.setattr(Leader, "on_grown", lambda *_: None)
+
+
+def idle_time_is_silence(patch: pytest.MonkeyPatch) -> None:
+    """A follower that had nothing to fetch is silent as soon as there is something."""
+    patch.setattr(Remote, "silent_since_ms", property(lambda self: self.heard_ms))
+    _hear_of_no_other_partition(patch)
+
+
+def _hear_of_no_other_partition(patch: pytest.MonkeyPatch) -> None:
+    on_deadline = Leading.on_deadline
+
+    def look(self: Leading, partition: Partition, _heard: Mapping[BrokerId, int]) -> None:
+        on_deadline(self, partition)
+
+    patch.setattr(Leading, "on_deadline", look)
+
+
+def other_partitions_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    """A follower that fetches other partitions is silent about the one its disk is slow with."""
+    _hear_of_no_other_partition(patch)
+
+
+def judges_without_listening(patch: pytest.MonkeyPatch) -> None:
+    """A leader that stood still counts the time against its followers."""
+    patch.setattr(Isolation, "awake_ms", property(lambda _: 0, lambda *_: None), raising=False)
