@@ -31,6 +31,7 @@ MODULES = (
     "cluster_produce",
     "failover",
     "controller_failover",
+    "idle_isr",
     "thousand_partitions",
     "transactions",
     "groups",
