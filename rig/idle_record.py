@@ -65,6 +65,10 @@ class Sender:
         self._producer.flush(_PATIENCE_S)
         return answers[0] if answers else (time.monotonic(), "no answer")
 
+    def wait(self, for_s: float) -> None:
+        """Let the partitions idle."""
+        time.sleep(for_s)
+
     def send_with_followers_paused(self, topic: str, for_s: float) -> FirstRecord:
         """Let all brokers but the leader stand still for `for_s` from just before the record."""
         leader = leader_of(self._cluster, topic)
