@@ -6,8 +6,8 @@ import pytest
 
 from ottla.base.ids import BrokerId
 from ottla.broker.partition import Partition
-from ottla.broker.replication.isolation import Isolation
 from ottla.broker.replication.leading import Leading
+from ottla.broker.replication.replication import Replication
 from ottla.replica.leader import Leader
 from ottla.replica.remote import Remote
 
@@ -39,4 +39,4 @@ def other_partitions_do_not_count(patch: pytest.MonkeyPatch) -> None:
 
 def judges_without_listening(patch: pytest.MonkeyPatch) -> None:
     """A leader that stood still counts the time against its followers."""
-    patch.setattr(Isolation, "awake_ms", property(lambda _: 0, lambda *_: None), raising=False)
+    patch.setattr(Replication, "_notice_pause", lambda _: None)

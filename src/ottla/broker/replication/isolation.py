@@ -10,9 +10,6 @@ from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.source_link import Peers, Spawn
 from ottla.replica.standing import NEVER, Standing
 
-# A look that comes so much later than it should tells that this process stood still.
-_LATE_MS = 250
-
 
 class Isolation:
     """Looks now and then; `every_ms` is how often, and `silence_ms_max` how long is too long.
@@ -43,9 +40,6 @@ class Isolation:
         self._doubt_ms = silence_ms_max // 2
         self._trial_ms = silence_ms_max // 4
         self._looked_ms = NEVER
-        # When this process last went on after it had stood still: it can have heard of no other
-        # in the time before.
-        self.awake_ms = NEVER
         self._is_trying = False
         # Whether it may be this broker that is cut off: nobody is to be proposed out meanwhile, who
         # would then be missing to the one that leads instead.
@@ -56,11 +50,7 @@ class Isolation:
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
         # Where this process stood still, what was sent to it has yet to be read.
-        late_ms = min(2 * self._every_ms, _LATE_MS)
-        stood_still = now_ms - before_ms > self._every_ms + late_ms
-        if stood_still:
-            self.awake_ms = now_ms
-        if self._is_trying or stood_still:
+        if self._is_trying or now_ms - before_ms > 3 * self._every_ms:
             return
         since_ms = now_ms - self._doubt_ms
         silent = self._silent(standing, since_ms)

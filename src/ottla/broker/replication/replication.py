@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 # How soon a leader whose session is in doubt is held back, and let go on again.
 _CERTAINTY_S = 0.1
-# How soon to look again after a pause of this process.
+# A timer that is so much later than it should be tells that this process stood still; so long it
+# listens after that before it judges others.
+_LATE_S = 0.25
 _LISTENING_S = 0.1
 # How often to look for followers that fell silent, in the time that silence may last.
 _LOOKS = 20
@@ -82,10 +84,9 @@ class Replication:
         self.roles.isr_writer = IsrWriter(store, self.roles, clock, spawn)
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._was_confirmed = True
-        # Since when this process runs without a break, as far as the last look knew; and whether
-        # that look judged nothing, because there had been one.
+        # When a timer of this process ran last, and since when it runs without a break.
+        self._ran_ms = clock.monotonic_ms()
         self._awake_ms = NEVER
-        self._has_waited = False
         # Called when followers that the store knows to live are not heard of any more.
         self.on_isolated: Callable[[], None] = lambda: None
         # The one that the present registration belongs to.
@@ -184,14 +185,21 @@ class Replication:
 
     def _check_lag(self) -> None:
         self._isolation.look(self.standing, self._led())
-        before_ms, self._awake_ms = self._awake_ms, self._isolation.awake_ms
-        # After a pause of this process what was sent to it has yet to be read: nothing is judged
-        # before another look, which counts however late it comes.
-        self._has_waited = self._awake_ms != before_ms and not self._has_waited
-        if self._has_waited:
-            loop = asyncio.get_running_loop()
-            self._timers[self._check_lag_again] = loop.call_later(_LISTENING_S, self._check_lag_again)
+        self._notice_pause()
+        if self._ran_ms - self._awake_ms >= _LISTENING_S * 1000:
+            self._judge_followers()
             return
+        # After a pause what was sent to this process has yet to be read.
+        loop = asyncio.get_running_loop()
+        judge = self._judge_followers
+        self._timers[judge] = loop.call_later(_LISTENING_S, judge)
+
+    def _notice_pause(self) -> None:
+        before_ms, self._ran_ms = self._ran_ms, self._clock.monotonic_ms()
+        if self._ran_ms - before_ms > (_CERTAINTY_S + _LATE_S) * 1000:
+            self._awake_ms = self._ran_ms
+
+    def _judge_followers(self) -> None:
         if self._isolation.is_undecided:
             return
         heard_ms: dict[BrokerId, int] = {}
@@ -200,9 +208,6 @@ class Replication:
             if partition.high_watermark < partition.log_end_offset or _retries(partition):
                 heard_ms = heard_ms or self._heard()
                 self.roles.on_deadline(partition, heard_ms)
-
-    def _check_lag_again(self) -> None:
-        self._check_lag()
 
     def _heard(self) -> dict[BrokerId, int]:
         """When each live broker was last heard of, or could have been for the first time."""
@@ -215,6 +220,7 @@ class Replication:
         self.on_isolated()
 
     def _check_certainty(self) -> None:
+        self._notice_pause()
         self._confirm(self.standing)
         confirmed = self.roles.is_confirmed(self._clock.monotonic_ms())
         if confirmed and self._was_confirmed:
