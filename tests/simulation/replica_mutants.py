@@ -7,6 +7,7 @@ import pytest
 from ottla.base.ids import BrokerId
 from ottla.broker.partition import Partition
 from ottla.broker.replication.leading import Leading
+from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
 from ottla.replica.leader import Leader
 from ottla.replica.remote import Remote
@@ -40,3 +41,8 @@ def other_partitions_do_not_count(patch: pytest.MonkeyPatch) -> None:
 def judges_without_listening(patch: pytest.MonkeyPatch) -> None:
     """A leader that stood still counts the time against its followers."""
     patch.setattr(Replication, "_notice_pause", lambda _: None)
+
+
+def idle_followers_are_not_asked(patch: pytest.MonkeyPatch) -> None:
+    """That a follower of an idle partition follows is known only by its next fetch (105a32d)."""
+    patch.setattr(ReplicaSessions, "tell_followed", lambda _: None, raising=False)

@@ -78,6 +78,23 @@ async def follower_with_a_slow_disk(cluster: SimulatedCluster) -> None:
         await sent
 
 
+async def leader_of_an_idle_partition_without_the_store(cluster: SimulatedCluster) -> None:
+    """S33: its followers follow all the while, though they name no partition in their fetches."""
+    async with Producer(cluster.bootstrap, FAST) as producer:
+        await producer.send_and_wait("t", b"before")
+        await cluster.advance(seconds=IDLE_S)
+        leader = leader_of(cluster, "t")
+        broker = cluster._world.machines[leader].broker
+        assert broker is not None
+        roles, clock = broker.replication.roles, broker.clock
+        cluster._world.store_faults.outage()
+        await until(lambda: not roles.is_confirmed(clock.monotonic_ms()))
+        for _ in range(2_000):
+            assert copy_on(cluster, leader).closed is None
+            await asyncio.sleep(0.0005)
+        cluster._world.store_faults.restore()
+
+
 def leader_that_stood_still() -> None:
     """Its followers had fetched meanwhile; it hears of that only when it goes on."""
 
@@ -118,5 +135,6 @@ SCRIPTS: dict[Callable[..., Any], list[Mutate]] = {
     first_record_after_a_quiet_time: [mutants.idle_time_counts],
     first_record_after_a_quiet_time_alone: [mutants.idle_time_counts, mutants.idle_time_is_silence],
     follower_with_a_slow_disk: [mutants.other_partitions_do_not_count],
+    leader_of_an_idle_partition_without_the_store: [mutants.idle_followers_are_not_asked],
     leader_that_stood_still: [mutants.judges_without_listening],
 }

@@ -15,6 +15,7 @@ from ottla.broker.replication.ledger_news import learn_lost
 from ottla.broker.replication.replica_entry import Entry, answer, good, has_news, waiting_bytes
 from ottla.broker.replication.throttles import Throttle
 from ottla.replica.effects import Diverging, Refuse
+from ottla.replica.standing import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchResponse, PartitionData
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ class ReplicaSession:
         self.broker_epoch = broker_epoch
         # The epoch the next request must carry.
         self.epoch = 1
-        self.used_ms = now_ms
+        # When its last fetch was heard, and the one before: the follower sent the last one after it
+        # had heard the answer to that, so it certainly followed then.
+        self.used_ms = NEVER
+        self.followed_ms = NEVER
         self.entries: dict[PartitionKey, Entry] = {}
         # What the follower waits for: replica.fetch.min.bytes of its own.
         self.min_bytes = 1

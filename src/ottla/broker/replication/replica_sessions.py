@@ -67,13 +67,25 @@ class ReplicaSessions:
                 key = PartitionKey(asked.topic_id, wanted.partition)
                 partition, answer = self._ask(session, asked.topic_id, wanted)
                 session.ask(key, wanted, partition, answer)
-        if not self._roles.is_confirmed(now_ms):
-            # Nobody but the followers can tell whether this broker still leads (S33).
-            self._roles.on_still_followed(
-                session.broker_id, (e.partition for e in session.entries.values()), session.used_ms
-            )
+        session.followed_ms = session.used_ms
         session.used_ms = self._heard_ms[session.broker_id] = now_ms
+        if not self._roles.is_confirmed(now_ms):
+            self._tell_followed(session)
         return session
+
+    def tell_followed(self) -> None:
+        """Let all leaders know until when they were followed.
+
+        They are not told with each fetch while the store confirms the broker's session. When it
+        does so no more, only the followers can tell whether this broker still leads (S33).
+        """
+        for session in self._sessions.values():
+            self._tell_followed(session)
+
+    def _tell_followed(self, session: ReplicaSession) -> None:
+        self._roles.on_still_followed(
+            session.broker_id, (e.partition for e in session.entries.values()), session.followed_ms
+        )
 
     def heard_ms(self, broker_id: BrokerId) -> int:
         """When a broker fetched here last, whatever it asked for."""

@@ -225,6 +225,8 @@ class Replication:
         confirmed = self.roles.is_confirmed(self._clock.monotonic_ms())
         if confirmed and self._was_confirmed:
             return
+        if self._was_confirmed:
+            self.sessions.tell_followed()
         self._was_confirmed = confirmed
         for partition in self._led():
             self.roles.settle(partition)
