@@ -49,8 +49,8 @@ class Leader(Term):
     def on_grown(self, now_ms: int) -> None:
         """Records were appended: a follower that held all before them lacks them since `now_ms`.
 
-        Only from now on is there something for it to fetch. To be called after every append that
-        finds `full_end` set.
+        Only from now on is there something for it to fetch, and to be heard of it (R-12). To be
+        called after every append that finds `full_end` set.
         """
         full_end, self.full_end = self.full_end, NOT_FULL
         if full_end != NOT_FULL:

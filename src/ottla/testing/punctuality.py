@@ -1,9 +1,9 @@
 """Two laws of who leaves an ISR, judged from all appends and fetches and not by the leader's notes.
 
-*No needless shrink*: a leader proposes a follower out only if, for `replica.lag.time.max.ms`, the
-follower did not hold all that the leader had, or if it was silent for the time that a dead broker
-would be, while it lacked records, and enough remain. *No late member*: a leader that looks
-proposes every follower out that was late for so long.
+*No needless shrink* (R-12): a leader proposes a follower out only if the follower did not hold all
+that the leader had for `replica.lag.time.max.ms`, or if it lacked records and sent no fetch for the
+time of a dead broker, and enough remain. *No late member*: a leader that looks proposes every
+follower out that was late for so long.
 
 A follower held all at a moment if its last fetch before said so and nothing was appended between
 them. It held all at a fetch also where its next fetch reached the log's end of that moment: a busy
