@@ -9,6 +9,7 @@ import pytest
 
 from ottla.testing.simulation.calm import draw_calm
 from ottla.testing.simulation.exact import draw_exact
+from ottla.testing.simulation.idle import draw_idle
 from ottla.testing.simulation.profile import draw
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.table import events, wrongs
@@ -77,7 +78,7 @@ def test_twenty_seeds_hold_and_repeat_whatever_strings_hash_to() -> None:
 def test_seed_that_once_failed_holds(seed: int, world: str) -> None:
     """What a seed has shown once is looked at for ever."""
     kind, _, seconds = world.partition(":")
-    worlds = {"calm": draw_calm, "exact": draw_exact}
+    worlds = {"calm": draw_calm, "exact": draw_exact, "idle": draw_idle}
     if kind in worlds:
         report = simulate_seed(seed, profile=worlds[kind](seed), seconds=float(seconds))
     else:
