@@ -31,13 +31,14 @@ def main() -> int:
     if reason := missing((*hosts.TOOLS, *disks.TOOLS)):
         print(f"cannot make faults here: {reason}")
         return 2
-    names = _possible(chosen.faults.split(","), chosen.store)
+    names = _possible(chosen.faults.split(","), chosen.store, chosen.flush)
     plan = Plan(
         names,
         chosen.cycles,
         chosen.seed,
         chosen.rate,
         store=chosen.store,
+        tick_ms=chosen.tick_ms,
         java=chosen.java,
         flush=chosen.flush,
         at_most_s=chosen.minutes * 60,
@@ -70,7 +71,7 @@ def _run(plan: Plan, folder: Path) -> Outcome:
     return outcome
 
 
-def _possible(wanted: list[str], store: str) -> list[str]:
+def _possible(wanted: list[str], store: str, flush: str) -> list[str]:
     """Those that can be made here; says which are left out, and why."""
     for name in set(BY_NAME_ONLY) - set(wanted):
         print(f"left out unless it is named: {name}")
@@ -78,7 +79,7 @@ def _possible(wanted: list[str], store: str) -> list[str]:
     for name in wanted:
         if name not in FAULTS:
             raise SystemExit(f"no fault is called {name!r}; there are {', '.join(FAULTS)}")
-        if reason := impossible(name, store):
+        if reason := impossible(name, store, flush):
             print(f"left out: {reason}")
         else:
             names.append(name)
@@ -95,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", type=int, default=500, help="records per second and producer")
     parser.add_argument("--store", choices=STORES, default="sqlite")
+    parser.add_argument(
+        "--tick-ms", type=int, default=2000, help="ZooKeeper's tickTime; sessions last two or more"
+    )
     parser.add_argument("--java", action="store_true", help="a Java producer writes, too")
     parser.add_argument("--flush", choices=("group", "os"), default="group")
     parser.add_argument("--keep", action="store_true", help="keep logs and histories")

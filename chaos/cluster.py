@@ -18,6 +18,7 @@ from ottla.client import sync
 from rig import metadata
 from rig.nodes import properties
 from rig.process import Process
+from rig.zookeeper import TICK_MS
 
 PORT = 9092
 CLIENT = "client"
@@ -199,16 +200,21 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(
-    folder: Path, kind: str, settings: Mapping[str, str], *, clocks: bool
+    folder: Path,
+    kind: str,
+    settings: Mapping[str, str],
+    *,
+    clocks: bool,
+    tick_ms: int = TICK_MS,
 ) -> Iterator[Cluster]:
     """Three brokers that agree through a store of this kind, gone at the end of the block.
 
-    `clocks`: their wall clocks can be made to jump.
+    `clocks`: their wall clocks can be made to jump. `tick_ms` is ZooKeeper's.
     """
     names = ["b1", "b2", "b3", CLIENT, STORE]
     with (
         network(names) as hosts,
-        store(kind, hosts, folder) as found,
+        store(kind, hosts, folder, tick_ms) as found,
         contextlib.ExitStack() as stack,
     ):
         members = {}

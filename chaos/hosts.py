@@ -6,11 +6,16 @@ those the other way may still pass.
 """
 
 import contextlib
+import fcntl
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
 
 from chaos.commands import CommandFailed, run
 
+_SUBNETS = 200
 TOOLS = ("ip", "nsenter", "sysctl")
 
 
@@ -19,7 +24,7 @@ class Hosts:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._prefix = f"ottla{os.getpid() % 100_000}"
-        self._subnet = os.getpid() % 200
+        self._claim, self._subnet = _claim_subnet()
         self._numbers = {name: number for number, name in enumerate(names, start=1)}
         self._cuts: list[tuple[str, str]] = []
         self._router = f"{self._prefix}-r"
@@ -72,6 +77,7 @@ class Hosts:
         for name in [self._router, *(self._namespace(host) for host in self._numbers)]:
             with contextlib.suppress(CommandFailed):
                 run("ip", "netns", "del", name)
+        self._claim.close()
 
     def _build(self) -> None:
         run("ip", "netns", "add", self._router)
@@ -110,6 +116,26 @@ class Hosts:
 
     def _route(self, source: str, target: str) -> list[str]:
         return ["from", self.address(source), "to", self.address(target)]
+
+
+def _claim_subnet() -> tuple[IO[str], int]:
+    """A number N of networks 10.N.*.* that no other run of this machine has; it ends with the file.
+
+    Raises CommandFailed where none is left.
+    """
+    folder = Path(tempfile.gettempdir())
+    for number in range(_SUBNETS):
+        subnet = (os.getpid() + number) % _SUBNETS
+        claim = (folder / f"ottla-chaos-{subnet}.lock").open("w")
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            claim.close()
+            continue
+        if f" 10.{subnet}." not in run("ip", "-4", "-o", "addr"):
+            return claim, subnet
+        claim.close()
+    raise CommandFailed(f"all networks 10.0.* to 10.{_SUBNETS - 1}.* are in use")
 
 
 @contextlib.contextmanager

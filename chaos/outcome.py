@@ -7,6 +7,7 @@ from statistics import median
 
 from chaos.gaps import Moment
 from ottla.testing.history.checker import Verdict
+from rig.zookeeper import TICK_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class Plan:
     seed: int
     rate: int
     store: str = "sqlite"
+    # ZooKeeper's tickTime: it ends no session before two ticks are over.
+    tick_ms: int = TICK_MS
     # Whether a Java producer writes beside librdkafka's.
     java: bool = False
     # Whether acknowledged records are on disks (`group`), or with the systems of several (`os`).
@@ -39,6 +42,8 @@ class Outcome:
     writer_gaps_s: list[float] = field(default_factory=list)
     verdict: Verdict = field(default_factory=Verdict)
     different: list[str] = field(default_factory=list)
+    # Fatal errors of idempotent producers: each ends the producer, and none is to be had.
+    fatal: list[str] = field(default_factory=list)
     # What brokers called unexpected, by their logs.
     unexpected: list[str] = field(default_factory=list)
     # Whether the first fault was made.
@@ -53,7 +58,8 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        return self.is_whole and self.verdict.is_valid and not self.different
+        right = self.verdict.is_valid and not self.different and not self.fatal
+        return self.is_whole and right
 
     @property
     def is_odd(self) -> bool:
@@ -81,6 +87,8 @@ class Outcome:
             + ", ".join(f"{name} {n:,}" for name, n in sorted(verdict.operations.items())),
             f"{'anomalies':<28} {len(verdict.anomalies)} {' '.join(verdict.names())}",
             f"{'replicas that differ':<28} {len(self.different)} {' '.join(self.different)}",
+            f"{'fatal errors of producers':<28} {len(self.fatal)}",
+            *(f"  {line}" for line in self.fatal[:10]),
             f"{'unexpected in broker logs':<28} {len(self.unexpected)}",
         ]
         rows += [f"  {line}" for line in self.unexpected[:10]]

@@ -13,7 +13,8 @@ from chaos.faults import FAULTS
 from chaos.gaps import Moment
 from chaos.outcome import Outcome, Plan
 from chaos.task import Task
-from chaos.verdict import judge, replicas_differ, unexpected
+from chaos.verdict import fatal, judge, replicas_differ, unexpected
+from chaos.writer import PATIENT
 from ottla.client import NewTopic
 from rig.process import Process, start
 
@@ -34,7 +35,9 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None], outcome: Outcome) 
     """
     rng = random.Random(plan.seed)
     settings = {"log.flush.policy": plan.flush}
-    with cluster(folder, plan.store, settings, clocks="clock" in plan.faults) as brokers:
+    with cluster(
+        folder, plan.store, settings, clocks="clock" in plan.faults, tick_ms=plan.tick_ms
+    ) as brokers:
         try:
             _break_under_load(brokers, folder, plan, rng, outcome, say)
             brokers.stop()
@@ -45,6 +48,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None], outcome: Outcome) 
             outcome.unexpected = unexpected([member.log for member in brokers.members.values()])
             outcome.is_whole = True
         finally:
+            outcome.fatal = fatal(folder)
             if not outcome.is_good:
                 _keep_data(brokers, folder)
 
@@ -128,7 +132,8 @@ def _make_topic(brokers: Cluster, folder: Path) -> None:
 
 
 def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
-    clients = [_ask(brokers, folder, "writer", name, plan.rate) for name in _WRITERS]
+    writers = (*_WRITERS, PATIENT)
+    clients = [_ask(brokers, folder, "writer", name, plan.rate) for name in writers]
     if plan.java:
         clients.append(_ask(brokers, folder, "java_writer", "java", plan.rate))
     clients.append(_ask(brokers, folder, "reader", "reader"))

@@ -90,12 +90,13 @@ class ZookeeperServers:
 
 
 @contextlib.contextmanager
-def store(kind: str, hosts: Hosts, folder: Path) -> Iterator[StoreServer]:
+def store(kind: str, hosts: Hosts, folder: Path, tick_ms: int) -> Iterator[StoreServer]:
     """The store of a kind (`sqlite`, `zookeeper`, `zookeeper3`) for as long as the block lasts."""
     if kind == "sqlite":
         yield SqliteFile(folder / "store.sqlite")
         return
     size = 3 if kind == "zookeeper3" else 1
     address = hosts.address(STORE)
-    with zookeeper(size, host=address, prefix=tuple(hosts.inside(STORE))) as ensemble:
+    inside = tuple(hosts.inside(STORE))
+    with zookeeper(size, host=address, prefix=inside, tick_ms=tick_ms) as ensemble:
         yield ZookeeperServers(ensemble)

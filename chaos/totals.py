@@ -38,6 +38,7 @@ def note(outcome: Outcome, failure: str | None, file: Path = FILE) -> None:
         "duplicated": found["duplicate"],
         "divergent": len(outcome.different),
         "anomalies": dict(found),
+        "fatal": len(outcome.fatal),
         "unexpected": len(outcome.unexpected),
         "gaps_s": _by_fault(outcome, outcome.gaps_s),
         "writer_gaps_s": _by_fault(outcome, outcome.writer_gaps_s),

@@ -45,6 +45,15 @@ def replicas_differ(folders: Iterable[Path], topic: str) -> list[str]:
     return [name for name, found in digests.items() if len(found) > 1]
 
 
+def fatal(folder: Path) -> list[str]:
+    """The fatal errors that idempotent producers noted."""
+    return [
+        f"{file.stem}: {line}"
+        for file in sorted(folder.glob("*.fatal"))
+        for line in file.read_text(errors="replace").splitlines()
+    ]
+
+
 def unexpected(logs: Iterable[Path]) -> list[str]:
     """Lines that brokers log where something happened that their authors did not foresee."""
     return [

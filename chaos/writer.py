@@ -18,6 +18,21 @@ from ottla.testing.history.operation import NEVER, Step
 _CLOSING_S = 60.0
 _PENDING_MAX = 20_000
 _BURST_S = 0.02
+# The writer that goes by the library's own limits, so that much may stay unanswered for long.
+PATIENT = "patient"
+_IMPATIENT = {
+    "delivery.timeout.ms": 50_000,
+    "request.timeout.ms": 10_000,
+    # Whom nothing is heard of is given up; the library asks for metadata this often, and so
+    # learns that a leader was cut off and another one leads.
+    "socket.timeout.ms": 1_000,
+    "topic.metadata.refresh.interval.ms": 200,
+    "retry.backoff.ms": 20,
+    "retry.backoff.max.ms": 100,
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 500,
+    "socket.keepalive.enable": True,
+}
 # After a time in which nothing could be sent, this much is made up for.
 _BACKLOG_S = 0.5
 
@@ -114,20 +129,11 @@ class Writer:
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 2,
-                "delivery.timeout.ms": 50_000,
-                "request.timeout.ms": 10_000,
-                # Whom nothing is heard of is given up; the library asks for metadata this often,
-                # and so learns that a leader was cut off and another one leads.
-                "socket.timeout.ms": 1_000,
-                "topic.metadata.refresh.interval.ms": 200,
-                "retry.backoff.ms": 20,
-                "retry.backoff.max.ms": 100,
-                "reconnect.backoff.ms": 20,
-                "reconnect.backoff.max.ms": 500,
-                "socket.keepalive.enable": True,
+                **({} if self._task.name == PATIENT else _IMPATIENT),
                 "error_cb": self._on_error,
-                # When and why it gave up a sequence of batches, should one stand twice.
-                "debug": "eos",
+                # What became of each batch, and when and why it gave up a sequence of them, should
+                # one stand twice or the producer end with a fatal error.
+                "debug": "eos,msg",
                 "log_level": 7,
             }
         )
@@ -135,6 +141,10 @@ class Writer:
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
             self._broken = True
+            told = f"{time.strftime('%H:%M:%S')} {error.name()}: {error.str()}"
+            print(f"fatal: {told}", flush=True)
+            with (self._task.folder / f"{self._task.name}.fatal").open("a") as file:
+                file.write(f"{told}\n")
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ from rig.probe import free_port
 from rig.process import DiedEarly, Process, start
 
 # Small, so that sessions of a fraction of a second can be had.
-_TICK_MS = 100
+TICK_MS = 100
 _FLAGS = (
     *("-Xms32m", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"),
     "-Dzookeeper.forceSync=no",
@@ -137,14 +137,19 @@ class Ensemble:
 
 @contextlib.contextmanager
 def zookeeper(
-    size: int = 1, *, host: str = "127.0.0.1", prefix: tuple[str, ...] = ()
+    size: int = 1,
+    *,
+    host: str = "127.0.0.1",
+    prefix: tuple[str, ...] = (),
+    tick_ms: int = TICK_MS,
 ) -> Iterator[Ensemble]:
     """Start an ensemble of `size` servers with empty data, and stop it at the end.
 
     They listen on `host`; `prefix` stands before their commands, for hosts of the rig's own.
+    `tick_ms` is `tickTime`: they grant no session of less than two ticks.
     """
     home = Path(tempfile.mkdtemp(prefix="rig-zookeeper-"))
-    ensemble = Ensemble(_configure(home, size, host, prefix))
+    ensemble = Ensemble(_configure(home, size, host, prefix, tick_ms))
     try:
         for server in ensemble.servers:
             server.start()
@@ -157,7 +162,9 @@ def zookeeper(
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _configure(home: Path, size: int, host: str, prefix: tuple[str, ...]) -> list[Server]:
+def _configure(
+    home: Path, size: int, host: str, prefix: tuple[str, ...], tick_ms: int
+) -> list[Server]:
     """Write each server's folder and settings."""
     servers = [Server(n, home / str(n), free_port(), host, prefix) for n in range(1, size + 1)]
     members = {
@@ -167,7 +174,7 @@ def _configure(home: Path, size: int, host: str, prefix: tuple[str, ...]) -> lis
         (server.folder / "data").mkdir(parents=True)
         (server.folder / "data" / "myid").write_text(str(server.number))
         settings = {
-            "tickTime": str(_TICK_MS),
+            "tickTime": str(tick_ms),
             "initLimit": "100",
             "syncLimit": "20",
             "dataDir": str(server.folder / "data"),

@@ -5,17 +5,20 @@ from collections.abc import Callable
 from chaos import clocks
 from chaos.faults.fault import Fault
 from chaos.faults.network import CutFromStore, OneWay, Split, SwizzleClog
-from chaos.faults.processes import Kill, KillController, KillTwo, Rolling, Stop
-from chaos.faults.storage import BitFlip, ClockJump, FullDisk, PowerCut
+from chaos.faults.processes import Kill, KillAll, KillController, KillTwo, Rolling, Stop, StopAll
+from chaos.faults.storage import BitFlip, ClockJump, FullDisk, PowerCut, PowerCutOfAll
 from chaos.faults.store import StoreAway, StoreRestart
 
 FAULTS: dict[str, Callable[[], Fault]] = {
     "kill": Kill,
     "kill-controller": KillController,
     "kill-two": KillTwo,
+    "kill-all": KillAll,
     "stop": Stop,
+    "stop-all": StopAll,
     "rolling": Rolling,
     "power": PowerCut,
+    "power-all": PowerCutOfAll,
     "full-disk": FullDisk,
     "bit-flip": BitFlip,
     "clock": ClockJump,
@@ -34,8 +37,10 @@ USUAL = tuple(name for name in FAULTS if name not in BY_NAME_ONLY)
 _ZOOKEEPER_ONLY = ("store-cut", "store-restart")
 
 
-def impossible(name: str, store: str) -> str | None:
+def impossible(name: str, store: str, flush: str) -> str | None:
     """Why a fault cannot be made with this store on this machine; None if it can."""
+    if name == "power-all" and flush == "os":
+        return "power-all: with log.flush.policy=os no disk need have what was acknowledged"
     if name in _ZOOKEEPER_ONLY and store == "sqlite":
         return f"{name}: a SQLite file is on no host of its own"
     if name == "clock" and clocks.compiler() is None:

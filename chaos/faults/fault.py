@@ -1,5 +1,6 @@
 """What a fault is: something made and healed by two calls, between which the workload goes on."""
 
+import time
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
@@ -37,6 +38,32 @@ class Death:
     def heal(self, cluster: Cluster) -> None:
         for number in self.dead:
             cluster.members[number].start()
+
+
+@dataclass(slots=True)
+class DeathOfAll(Death):
+    """Every broker is gone at once; each comes back in a time of its own."""
+
+    # Longer than what a broker needs to serve, so that the first may be alone for a while.
+    _pause_max_s: float = 2.0
+    _pauses_s: tuple[float, ...] = ()
+
+    def draw(self, cluster: Cluster, rng: Random) -> None:
+        """Choose in which order all of them come back, and how long after each other.
+
+        Half of the time they come back together and at once, as when a supervisor starts them.
+        """
+        self.dead = rng.sample(sorted(cluster.members), len(cluster.members))
+        at_once = rng.random() < 0.5
+        self.broken_s = 0.0 if at_once else self.broken_s
+        self._pauses_s = tuple(
+            0.0 if at_once else self._pause_max_s * rng.random() for _ in self.dead
+        )
+
+    def heal(self, cluster: Cluster) -> None:
+        for number, pause_s in zip(self.dead, self._pauses_s, strict=True):
+            cluster.members[number].start()
+            time.sleep(pause_s)
 
 
 @dataclass(slots=True)

@@ -1,11 +1,12 @@
 """Brokers that die, hang, or are asked to end."""
 
 import signal
+import time
 from dataclasses import dataclass
 from random import Random
 
 from chaos.cluster import Cluster
-from chaos.faults.fault import Death, anyone
+from chaos.faults.fault import Death, DeathOfAll, anyone
 
 
 @dataclass(slots=True)
@@ -46,6 +47,22 @@ class KillTwo(Death):
 
 
 @dataclass(slots=True)
+class KillAll(DeathOfAll):
+    """kill -9 of every broker at once: nobody is left who knows anything."""
+
+    name: str = "kill-all"
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.draw(cluster, rng)
+        # The signals first: the wait for one's end would let the others go on.
+        for number in self.dead:
+            cluster.members[number].send(signal.SIGKILL)
+        for number in self.dead:
+            cluster.members[number].kill()
+        return f"all brokers killed, back as {', '.join(map(str, self.dead))}"
+
+
+@dataclass(slots=True)
 class Stop:
     """SIGSTOP beyond the session's end: a zombie that later goes on as if nothing had been."""
 
@@ -60,6 +77,26 @@ class Stop:
 
     def heal(self, cluster: Cluster) -> None:
         cluster.members[self.hit].send(signal.SIGCONT)
+
+
+@dataclass(slots=True)
+class StopAll:
+    """SIGSTOP of every broker beyond the sessions' end; they go on in another order."""
+
+    name: str = "stop-all"
+    broken_s: float = 5.0
+    _order: tuple[int, ...] = ()
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self._order = tuple(rng.sample(sorted(cluster.members), len(cluster.members)))
+        for number in sorted(cluster.members):
+            cluster.members[number].send(signal.SIGSTOP)
+        return f"all brokers stopped, to go on as {', '.join(map(str, self._order))}"
+
+    def heal(self, cluster: Cluster) -> None:
+        for number in self._order:
+            cluster.members[number].send(signal.SIGCONT)
+            time.sleep(0.5)
 
 
 @dataclass(slots=True)

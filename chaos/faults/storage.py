@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 from chaos.cluster import Cluster
-from chaos.faults.fault import Death, anyone
+from chaos.faults.fault import Death, DeathOfAll, anyone
 
 _HOUR_S = 3600
 
@@ -20,6 +20,25 @@ class PowerCut(Death):
         self.dead = [anyone(cluster, rng)]
         cluster.members[self.dead[0]].lose_power()
         return f"broker {self.dead[0]} without power"
+
+
+@dataclass(slots=True)
+class PowerCutOfAll(DeathOfAll):
+    """Every broker dies, and every disk forgets what was not synced."""
+
+    name: str = "power-all"
+
+    def make(self, cluster: Cluster, rng: Random) -> str:
+        self.draw(cluster, rng)
+        # The disks first: no broker lives on to notice the death of another.
+        dead = [cluster.members[number] for number in self.dead]
+        for member in dead:
+            member.disk.cut_power()
+        for member in dead:
+            member.kill()
+            member.disk.unmount()
+            member.disk.mount()
+        return f"all brokers without power, back as {', '.join(map(str, self.dead))}"
 
 
 @dataclass(slots=True)

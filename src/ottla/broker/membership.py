@@ -10,10 +10,10 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from ottla.base.clock import Clock
-from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.controller_fence import ControllerFence
+from ottla.broker.old_session import OldSessionWait, duplicate
 from ottla.broker.registration import check_registration, register
-from ottla.broker.session_note import SessionNote
+from ottla.broker.session_note import NotedSession, SessionNote, noted
 from ottla.coordination.store import (
     Delete,
     NodeExists,
@@ -30,7 +30,7 @@ from ottla.metadata.image import BrokerImage
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1
-# How much later than its lease a session may be seen to end.
+# How much longer than a lease a start waits for an answer of the store.
 _MARGIN_MS = 2_000
 _ASIDE_S = 1.0
 
@@ -73,9 +73,9 @@ class Membership:
     async def join(self, broker: BrokerImage, *, clean: bool) -> int:
         """Register, and stay so; return the broker epoch.
 
-        `clean`: no record was lost since the broker was here last. Lost answers of the store,
-        and what is left of this broker's own last session, are waited out for one lease. Raises
-        OttlaError (DUPLICATE_BROKER_REGISTRATION), StoreError.
+        `clean`: no record was lost since the broker was here last. Lost answers of the store are
+        waited out for one lease, this broker's own last session for as long as the store may
+        take to end it. Raises OttlaError (DUPLICATE_BROKER_REGISTRATION), StoreError.
         """
         self._broker = broker
         self._watch = self._store.watch_data(paths.broker(broker.id), self._doubt.set)
@@ -83,42 +83,60 @@ class Membership:
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
         # In the turn in which the registration is known: orders to it come from now on.
         await self._on_joined(session)
-        await self._note.write((session.id,))
+        await self._note.write((noted(session),))
         return epoch
 
     async def _join(self, broker: BrokerImage, *, clean: bool) -> tuple[Session, int]:
         past = self._note.read()
-        deadline_ms = self._clock.monotonic_ms() + self._lease_ms + _MARGIN_MS
+        # The process that held them had the lock on this broker's data, and is dead.
+        endable = [found.credential for found in past if found.credential]
+        began_ms = self._clock.monotonic_ms()
+        answered_ms = began_ms
+        waits = OldSessionWait(broker, began_ms)
         while True:
             try:
+                while endable:
+                    await self._store.end_session(endable[0])
+                    del endable[0]
                 session = self.session
                 if session is None or session.expired:
                     session = await self._open_session()
-                    past = (*past, session.id)
+                    past = (*past, noted(session))
                     # Before it registers: whatever comes then, its node is known for its own.
                     await self._note.write(past)
-                epoch = await self._register_after(past, session, broker, clean=clean)
+                epoch = await self._register_after(past, session, broker, waits, clean=clean)
                 if epoch is not None:
+                    waits.end(self._clock.monotonic_ms())
                     return session, epoch
-                _log.info("waiting for the end of this broker's last session")
+                answered_ms = self._clock.monotonic_ms()
             except (StoreUnavailable, SessionExpired) as error:
-                if self._clock.monotonic_ms() >= deadline_ms:
+                now_ms = self._clock.monotonic_ms()
+                # A store that was away counts all its sessions' leases anew.
+                waits.begin_anew(now_ms)
+                if now_ms - answered_ms >= self._lease_ms + _MARGIN_MS:
                     raise
                 _log.warning("registering this broker: %s", error.message)
-            if self._clock.monotonic_ms() >= deadline_ms:
-                raise _duplicate(broker)
             await asyncio.sleep(_PAUSE_S)
 
     async def _register_after(
-        self, past: tuple[int, ...], session: Session, broker: BrokerImage, *, clean: bool
+        self,
+        past: tuple[NotedSession, ...],
+        session: Session,
+        broker: BrokerImage,
+        waits: OldSessionWait,
+        *,
+        clean: bool,
     ) -> int | None:
         """The broker epoch; None while the node of one of our `past` sessions stands."""
         try:
             return await self._register(session, clean=clean)
         except NodeExists:
             node = await self._store.get(paths.broker(broker.id))
-            if node is not None and node.owner not in past:
-                raise _duplicate(broker) from None
+            if node is None:
+                return None
+            if node.owner not in [found.id for found in past]:
+                raise duplicate(broker, node) from None
+            waits.check(node, session.ends_within_ms, self._clock.monotonic_ms())
             return None
 
     def retire(self) -> None:
@@ -219,7 +237,10 @@ class Membership:
                 return
         if self._left:
             return
-        _log.warning("this broker's registration is gone; dropping leadership, registering anew")
+        if self._fence.is_registered:
+            _log.warning(
+                "this broker's registration is gone; dropping leadership, registering anew"
+            )
         self._fence.unregistered()
         self._on_lost()
         if self._stands_aside:
@@ -228,7 +249,7 @@ class Membership:
             self._stands_aside = False
         if session.expired:
             session = await self._open_session()
-            await self._note.write((session.id,))
+            await self._note.write((noted(session),))
         try:
             # The process lived on, and so did all that it had.
             await self._register(session, clean=True)
@@ -241,11 +262,3 @@ class Membership:
             self._doubt.set()
             return
         await self._on_joined(session)
-
-
-def _duplicate(broker: BrokerImage) -> OttlaError:
-    return OttlaError(
-        ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-        f"a broker with node.id {broker.id} already runs in this cluster: stop it,"
-        " or give this one another node.id",
-    )

@@ -37,6 +37,9 @@ class StoreClient:
             except NodeExists:
                 continue
 
+    async def end_session(self, credential: str) -> None:
+        raise NotImplementedError(credential)
+
     def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
         return self._watchers.add_data(path, callback)
 

@@ -54,6 +54,14 @@ class MemorySession:
         alone = self._faults is None and not self.expired
         return self._clock.monotonic_ms() if alone else self._confirmed_ms
 
+    @property
+    def ends_within_ms(self) -> int:
+        return round(self._lease_s * 1000)
+
+    @property
+    def credential(self) -> str:
+        return ""
+
     def on_expired(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
 

@@ -72,6 +72,15 @@ class SqliteSession:
     def confirmed_ms(self) -> int:
         return self._lease.confirmed_ms
 
+    @property
+    def ends_within_ms(self) -> int:
+        return self._lease_ms
+
+    @property
+    def credential(self) -> str:
+        # The kernel frees the lock of a dead process, and its peers end the session at once.
+        return ""
+
     def on_expired(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
 

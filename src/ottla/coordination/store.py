@@ -92,6 +92,19 @@ class Session(Protocol):
         """
         ...
 
+    @property
+    def ends_within_ms(self) -> int:
+        """How long the store may take to end the session once its holder is dead.
+
+        It may be longer than the lease that was asked for: ZooKeeper counts in ticks.
+        """
+        ...
+
+    @property
+    def credential(self) -> str:
+        """What `Store.end_session` takes; empty where only the holder or time ends a session."""
+        ...
+
     def on_expired(self, callback: Callable[[], None]) -> None:
         """Call `callback` once, on the loop, when the session has ended.
 
@@ -202,6 +215,13 @@ class Store(Protocol):
         """Begin a session that ends `lease_ms` after its holder was last heard of.
 
         One at a time: the one before must have ended.
+        """
+        ...
+
+    async def end_session(self, credential: str) -> None:
+        """End another client's session, whose holder must be dead: its ephemeral nodes go.
+
+        Nothing happens where it has ended already. Raises StoreError.
         """
         ...
 

@@ -14,7 +14,12 @@ from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
 
 from ottla.base.clock import SystemClock
 from ottla.coordination.client import StoreClient
-from ottla.coordination.errors import SessionExpired, StoreRolledBack, StoreUnavailable
+from ottla.coordination.errors import (
+    SessionExpired,
+    StoreDenied,
+    StoreRolledBack,
+    StoreUnavailable,
+)
 from ottla.coordination.store import (
     Create,
     Node,
@@ -37,6 +42,19 @@ _CLOCK = SystemClock()
 
 Request: TypeAlias = Callable[[KazooClient], Any]
 Read: TypeAlias = Callable[[Request, str], Awaitable[Any]]
+
+
+class _Nobody:
+    """Listens to a connection of which nothing is to be known."""
+
+    def on_connected(self, connection: Connection) -> None:
+        """Do nothing."""
+
+    def on_lost(self, session_id: int) -> None:
+        """Do nothing."""
+
+
+_NOBODY = _Nobody()
 
 
 class ZookeeperStore(StoreClient):
@@ -129,14 +147,40 @@ class ZookeeperStore(StoreClient):
         if lease_ms != self._connection.lease_ms:
             await self._reconnect(lease_ms)
         sent_ms = _CLOCK.monotonic_ms()
-        session_id = await self._connection.session_id()
+        session_id, password, granted_ms = await self._connection.granted()
+        if granted_ms < lease_ms:
+            raise StoreDenied(
+                f"ZooKeeper at {self._hosts} grants sessions of {granted_ms} ms and not of"
+                f" {lease_ms} ms: raise its maxSessionTimeout, or lower broker.session.timeout.ms"
+            )
         self._generation += 1
         session = ZookeeperSession(
-            session_id, self._generation, lease_ms, sync=self._sync, leave=self._leave
+            session_id,
+            self._generation,
+            lease_ms,
+            granted_ms,
+            f"{session_id:x}:{password.hex()}",
+            sync=self._sync,
+            leave=self._leave,
         )
         session.confirmed_ms = sent_ms
         self._session = session
         return session
+
+    async def end_session(self, credential: str) -> None:
+        session_id, _, password = credential.partition(":")
+        connection = Connection(
+            self._hosts,
+            _FIRST_LEASE_MS,
+            user=self._user,
+            password=self._password,
+            patience_ms=_PATIENCE_MS,
+            listener=_NOBODY,
+            client_id=(int(session_id, 16), bytes.fromhex(password)),
+        )
+        # Where the session has ended already, this begins another and ends that.
+        await connection.start(_PATIENCE_MS)
+        await connection.stop()
 
     async def history(self) -> str:
         await self._sync()

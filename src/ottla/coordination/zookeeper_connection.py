@@ -16,6 +16,7 @@ from kazoo.exceptions import (
     NotEmptyError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.serialization import Connect
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
@@ -57,7 +58,9 @@ class Connection:
         password: str,
         patience_ms: int,
         listener: Listener,
+        client_id: tuple[int, bytes] | None = None,
     ) -> None:
+        """With `client_id`, a session's id and password, it goes on in that session."""
         self.lease_ms = lease_ms
         self.hosts = hosts
         self._patience_s = patience_ms / 1000
@@ -68,14 +71,31 @@ class Connection:
         # no request meant for one session is sent in the next.
         self._lock = threading.Lock()
         self._session_id = 0
+        self._password = b""
         self._stopped = False
         self._client = KazooClient(
             hosts=hosts,
             timeout=lease_ms / 1000,
             connection_retry=KazooRetry(**_RETRY),
+            client_id=client_id,
             auth_data=[("digest", f"{user}:{password}")] if user else None,
         )
         self._client.add_listener(self._on_state)
+        self._granted_ms = 0
+        self._note_granted()
+
+    def _note_granted(self) -> None:
+        """Have `_granted_ms` set with each session: kazoo tells nobody what ZooKeeper answered."""
+        handler = self._client._connection
+        invoke = handler._invoke
+
+        def noting(timeout: float, request: Any, xid: int | None = None) -> Any:
+            answer = invoke(timeout, request, xid)
+            if isinstance(request, Connect):
+                self._granted_ms = answer[0].time_out
+            return answer
+
+        handler._invoke = noting
 
     async def start(self, timeout_ms: int) -> None:
         """Connect. Raises StoreUnavailable where nobody answers in time."""
@@ -111,13 +131,16 @@ class Connection:
         """The newest transaction of the ensemble that this client has heard of."""
         return int(self._client.last_zxid)
 
-    async def session_id(self) -> int:
-        """The session there is now; waits for a connection."""
+    async def granted(self) -> tuple[int, bytes, int]:
+        """Id and password of the session there is now, and its time-out in milliseconds.
+
+        Waits for a connection.
+        """
         while True:
             await self._until_connected()
             with self._lock:
                 if self._session_id:
-                    return self._session_id
+                    return self._session_id, self._password, self._granted_ms
             await asyncio.sleep(0)
 
     async def call(
@@ -194,6 +217,7 @@ class Connection:
             with self._lock:
                 # Kazoo's own `client_id` is not there yet at this moment.
                 self._session_id = self._client._session_id
+                self._password = bytes(self._client._session_passwd)
             self._to_loop(self._become_connected)
         elif state == KazooState.SUSPENDED:
             self._to_loop(self._connected.clear)

@@ -14,7 +14,8 @@ class ZookeeperSession:
     """A session until ZooKeeper says that it has expired, or it is closed.
 
     `sync` asks the ensemble's leader: kazoo's own pings are answered by any server, also by one
-    that the leader has lost. `leave` ends the session.
+    that the leader has lost. `leave` ends the session. `granted_ms` is the time-out that
+    ZooKeeper made of `lease_ms`.
     """
 
     def __init__(
@@ -22,12 +23,19 @@ class ZookeeperSession:
         session_id: int,
         generation: int,
         lease_ms: int,
+        granted_ms: int,
+        credential: str,
         *,
         sync: Callable[[], Awaitable[None]],
         leave: Callable[[], Awaitable[None]],
     ) -> None:
         self.id = session_id
         self.generation = generation
+        self.credential = credential
+        # ZooKeeper rounds the end up to a tick, and followers tell the leader of their clients'
+        # signs of life half a tick late; a time-out is two ticks or more unless the server's
+        # minSessionTimeout says otherwise.
+        self.ends_within_ms = 2 * granted_ms
         self.expired = False
         self.confirmed_ms = _CLOCK.monotonic_ms()
         self._interval_s = lease_ms / _CONFIRMATIONS_PER_LEASE / 1000
