@@ -39,8 +39,10 @@ def main() -> int:
         chosen.rate,
         store=chosen.store,
         tick_ms=chosen.tick_ms,
+        writers_wanted=chosen.writers,
         java=chosen.java,
         flush=chosen.flush,
+        min_isr=chosen.min_isr,
         at_most_s=chosen.minutes * 60,
     )
     # Who is asked to end takes hosts and disks away first.
@@ -95,12 +97,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rate", type=int, default=500, help="records per second and producer")
+    parser.add_argument("--writers", type=int, default=2, help="librdkafka's, beside two others")
     parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument(
         "--tick-ms", type=int, default=2000, help="ZooKeeper's tickTime; sessions last two or more"
     )
     parser.add_argument("--java", action="store_true", help="a Java producer writes, too")
     parser.add_argument("--flush", choices=("group", "os"), default="group")
+    parser.add_argument("--min-isr", type=int, choices=(1, 2), default=2)
     parser.add_argument("--keep", action="store_true", help="keep logs and histories")
     parser.add_argument("--totals", action="store_true", help="what all runs so far showed")
     return parser

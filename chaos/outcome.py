@@ -21,14 +21,23 @@ class Plan:
     store: str = "sqlite"
     # ZooKeeper's tickTime: it ends no session before two ticks are over.
     tick_ms: int = TICK_MS
+    # How many of librdkafka's producers want to go on quickly after a death, beside two others.
+    writers_wanted: int = 2
     # Whether a Java producer writes beside librdkafka's.
     java: bool = False
     # Whether acknowledged records are on disks (`group`), or with the systems of several (`os`).
     flush: str = "group"
+    # `min.insync.replicas`: with 1 a leader acknowledges alone while the others are dead.
+    min_isr: int = 2
     # After this time no more faults are made, however many were wanted.
     at_most_s: float = float("inf")
     # How long a fault stays that would stay longer of itself.
     broken_at_most_s: float = 60.0
+
+    @property
+    def writers(self) -> list[str]:
+        """The names of the producers whose waits are measured."""
+        return [f"writer{number}" for number in range(self.writers_wanted)]
 
 
 @dataclass(slots=True)

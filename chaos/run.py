@@ -14,12 +14,11 @@ from chaos.gaps import Moment
 from chaos.outcome import Outcome, Plan
 from chaos.task import Task
 from chaos.verdict import fatal, judge, replicas_differ, unexpected
-from chaos.writer import PATIENT
+from chaos.writer import HASTY, PATIENT
 from ottla.client import NewTopic
 from rig.process import Process, start
 
 PARTITIONS = 6
-_WRITERS = ("writer0", "writer1")
 _CALM_S = 1.0
 # Who reads millions of records to the end may share the machine with others.
 _PATIENCE_S = 900.0
@@ -34,7 +33,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None], outcome: Outcome) 
     something went wrong stays in `folder`.
     """
     rng = random.Random(plan.seed)
-    settings = {"log.flush.policy": plan.flush}
+    settings = {"log.flush.policy": plan.flush, "min.insync.replicas": str(plan.min_isr)}
     with cluster(
         folder, plan.store, settings, clocks="clock" in plan.faults, tick_ms=plan.tick_ms
     ) as brokers:
@@ -42,7 +41,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None], outcome: Outcome) 
             _break_under_load(brokers, folder, plan, rng, outcome, say)
             brokers.stop()
             outcome.different = _different(brokers)
-            outcome.verdict, waits = judge(folder, outcome.moments, _WRITERS)
+            outcome.verdict, waits = judge(folder, outcome.moments, plan.writers)
             outcome.gaps_s = waits.of_partitions_s
             outcome.writer_gaps_s = waits.of_writers_s
             outcome.unexpected = unexpected([member.log for member in brokers.members.values()])
@@ -66,7 +65,7 @@ def _break_under_load(
     clients = _start_clients(brokers, folder, plan)
     try:
         # Who has not begun has nothing to lose.
-        wait_until("all clients are at work", lambda: _at_work(folder))
+        wait_until("all clients are at work", lambda: _at_work(folder, plan))
         brokers.wait_in_sync()
         until_s = time.monotonic() + plan.at_most_s
         for name in [*plan.faults] * plan.cycles:
@@ -132,7 +131,7 @@ def _make_topic(brokers: Cluster, folder: Path) -> None:
 
 
 def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
-    writers = (*_WRITERS, PATIENT)
+    writers = (*plan.writers, PATIENT, HASTY)
     clients = [_ask(brokers, folder, "writer", name, plan.rate) for name in writers]
     if plan.java:
         clients.append(_ask(brokers, folder, "java_writer", "java", plan.rate))
@@ -141,9 +140,9 @@ def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
     return clients
 
 
-def _at_work(folder: Path) -> bool:
+def _at_work(folder: Path, plan: Plan) -> bool:
     # The Java producer's history is written at its end.
-    names = [*_WRITERS, "reader", "member"]
+    names = [*plan.writers, PATIENT, HASTY, "reader", "member"]
     return all(any(folder.glob(f"{name}.{TOPIC}*.history")) for name in names)
 
 

@@ -20,7 +20,9 @@ _PENDING_MAX = 20_000
 _BURST_S = 0.02
 # The writer that goes by the library's own limits, so that much may stay unanswered for long.
 PATIENT = "patient"
-_IMPATIENT = {
+# The writer that gives records up before a leader is found anew, and so often begins an epoch.
+HASTY = "hasty"
+_IMPATIENT: dict[str, str | int | bool] = {
     "delivery.timeout.ms": 50_000,
     "request.timeout.ms": 10_000,
     # Whom nothing is heard of is given up; the library asks for metadata this often, and so
@@ -129,7 +131,7 @@ class Writer:
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 2,
-                **({} if self._task.name == PATIENT else _IMPATIENT),
+                **_limits(self._task.name),
                 "error_cb": self._on_error,
                 # What became of each batch, and when and why it gave up a sequence of them, should
                 # one stand twice or the producer end with a fatal error.
@@ -145,6 +147,13 @@ class Writer:
             print(f"fatal: {told}", flush=True)
             with (self._task.folder / f"{self._task.name}.fatal").open("a") as file:
                 file.write(f"{told}\n")
+
+
+def _limits(name: str) -> dict[str, str | int | bool]:
+    """How long the writer of a name waits for what."""
+    if name == PATIENT:
+        return {}
+    return {**_IMPATIENT, "delivery.timeout.ms": 2_000} if name == HASTY else _IMPATIENT
 
 
 def main() -> int:
