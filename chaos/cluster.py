@@ -14,6 +14,7 @@ from chaos.clocks import Clock
 from chaos.disks import Disk
 from chaos.hosts import Hosts, network
 from chaos.stores import STORE, StoreServer, store
+from chaos.task import HASTY
 from ottla.client import sync
 from rig import metadata
 from rig.nodes import properties
@@ -24,7 +25,7 @@ PORT = 9092
 CLIENT = "client"
 TOPIC = "chaos"
 # Topics whose replicas must be in sync before the next fault.
-WATCHED = [TOPIC, "__consumer_offsets"]
+WATCHED = [TOPIC, HASTY, "__consumer_offsets"]
 
 
 class Member:

@@ -5,6 +5,12 @@ import signal
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+# The writer that goes by the library's own limits, so that much may stay unanswered for long.
+PATIENT = "patient"
+# The writer that gives records up before a leader is found anew, and so often begins an epoch;
+# its topic has the same name.
+HASTY = "hasty"
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

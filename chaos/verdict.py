@@ -49,7 +49,7 @@ def fatal(folder: Path) -> list[str]:
     """The fatal errors that idempotent producers noted."""
     return [
         f"{file.stem}: {line}"
-        for file in sorted(folder.glob("*.fatal"))
+        for file in sorted(folder.rglob("*.fatal"))
         for line in file.read_text(errors="replace").splitlines()
     ]
 

@@ -12,16 +12,12 @@ import time
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from chaos.histories import Histories
-from chaos.task import Ending, Task, told
+from chaos.task import HASTY, PATIENT, Ending, Task, told
 from ottla.testing.history.operation import NEVER, Step
 
 _CLOSING_S = 60.0
 _PENDING_MAX = 20_000
 _BURST_S = 0.02
-# The writer that goes by the library's own limits, so that much may stay unanswered for long.
-PATIENT = "patient"
-# The writer that gives records up before a leader is found anew, and so often begins an epoch.
-HASTY = "hasty"
 _IMPATIENT: dict[str, str | int | bool] = {
     "delivery.timeout.ms": 50_000,
     "request.timeout.ms": 10_000,
