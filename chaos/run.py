@@ -157,7 +157,9 @@ def _ask(
     brokers: Cluster, folder: Path, module: str, name: str, rate: int = 0, topic: str = TOPIC
 ) -> Process:
     folder.mkdir(exist_ok=True)
-    task = Task(name, brokers.bootstrap, topic, PARTITIONS, folder, rate)
+    # Every second of those that are alike.
+    alone = int(module == "writer" and name[-1] in "13579")
+    task = Task(name, brokers.bootstrap, topic, PARTITIONS, folder, rate, alone)
     command = [*brokers.hosts.inside(CLIENT), sys.executable, "-m", f"chaos.{module}"]
     return start([*command, *task.words()], folder / f"{name}.log")
 

@@ -24,6 +24,9 @@ class Task:
     folder: Path
     # Records a second, of those who write.
     rate: int = 0
+    # 1 where each record is a batch by itself: librdkafka has up to five records of a partition on
+    # the way, so several batches only where they are small.
+    alone: int = 0
 
     def words(self) -> list[str]:
         """The command line that `told` understands."""
@@ -43,7 +46,7 @@ def told() -> Task:
     for field in fields(Task):
         parser.add_argument(f"--{field.name}", required=True)
     words = vars(parser.parse_args())
-    numbers = {name: int(words.pop(name)) for name in ("partitions", "rate")}
+    numbers = {name: int(words.pop(name)) for name in ("partitions", "rate", "alone")}
     return Task(**{**words, **numbers, "folder": Path(words["folder"])})
 
 

@@ -68,7 +68,7 @@ class Writer:
 
     def run(self, ending: Ending) -> None:
         """Send in bursts of even size, until told to end."""
-        size = max(1, round(self._task.rate * _BURST_S))
+        size = 1 if self._task.alone else max(1, round(self._task.rate * _BURST_S))
         due_s, turn = time.monotonic(), 0
         while not ending.asked:
             if self._broken:
@@ -126,7 +126,7 @@ class Writer:
                 "bootstrap.servers": self._task.bootstrap,
                 "enable.idempotence": True,
                 "acks": "all",
-                "linger.ms": 2,
+                "linger.ms": 0 if self._task.alone else 2,
                 **_limits(self._task.name),
                 "error_cb": self._on_error,
                 # What became of each batch, and when and why it gave up a sequence of them, should
