@@ -33,7 +33,7 @@ from ottla.storage.config import LogConfig
 from ottla.storage.errors import StorageError
 from ottla.storage.filesystem import Buffer
 from ottla.storage.log import Appended, Log
-from ottla.storage.producer_state import Guard
+from ottla.storage.producer_state import Guard, ProducerEntry
 
 
 class Roles(Protocol):
@@ -226,10 +226,24 @@ class Partition:
         except OttlaError as error:
             if error.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
                 self.gaps.check(log.producers.entries[producer_id], header)
+            elif error.code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+                self._check_old_committed(log.producers.entries[producer_id])
             raise
         if self.gaps.is_any:
             self.gaps.on_appended(producer_id)
         return appended
+
+    def _check_old_committed(self, entry: ProducerEntry) -> None:
+        """Have a producer come again that repeats a batch before those kept of `entry`.
+
+        It takes DUPLICATE_SEQUENCE_NUMBER for an acknowledgement. Raises OttlaError.
+        """
+        if self.high_watermark < entry.batches[0].first_offset:
+            raise OttlaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+                f"producer {entry.producer_id} sent a batch again that {self.topic_partition} has,"
+                " and that is not yet committed",
+            )
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> None:
         """Append what the leader sent. Raises OttlaError; what stood before the fault is kept."""

@@ -9,6 +9,7 @@ from ottla.record.header import BatchHeader
 BATCHES_KEPT = 5
 SEQUENCE_MASK = 0x7FFFFFFF
 NO_OFFSET = -1
+_HALF = SEQUENCE_MASK // 2
 
 
 class AppendedBatch(NamedTuple):
@@ -33,6 +34,7 @@ class ProducerEntry:
 
     __slots__ = (
         "batches",
+        "chain_start",
         "coordinator_epoch",
         "last_timestamp",
         "producer_epoch",
@@ -57,6 +59,9 @@ class ProducerEntry:
         self.transaction_first_offset = transaction_first_offset
         # Invariant: oldest first, at most BATCHES_KEPT, all of `producer_epoch`.
         self.batches = batches if batches is not None else []
+        # Every sequence of `producer_epoch` from here to the last one is known to be appended;
+        # set with the first of `batches`, NO_SEQUENCE before.
+        self.chain_start = self.batches[0].first_sequence if self.batches else NO_SEQUENCE
 
     @property
     def last_sequence(self) -> int:
@@ -76,6 +81,17 @@ class ProducerEntry:
                 return batch
         return None
 
+    def is_before_kept(self, header: BatchHeader) -> bool:
+        """Whether `header` is of sequences that were appended before the batches kept."""
+        if header.producer_epoch != self.producer_epoch or not self.batches:
+            return False
+        # Counted backwards from the first one kept, for sequences wrap around.
+        kept = self.batches[0].first_sequence
+        known = kept - self.chain_start & SEQUENCE_MASK
+        first = kept - header.base_sequence & SEQUENCE_MASK
+        last = kept - header.last_sequence & SEQUENCE_MASK
+        return 0 < last <= first <= known and first <= _HALF
+
 
 def check_order(entry: ProducerEntry, header: BatchHeader) -> None:
     """Raise OttlaError where the batch, which repeats none, is not the next one."""
@@ -89,6 +105,12 @@ def check_order(entry: ProducerEntry, header: BatchHeader) -> None:
                 f"producer {entry.producer_id} begins epoch {epoch} at sequence "
                 f"{header.base_sequence}; a new epoch begins at 0",
             )
+    elif entry.is_before_kept(header):
+        raise OttlaError(
+            ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+            f"producer {entry.producer_id} of epoch {epoch} sent sequence {header.base_sequence} "
+            f"again, long after it was appended; {entry.last_sequence} is the last one now",
+        )
     elif header.base_sequence != entry.last_sequence + 1 & SEQUENCE_MASK:
         raise OttlaError(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

@@ -64,7 +64,8 @@ class ProducerStates:
         """Judge a client's batch before it is appended.
 
         Returns the earlier append it repeats, None where it is new and in order. Raises
-        OttlaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
+        OttlaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE;
+        DUPLICATE_SEQUENCE_NUMBER where it repeats one that is too old for its offsets to be known.
         """
         # Hot: 0.6 µs for a batch in order.
         entry = self.entries.get(header.producer_id)
@@ -104,6 +105,8 @@ class ProducerStates:
         delta = header.last_offset_delta
         timestamp = header.max_timestamp
         if header.base_sequence != NO_SEQUENCE:
+            if not batches:
+                entry.chain_start = header.base_sequence
             last_sequence = header.base_sequence + delta & SEQUENCE_MASK
             batches.append(AppendedBatch(last_sequence, base_offset + delta, delta, timestamp))
             if len(batches) > BATCHES_KEPT:

@@ -84,3 +84,4 @@ def _put_before(entry: ProducerEntry, header: BatchHeader) -> None:
         last_offset = header.base_offset + delta
         batch = AppendedBatch(header.last_sequence, last_offset, delta, header.max_timestamp)
         entry.batches.insert(0, batch)
+        entry.chain_start = batch.first_sequence

@@ -48,13 +48,50 @@ def test_repeated_batch_is_answered_with_its_first_offset() -> None:
     assert log.log_end_offset == 10
 
 
-def test_sixth_last_batch_is_out_of_order() -> None:
-    """What is no longer remembered cannot be told from a gap."""
+def test_batches_before_the_last_five_are_known_to_be_appended() -> None:
+    """Only where they stand is forgotten: librdkafka ends where that is called out of order."""
     log = open_log()
-    for sequence in range(6):
+    for sequence in range(0, 20, 2):
+        send(log, sequence, 2)
+    for sequence, count in ((0, 2), (8, 2), (3, 5)):
+        assert refused(log, sequence, count=count) == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    # It reaches into those of which the boundaries are known, and has others.
+    assert refused(log, 9, count=2) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(log, 10, 2) == (10, True)
+    assert send(log, 20) == (20, False)
+
+
+def test_what_came_before_the_first_batch_here_is_not_known() -> None:
+    """It may have been lost on its way, and calling it appended would lose it for good."""
+    log = open_log()
+    for sequence in range(10, 17):
         send(log, sequence)
-    assert refused(log, 0) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert send(log, 1) == (1, True)
+    assert refused(log, 9) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(log, 9, count=2) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(log, 10) == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+
+
+def test_each_epoch_is_known_from_its_own_first_batch() -> None:
+    """Sequences begin anew with it."""
+    log = open_log()
+    for sequence in range(9):
+        send(log, sequence)
+    for sequence in range(7):
+        send(log, sequence, epoch=1)
+    assert refused(log, 1, epoch=1) == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    assert refused(log, 8, epoch=1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(log, 1, epoch=0) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_old_batches_are_known_where_sequences_wrap_around() -> None:
+    """2147483647 is followed by 0."""
+    log = open_log()
+    for sequence in (2147483645, 2147483646, 2147483647, *range(6)):
+        send(log, sequence)
+    for sequence in (2147483645, 2147483647, 0):
+        assert refused(log, sequence) == ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    assert refused(log, 2147483644) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(log, 7) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_gap_is_refused() -> None:
