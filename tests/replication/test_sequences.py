@@ -12,6 +12,8 @@ from .test_failover import writable
 AGAIN = ErrorCode.NOT_LEADER_OR_FOLLOWER
 NOT_ENOUGH = ErrorCode.NOT_ENOUGH_REPLICAS
 GAP = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+OLD = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+NOT_YET = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
 async def send(scene, broker_id, *sequences, timeout_ms=100_000):
@@ -120,5 +122,33 @@ def test_batch_that_was_committed_and_not_answered_is_known_to_the_next_leader()
         assert await send(scene, 1, 0, 1, 2) == [(0, 0), (0, 1), (0, 2)]
         leader = await move(scene, 1)
         assert await send(scene, leader, 1, 2, 3) == [(0, 1), (0, 2), (0, 3)]
+
+    play(scenario, 3)
+
+
+def test_batch_that_comes_again_after_many_later_ones_is_known_to_the_next_leader():
+    """librdkafka's threads may put a batch back so late, and end where it is called a gap."""
+
+    async def scenario(scene):
+        await scene.create("a", 1, 2, 3)
+        assert await send(scene, 1, 0, 1) == [(0, 0), (0, 1)]
+        leader = await move(scene, 1)
+        assert await send(scene, leader, *range(2, 9)) == [(0, number) for number in range(2, 9)]
+        assert await send(scene, leader, 1, 9, 0) == [(OLD, -1), (0, 9), (OLD, -1)]
+
+    play(scenario, 3)
+
+
+def test_old_batch_is_not_called_a_duplicate_before_it_is_committed():
+    """The producer takes that for an acknowledgement, and the next leader may lack the batch."""
+
+    async def scenario(scene):
+        await scene.create("a", 1, 2, 3)
+        assert await send(scene, 1, 0) == [(0, 0)]
+        for broker_id in (2, 3):
+            scene.cluster.brokers[broker_id].replication.close()
+        late = await send(scene, 1, *range(1, 9), timeout_ms=1)
+        assert {code for code, _ in late} == {ErrorCode.REQUEST_TIMED_OUT}
+        assert await send(scene, 1, 1, 2) == [(NOT_YET, -1)] * 2
 
     play(scenario, 3)
