@@ -5,14 +5,15 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from chaos.cluster import CLIENT, TOPIC, Cluster, cluster, wait_until
+from chaos import pauses
+from chaos.cluster import CLIENT, TOPIC, UNJUDGED, Cluster, cluster, wait_until
 from chaos.faults import FAULTS
 from chaos.gaps import Moment
 from chaos.outcome import Outcome, Plan
-from chaos.task import HASTY, PATIENT, Task
+from chaos.task import HASTY, INTERRUPTED, PATIENT, Task
 from chaos.verdict import fatal, judge, replicas_differ, unexpected
 from ottla.client import NewTopic
 from rig.process import Process, start
@@ -107,13 +108,13 @@ def _break_and_heal(
 
 def _different(brokers: Cluster) -> list[str]:
     folders = [member.data for member in brokers.members.values()]
-    return [name for topic in (TOPIC, HASTY) for name in replicas_differ(folders, topic)]
+    return [name for topic in (TOPIC, UNJUDGED) for name in replicas_differ(folders, topic)]
 
 
 def _make_topics(brokers: Cluster, folder: Path) -> None:
     new = [
         NewTopic(name=name, partitions=PARTITIONS, replication_factor=3, configs=_TOPIC_SETTINGS)
-        for name in (TOPIC, HASTY)
+        for name in (TOPIC, UNJUDGED)
     ]
 
     def made() -> bool:
@@ -139,7 +140,10 @@ def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
     clients = [_ask(brokers, folder, "writer", name, plan.rate) for name in writers]
     # What librdkafka gave up may still be appended, and so may what it then sends again in a new
     # epoch: twice, then. So nothing is judged of these records but that no error was fatal.
-    clients.append(_ask(brokers, folder / HASTY, "writer", HASTY, plan.rate, topic=HASTY))
+    for name, more in ((HASTY, {}), (INTERRUPTED, pauses.environment(folder))):
+        clients.append(
+            _ask(brokers, folder / name, "writer", name, plan.rate, topic=UNJUDGED, env=more)
+        )
     if plan.java:
         clients.append(_ask(brokers, folder, "java_writer", "java", plan.rate))
     clients.append(_ask(brokers, folder, "reader", "reader"))
@@ -154,14 +158,21 @@ def _at_work(folder: Path, plan: Plan) -> bool:
 
 
 def _ask(
-    brokers: Cluster, folder: Path, module: str, name: str, rate: int = 0, topic: str = TOPIC
+    brokers: Cluster,
+    folder: Path,
+    module: str,
+    name: str,
+    rate: int = 0,
+    *,
+    topic: str = TOPIC,
+    env: Mapping[str, str] | None = None,
 ) -> Process:
     folder.mkdir(exist_ok=True)
     # Every second of those that are alike.
-    alone = int(module == "writer" and name[-1] in "13579")
+    alone = int(module == "writer" and (name[-1] in "13579" or name == INTERRUPTED))
     task = Task(name, brokers.bootstrap, topic, PARTITIONS, folder, rate, alone)
     command = [*brokers.hosts.inside(CLIENT), sys.executable, "-m", f"chaos.{module}"]
-    return start([*command, *task.words()], folder / f"{name}.log")
+    return start([*command, *task.words()], folder / f"{name}.log", env=env)
 
 
 def _require_alive(clients: Sequence[Process]) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 # The writer that goes by the library's own limits, so that much may stay unanswered for long.
 PATIENT = "patient"
-# The writer that gives records up before a leader is found anew, and so often begins an epoch;
-# its topic has the same name.
+# The writer that gives records up before a leader is found anew, and so often begins an epoch.
 HASTY = "hasty"
+# The writer whose threads are interrupted at a bad moment; it waits for brokers that stand still
+# and hears meanwhile of new leaders.
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)

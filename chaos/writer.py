@@ -12,7 +12,7 @@ import time
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from chaos.histories import Histories
-from chaos.task import HASTY, PATIENT, Ending, Task, told
+from chaos.task import HASTY, INTERRUPTED, PATIENT, Ending, Task, told
 from ottla.testing.history.operation import NEVER, Step
 
 _CLOSING_S = 60.0
@@ -149,6 +149,8 @@ def _limits(name: str) -> dict[str, str | int | bool]:
     """How long the writer of a name waits for what."""
     if name == PATIENT:
         return {}
+    if name == INTERRUPTED:
+        return {**_IMPATIENT, "socket.timeout.ms": 60_000}
     return {**_IMPATIENT, "delivery.timeout.ms": 2_000} if name == HASTY else _IMPATIENT
 
 
