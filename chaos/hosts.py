@@ -24,7 +24,7 @@ class Hosts:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._prefix = f"ottla{os.getpid() % 100_000}"
-        self._claim, self._subnet = _claim_subnet()
+        self._claim, self._subnet = claim_subnet()
         self._numbers = {name: number for number, name in enumerate(names, start=1)}
         self._cuts: list[tuple[str, str]] = []
         self._router = f"{self._prefix}-r"
@@ -118,7 +118,7 @@ class Hosts:
         return ["from", self.address(source), "to", self.address(target)]
 
 
-def _claim_subnet() -> tuple[IO[str], int]:
+def claim_subnet() -> tuple[IO[str], int]:
     """A number N of networks 10.N.*.* that no other run of this machine has; it ends with the file.
 
     Raises CommandFailed where none is left.

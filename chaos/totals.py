@@ -15,8 +15,9 @@ from chaos.outcome import Outcome
 
 FILE = Path("out") / "chaos.jsonl"
 # The faults that the table counts in columns of their own.
-_COUNTED = {"kill -9": ("kill", "kill-controller", "kill-two"), "stop": ("stop",)}
-_COUNTED |= {"partition": ("partition", "one-way", "swizzle-clog"), "power": ("power",)}
+_COUNTED = {"kill -9": ("kill", "kill-controller", "kill-two", "kill-all")}
+_COUNTED |= {"stop": ("stop", "stop-all"), "power": ("power", "power-all")}
+_COUNTED |= {"partition": ("partition", "one-way", "swizzle-clog")}
 
 
 def note(outcome: Outcome, failure: str | None, file: Path = FILE) -> None:
@@ -55,7 +56,8 @@ def table(file: Path = FILE) -> str:
     stores = sorted({run["store"] for run in runs})
     rows = [
         f"{'store':<11}{'runs':>5}{'kill -9':>8}{'stop':>6}{'partition':>10}{'power':>6}"
-        f"{'others':>7}{'records':>12}{'lost':>6}{'twice':>6}{'differ':>7}{'other':>6}{'failed':>7}"
+        f"{'others':>7}{'records':>12}{'lost':>6}{'twice':>6}{'differ':>7}{'other':>6}"
+        f"{'fatal':>6}{'failed':>7}"
     ]
     rows += [_row(store, [run for run in runs if run["store"] == store]) for store in stores]
     rows += [_row("all", runs), ""]
@@ -85,7 +87,7 @@ def _row(name: str, runs: Sequence[dict[str, Any]]) -> str:
         f"{counts['partition']:>10}{counts['power']:>6}{others:>7}"
         f"{_sum(runs, 'acknowledged'):>12,}{_sum(runs, 'lost'):>6}{_sum(runs, 'duplicated'):>6}"
         f"{_sum(runs, 'divergent'):>7}{_others(runs):>6}"
-        f"{sum(_failed(run) for run in runs):>7}"
+        f"{sum(run.get('fatal', 0) for run in runs):>6}{sum(_failed(run) for run in runs):>7}"
     )
 
 

@@ -2,8 +2,14 @@
 
 import json
 
+import pytest
+
 from chaos.gaps import Moment, Waits
+from chaos.commands import missing
 from chaos.histories import GROUP, Histories, parts, read
+from chaos.hosts import claim_subnet
+from chaos.outcome import Outcome, Plan
+from chaos.verdict import fatal
 
 from chaos import totals
 from ottla.testing.history.operation import NEVER, Operation, Step
@@ -54,7 +60,7 @@ def test_runs_are_added_up_by_store(tmp_path):
         "store": "sqlite",
         "clients": ["librdkafka"],
         "flush": "group",
-        "cycles": {"kill": 3, "kill-controller": 1, "stop": 2},
+        "cycles": {"kill": 2, "kill-controller": 1, "kill-all": 1, "stop": 1, "stop-all": 1},
         "acknowledged": 1500,
         "lost": 0,
         "duplicated": 0,
@@ -65,14 +71,30 @@ def test_runs_are_added_up_by_store(tmp_path):
         "failure": None,
     }
     worse = {**run, "store": "zookeeper", "lost": 1, "anomalies": {"lost-write": 1, "G1a": 2}}
+    worse["fatal"] = 3
     file = tmp_path / "chaos.jsonl"
     ended = {**run, "cycles": {}, "acknowledged": 0, "gaps_s": {}, "writer_gaps_s": {}}
     ended["failure"] = "SystemExit: 143"
     file.write_text("".join(json.dumps(line) + "\n" for line in (run, run, worse, ended)))
     rows = [row.split() for row in totals.table(file).splitlines()]
-    assert rows[1] == ["sqlite", "3", "8", "4", "0", "0", "0", "3,000", "0", "0", "0", "0", "0"]
-    assert rows[2] == ["zookeeper", "1", "4", "2", "0", "0", "0", "1,500", "1", "0", "0", "2", "0"]
-    assert rows[3] == ["all", "4", "12", "6", "0", "0", "0", "4,500", "1", "0", "0", "2", "0"]
+    assert rows[1] == ["sqlite", "3", "8", "4", "0", "0", "0", "3,000", *["0"] * 6]
+    assert rows[2] == [
+        "zookeeper",
+        "1",
+        "4",
+        "2",
+        "0",
+        "0",
+        "0",
+        "1,500",
+        "1",
+        "0",
+        "0",
+        "2",
+        "3",
+        "0",
+    ]
+    assert rows[3] == ["all", "4", "12", "6", "0", "0", "0", "4,500", "1", "0", "0", "2", "3", "0"]
     assert ["kill", "sqlite", "6", "0.20", "s", "0.30", "s", "0.30", "s", "0.90", "s"] in rows
 
 
@@ -83,4 +105,35 @@ def test_a_run_that_failed_is_counted_as_such(tmp_path):
     line |= {"lost": 0, "duplicated": 0, "divergent": 0, "anomalies": {}, "failure": "x"}
     file.write_text(json.dumps({**line, "gaps_s": {}, "writer_gaps_s": {}}) + "\n")
     rows = [row.split() for row in totals.table(file).splitlines()]
-    assert rows[1] == ["zookeeper", "1", "0", "0", "0", "0", "0", "1", "0", "0", "0", "0", "1"]
+    assert rows[1] == ["zookeeper", "1", "0", "0", "0", "0", "0", "1", "0", "0", "0", "0", "0", "1"]
+
+
+def test_a_fatal_error_of_a_producer_is_a_violation(tmp_path):
+    """Whichever producer noted it, in a folder of its own or not."""
+    outcome = Outcome(Plan(["kill"], 1, 1, 1), is_whole=True)
+    assert outcome.is_good
+    (tmp_path / "hasty").mkdir()
+    (tmp_path / "hasty" / "hasty.fatal").write_text("12:00:00 OUT_OF_ORDER: rewound\n")
+    (tmp_path / "writer0.fatal").write_text("12:00:01 _INCONSISTENT: a\n12:00:02 _FATAL: b\n")
+    outcome.fatal = fatal(tmp_path)
+    assert outcome.fatal == [
+        "hasty: 12:00:00 OUT_OF_ORDER: rewound",
+        "writer0: 12:00:01 _INCONSISTENT: a",
+        "writer0: 12:00:02 _FATAL: b",
+    ]
+    assert not outcome.is_good
+    assert "fatal errors of producers    3" in outcome.table()
+
+
+def test_two_runs_at_once_have_networks_of_their_own():
+    """The claim lasts as long as its file is open."""
+    if reason := missing(("ip",)):
+        pytest.skip(reason)
+    first, one = claim_subnet()
+    second, other = claim_subnet()
+    assert one != other
+    second.close()
+    third, again = claim_subnet()
+    assert again == other
+    first.close()
+    third.close()

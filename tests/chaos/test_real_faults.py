@@ -33,18 +33,19 @@ def require_all_kept(outcome: Outcome) -> None:
 
 
 def test_killed_stopped_cut_off_and_without_power_on_sqlite(tmp_path):
-    """5 kills, 2 stops, 2 partitions (one of one way only), 2 power cuts: 0 lost, 0 duplicates.
+    """5 kills (one of all brokers at once), 2 stops, 2 partitions (one of one way only), 2 power cuts: 0 lost, 0 duplicates.
 
     And a store that answers nobody for longer than a session (S33).
     """
     faults = [
         *("kill", "stop", "power", "kill", "partition", "kill"),
-        *("one-way", "kill", "power", "stop", "store-away", "kill"),
+        *("one-way", "kill", "power", "stop", "store-away", "kill-all"),
     ]
     plan = Plan(faults, cycles=1, seed=1, rate=200, broken_at_most_s=AWAY_S)
     outcome = broken(plan, tmp_path)
     assert outcome.made == {
-        "kill": 5,
+        "kill": 4,
+        "kill-all": 1,
         "stop": 2,
         "partition": 1,
         "one-way": 1,
@@ -54,12 +55,25 @@ def test_killed_stopped_cut_off_and_without_power_on_sqlite(tmp_path):
     require_all_kept(outcome)
 
 
-def test_killed_and_cut_off_on_zookeeper(tmp_path):
-    """The same over a real ZooKeeper, on a host of its own."""
+def test_killed_stopped_cut_off_and_without_power_on_zookeeper(tmp_path):
+    """The same over a real ZooKeeper, on a host of its own; all brokers at once, too."""
     if reason := zookeeper.available():
         pytest.skip(reason)
-    faults = ["kill", "partition", "store-away", "kill", "store-restart"]
+    faults = [
+        *("kill", "kill-all", "partition", "stop", "store-away", "kill-all"),
+        *("power", "store-restart", "power-all", "stop-all"),
+    ]
     plan = Plan(faults, cycles=1, seed=2, rate=200, store="zookeeper", broken_at_most_s=AWAY_S)
     outcome = broken(plan, tmp_path)
-    assert outcome.made == {"kill": 2, "partition": 1, "store-away": 1, "store-restart": 1}
+    assert outcome.made == {
+        "kill": 1,
+        "kill-all": 2,
+        "partition": 1,
+        "stop": 1,
+        "stop-all": 1,
+        "power": 1,
+        "power-all": 1,
+        "store-away": 1,
+        "store-restart": 1,
+    }
     require_all_kept(outcome)
