@@ -3,9 +3,8 @@
 import json
 
 import pytest
-
-from chaos.gaps import Moment, Waits
 from chaos.commands import missing
+from chaos.gaps import Moment, Waits
 from chaos.histories import GROUP, Histories, parts, read
 from chaos.hosts import claim_subnet
 from chaos.outcome import Outcome, Plan

@@ -33,7 +33,7 @@ def require_all_kept(outcome: Outcome) -> None:
 
 
 def test_killed_stopped_cut_off_and_without_power_on_sqlite(tmp_path):
-    """5 kills (one of all brokers at once), 2 stops, 2 partitions (one of one way only), 2 power cuts: 0 lost, 0 duplicates.
+    """5 kills (one of all brokers), 2 stops, 2 partitions, 2 power cuts: 0 lost, 0 duplicates.
 
     And a store that answers nobody for longer than a session (S33).
     """
