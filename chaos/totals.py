@@ -15,9 +15,12 @@ from chaos.outcome import Outcome
 
 FILE = Path("out") / "chaos.jsonl"
 # The faults that the table counts in columns of their own.
-_COUNTED = {"kill -9": ("kill", "kill-controller", "kill-two", "kill-all")}
-_COUNTED |= {"stop": ("stop", "stop-all"), "power": ("power", "power-all")}
-_COUNTED |= {"partition": ("partition", "one-way", "swizzle-clog")}
+_COUNTED: dict[str, tuple[str, ...]] = {
+    "kill -9": ("kill", "kill-controller", "kill-two", "kill-all"),
+    "stop": ("stop", "stop-all"),
+    "partition": ("partition", "one-way", "swizzle-clog"),
+    "power": ("power", "power-all"),
+}
 
 
 def note(outcome: Outcome, failure: str | None, file: Path = FILE) -> None:
