@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ottla.record.header import BatchHeader
 from ottla.storage import append_log, producer_entry, producer_state
 from ottla.storage.cleaner.keeping import Keeping
 from ottla.storage.log import Log
@@ -41,6 +42,20 @@ def a_cut_forgets_nothing(patch: pytest.MonkeyPatch) -> None:
 def gaps_are_taken(patch: pytest.MonkeyPatch) -> None:
     """A batch is taken though the one before it is missing."""
     patch.setattr(producer_state, "check_order", lambda *_: None)
+
+
+def old_batches_are_gaps(patch: pytest.MonkeyPatch) -> None:
+    """What was appended before the last five batches of a producer is called out of order."""
+    patch.setattr(producer_entry.ProducerEntry, "is_before_kept", lambda *_: False)
+
+
+def every_older_sequence_was_appended(patch: pytest.MonkeyPatch) -> None:
+    """It is not asked from where on this log knows the producer."""
+    patch.setattr(producer_entry.ProducerEntry, "is_before_kept", _is_older)
+
+
+def _is_older(entry: producer_entry.ProducerEntry, header: BatchHeader) -> bool:
+    return header.last_sequence < entry.batches[0].first_sequence
 
 
 def sequences_do_not_wrap(patch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,32 @@ def s27_a_batch_whose_predecessor_is_missing() -> None:
     assert _send(log, 1) == (1, False)
 
 
+def s27_a_batch_comes_again_after_many_later_ones() -> None:
+    """A client's threads may put it back so late; it is one that was appended, and no gap."""
+    log = open_log()
+    for number in range(9):
+        _send(log, number)
+    for number in (0, 3):
+        assert _refusal(log, number) is ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    assert _send(log, 9) == (9, False)
+
+
+def s27_a_batch_comes_that_was_lost_before_this_log_knew_its_producer() -> None:
+    """It must not be called appended: its producer would take that for an acknowledgement."""
+    log = open_log()
+    for number in range(4, 12):
+        _send(log, number)
+    assert _refusal(log, 3) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def _refusal(log: Log, sequence: int) -> ErrorCode:
+    before = ranges(log)
+    with pytest.raises(OttlaError) as raised:
+        _send(log, sequence)
+    assert ranges(log) == before
+    return raised.value.code
+
+
 def s27_numbers_begin_again_after_the_last() -> None:
     """After 2^31-1 comes 0, also within a batch, and retries are known on both sides."""
     log = open_log()
@@ -85,6 +111,10 @@ def s27_a_batch_is_sent_again_after_compaction_took_its_records() -> None:
 LogStory = Callable[[], None]
 SCRIPTS: dict[LogStory, list[Mutate]] = {
     s27_a_batch_whose_predecessor_is_missing: [mutants.gaps_are_taken],
+    s27_a_batch_comes_again_after_many_later_ones: [mutants.old_batches_are_gaps],
+    s27_a_batch_comes_that_was_lost_before_this_log_knew_its_producer: [
+        mutants.every_older_sequence_was_appended
+    ],
     s27_numbers_begin_again_after_the_last: [mutants.sequences_do_not_wrap],
     s27_a_batch_is_sent_again_after_retention_took_it: [mutants.retention_forgets_producers],
     s27_a_batch_is_sent_again_after_compaction_took_its_records: [
