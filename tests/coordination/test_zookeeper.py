@@ -136,6 +136,8 @@ def test_a_successor_ends_a_session_by_its_credential(server):
         assert await successor.get("/me") is None
         await successor.end_session(session.credential)
         await eventually(lambda: ended)
+        with pytest.raises(StoreDenied):
+            await successor.end_session("rubbish")
         await holder.close()
         await successor.close()
 

@@ -88,16 +88,12 @@ class Membership:
 
     async def _join(self, broker: BrokerImage, *, clean: bool) -> tuple[Session, int]:
         past = self._note.read()
-        # The process that held them had the lock on this broker's data, and is dead.
-        endable = [found.credential for found in past if found.credential]
+        await self._end(past)
         began_ms = self._clock.monotonic_ms()
         answered_ms = began_ms
         waits = OldSessionWait(broker, began_ms)
         while True:
             try:
-                while endable:
-                    await self._store.end_session(endable[0])
-                    del endable[0]
                 session = self.session
                 if session is None or session.expired:
                     session = await self._open_session()
@@ -117,6 +113,15 @@ class Membership:
                     raise
                 _log.warning("registering this broker: %s", error.message)
             await asyncio.sleep(_PAUSE_S)
+
+    async def _end(self, past: tuple[NotedSession, ...]) -> None:
+        """End sessions whose holder had the lock that is now this process's, and so is dead."""
+        for found in past:
+            if found.credential:
+                try:
+                    await self._store.end_session(found.credential)
+                except StoreError as error:
+                    _log.warning("this broker's last session cannot be ended: %s", error.message)
 
     async def _register_after(
         self,

@@ -169,6 +169,10 @@ class ZookeeperStore(StoreClient):
 
     async def end_session(self, credential: str) -> None:
         session_id, _, password = credential.partition(":")
+        try:
+            client_id = int(session_id, 16), bytes.fromhex(password)
+        except ValueError as error:
+            raise StoreDenied(f"no session of ZooKeeper's is meant by {credential!r}") from error
         connection = Connection(
             self._hosts,
             _FIRST_LEASE_MS,
@@ -176,7 +180,7 @@ class ZookeeperStore(StoreClient):
             password=self._password,
             patience_ms=_PATIENCE_MS,
             listener=_NOBODY,
-            client_id=(int(session_id, 16), bytes.fromhex(password)),
+            client_id=client_id,
         )
         # Where the session has ended already, this begins another and ends that.
         await connection.start(_PATIENCE_MS)
