@@ -1,8 +1,12 @@
 """Every version of every group API that is advertised is served."""
 
+import time
+from uuid import UUID
+
 import pytest
 
 from ottla.base.errors import ErrorCode
+from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.describe_groups import DescribeGroupsRequest
 from ottla.wire.messages.heartbeat import HeartbeatRequest
@@ -300,3 +304,28 @@ def test_delete(wire: WireClient, group: str, version: int) -> None:
     wire.ask(LeaveGroupRequest(group_id=group, member_id=member_id), 0)
     request.groups_names = [group]
     assert wire.ask(request, version).results[0].error_code == ErrorCode.NONE
+
+
+def test_a_pattern_takes_in_internal_topics(wire: WireClient, group: str) -> None:
+    """ConsumerGroupHeartbeat 1: the broker matches a pattern with all topics, `__…` among them."""
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id=f"{group}-member",
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=[],
+        subscribed_topic_regex="__consumer_off.*",
+        topic_partitions=[],
+    )
+    deadline_s = time.monotonic() + 120
+    assigned: set[UUID] = set()
+    while not assigned and time.monotonic() < deadline_s:
+        answer = wire.ask(beat, 1)
+        assert answer.error_code == ErrorCode.NONE
+        beat = ConsumerGroupHeartbeatRequest(
+            group_id=group, member_id=f"{group}-member", member_epoch=answer.member_epoch
+        )
+        given = answer.assignment.topic_partitions if answer.assignment else []
+        assigned = {each.topic_id for each in given}
+        time.sleep(0.05)
+    assert assigned == {wire.topic_id("__consumer_offsets")}

@@ -27,6 +27,7 @@ API_OF = {
     "DeleteGroupsRequest": ApiKey.DELETE_GROUPS,
     "OffsetDeleteRequest": ApiKey.OFFSET_DELETE,
     "ConsumerGroupDescribeRequest": ApiKey.CONSUMER_GROUP_DESCRIBE,
+    "ConsumerGroupHeartbeatRequest": ApiKey.CONSUMER_GROUP_HEARTBEAT,
     "FindCoordinatorRequest": ApiKey.FIND_COORDINATOR,
     "MetadataRequest": ApiKey.METADATA,
 }

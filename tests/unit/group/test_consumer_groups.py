@@ -198,8 +198,8 @@ def test_new_partitions_and_topics_are_shared_out() -> None:
 
 
 def test_a_pattern_reads_what_matches_as_a_whole() -> None:
-    """Names that only contain a match, and internal topics, stay out."""
-    world = World(flights=1, flights_old=1, xflights=1, __flights=1)
+    """Names that only contain a match stay out."""
+    world = World(flights=1, flights_old=1, xflights=1)
     cluster = Cluster(world)
     a = Member(cluster, "a", regex="flights.*")
     settle(a)
@@ -207,6 +207,14 @@ def test_a_pattern_reads_what_matches_as_a_whole() -> None:
     world.grow("flights_new", 2)
     settle(a)
     assert a.owned == all_of(world, "flights", "flights_old", "flights_new")
+
+
+def test_a_pattern_matches_internal_topics_too() -> None:
+    """As in Kafka, where only clients leave them out of a pattern that they resolve themselves."""
+    world = World(flights=1, __flights=1, __consumer_offsets=2)
+    a = Member(Cluster(world), "a", regex="__.*")
+    settle(a)
+    assert a.owned == all_of(world, "__flights", "__consumer_offsets")
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:

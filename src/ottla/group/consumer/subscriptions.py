@@ -11,8 +11,6 @@ from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.records import MemberMetadata
 from ottla.group.consumer.topics import Topics, TopicShape
 
-_INTERNAL_PREFIX = "__"
-
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
@@ -54,11 +52,12 @@ def _names(metadata: MemberMetadata, matching: dict[str, frozenset[str]]) -> fro
 
 
 def _matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
-    """Topics whose whole name matches; internal ones must be named to be read."""
+    """Topics whose whole name matches, internal ones included.
+
+    Only a client that resolves its pattern itself leaves internal topics out.
+    """
     compiled = _compiled(pattern)
-    return frozenset(
-        name for name in names if not name.startswith(_INTERNAL_PREFIX) and compiled.fullmatch(name)
-    )
+    return frozenset(name for name in names if compiled.fullmatch(name))
 
 
 @lru_cache(maxsize=64)
