@@ -25,6 +25,13 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourceType,
 )
+from rig.nodes import Node
+from rig.wire_client import WireClient
+
+from ottla.base.errors import ErrorCode
+from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from ottla.wire.messages.describe_acls import DescribeAclsRequest
 
 MakeTopic = Callable[..., str]
 
@@ -311,3 +318,25 @@ def test_offsets_of_an_empty_group_are_set_from_outside(
     found = admin.list_consumer_group_offsets([asked])[group].result(90)
 
     assert {(tp.partition, tp.offset) for tp in found.topic_partitions} == {(0, 1), (1, 5)}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_acls_are_told_to_be_disabled(node: Node, version: int) -> None:
+    """Without an authorizer: to read, make and delete ACLs is answered, and refused, one by one."""
+    anything = {"resource_type_filter": 1, "operation": 1, "permission_type": 1}
+    creation = AclCreation(
+        resource_type=2,
+        resource_name="t",
+        principal="User:a",
+        host="*",
+        operation=3,
+        permission_type=3,
+    )
+    with WireClient(node.port) as client:
+        described = client.call(DescribeAclsRequest(**anything), version)
+        created = client.call(CreateAclsRequest(creations=[creation] * 2), version)
+        filters = [DeleteAclsFilter(**anything)] * 3
+        deleted = client.call(DeleteAclsRequest(filters=filters), version)
+    codes = [each.error_code for each in (described, *created.results, *deleted.filter_results)]
+    assert codes == [ErrorCode.SECURITY_DISABLED] * 6
+    assert described.error_message.startswith("No Authorizer is configured")

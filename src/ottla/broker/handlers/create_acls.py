@@ -1,0 +1,22 @@
+"""CreateAcls (30), versions 1-3: refused without an authorizer, as in Kafka."""
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.no_authorizer import refuse
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.create_acls import (
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
+
+
+def on_error(
+    body: CreateAclsRequest, code: ErrorCode, message: str | None, _version: int
+) -> CreateAclsResponse:
+    """The same error for each ACL of the request."""
+    result = AclCreationResult(error_code=code, error_message=message)
+    return CreateAclsResponse(results=[result] * len(body.creations))
+
+
+HANDLER = Handler(ApiKey.CREATE_ACLS, 1, 3, refuse)

@@ -1,0 +1,22 @@
+"""DeleteAcls (31), versions 1-3: refused without an authorizer, as in Kafka."""
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.no_authorizer import refuse
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+
+
+def on_error(
+    body: DeleteAclsRequest, code: ErrorCode, message: str | None, _version: int
+) -> DeleteAclsResponse:
+    """The same error for each filter of the request."""
+    result = DeleteAclsFilterResult(error_code=code, error_message=message)
+    return DeleteAclsResponse(filter_results=[result] * len(body.filters))
+
+
+HANDLER = Handler(ApiKey.DELETE_ACLS, 1, 3, refuse)

@@ -1,0 +1,20 @@
+"""DescribeAcls (29), versions 1-3: no ACLs without an authorizer, as in Kafka."""
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.handler import Handler
+from ottla.broker.no_authorizer import refuse
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_acls import (
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+
+
+def on_error(
+    _body: DescribeAclsRequest, code: ErrorCode, message: str | None, _version: int
+) -> DescribeAclsResponse:
+    """The error, and no ACLs."""
+    return DescribeAclsResponse(error_code=code, error_message=message)
+
+
+HANDLER = Handler(ApiKey.DESCRIBE_ACLS, 1, 3, refuse)
