@@ -7,7 +7,7 @@ COMPILED := $(VENV)/.compiled
 BASE_PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help venv rig demo test check bench sim chaos format clean
+.PHONY: help venv rig demo test check bench sim chaos suites format clean
 
 help:
 	@echo "make demo    real flights through a broker into a lake, with proof (under 3 minutes)"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench   the measured figures, beside Apache Kafka where Java is here"
 	@echo "make sim     a cluster in virtual time under faults: SEED=1 MINUTES=10"
 	@echo "make chaos   real brokers killed, stopped, cut off, without power: SEED=1 CYCLES=2 STORE=sqlite"
+	@echo "make suites  other projects' tests against Ottla and Apache Kafka: SUITES=\"kgo streams\""
 	@echo "make rig     Java and the jars that tests and measurements use"
 
 # Byte code as pip writes it for what it installs: else each broker's start compiles all sources.
@@ -63,6 +64,10 @@ CYCLES ?= 2
 STORE ?= sqlite
 chaos: rig
 	@$(PY) -m chaos --java --seed $(SEED) --cycles $(CYCLES) --store $(STORE)
+
+SUITES ?=
+suites: rig
+	@$(PY) -m suites $(SUITES)
 
 demo: venv
 	@JAVA_HOME="$$($(PY) -m rig.java)" $(PY) -m demo

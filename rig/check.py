@@ -11,7 +11,7 @@ CHECKS = (
     ("format", ("-m", "ruff", "format", "--check", "-q", ".")),
     ("lint", ("-m", "ruff", "check", "-q", ".")),
     ("types", ("-m", "mypy")),
-    ("types of the rig", ("-m", "mypy", "-p", "rig", "-p", "bench", "-p", "chaos")),
+    ("types of the rig", ("-m", "mypy", "-p", "rig", "-p", "bench", "-p", "chaos", "-p", "suites")),
 )
 
 

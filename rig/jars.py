@@ -20,7 +20,10 @@ ZOOKEEPER_VERSION = "3.9.5"
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """A folder of jars, how to fill it, and the variable that names another folder instead."""
+    """A folder of jars, how to fill it, and the variable that names another folder instead.
+
+    A coordinate is `group:artifact:version`, or `group:artifact:version:classifier`.
+    """
 
     name: str
     override: str
@@ -106,6 +109,31 @@ def fetch(jars: JarSet) -> None:
     shutil.rmtree(work)
 
 
+def _modules(jars: JarSet) -> dict[tuple[str, str, str], list[str]]:
+    """The modules of a set, each with the classifiers of its jars; "" is the module's own jar."""
+    modules: dict[tuple[str, str, str], list[str]] = {}
+    for coordinate in jars.coordinates:
+        group, artifact, version, *classifier = coordinate.split(":")
+        modules.setdefault((group, artifact, version), []).append("".join(classifier))
+    return modules
+
+
+def _classifier(name: str) -> str:
+    """How a pom says it."""
+    return f"<classifier>{name}</classifier>" if name else ""
+
+
+def _artifacts(artifact: str, classifiers: list[str]) -> str:
+    """How Ivy's own file says it. A module without classifiers needs no word of its jar."""
+    if classifiers == [""]:
+        return ""
+    return "".join(
+        f'<artifact name="{artifact}" type="jar" ext="jar"'
+        + (f' m:classifier="{name}"/>' if name else "/>")
+        for name in classifiers
+    )
+
+
 def _by_maven(mvn: str, jars: JarSet, work: Path, copied: Path) -> bool:
     """Copy with Maven and a small pom of our own; tells whether that succeeded."""
     nothing_else = (
@@ -116,8 +144,9 @@ def _by_maven(mvn: str, jars: JarSet, work: Path, copied: Path) -> bool:
     )
     dependencies = "".join(
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version>{nothing_else}</dependency>"
-        for group, artifact, version in (c.split(":") for c in jars.coordinates)
+        f"<version>{version}</version>{_classifier(classifier)}{nothing_else}</dependency>"
+        for (group, artifact, version), classifiers in _modules(jars).items()
+        for classifier in classifiers
     )
     pom = work / "pom.xml"
     pom.write_text(
@@ -143,19 +172,21 @@ def _by_ivy(jars: JarSet, work: Path, copied: Path) -> None:
     transitive = str(jars.transitive).lower()
     dependencies = "".join(
         f'<dependency org="{group}" name="{artifact}" rev="{version}" '
-        f'conf="default->default" transitive="{transitive}"/>'
-        for group, artifact, version in (c.split(":") for c in jars.coordinates)
+        f'conf="default->default" transitive="{transitive}">'
+        f"{_artifacts(artifact, classifiers)}</dependency>"
+        for (group, artifact, version), classifiers in _modules(jars).items()
     )
     module = work / "ivy.xml"
     module.write_text(
-        f'<ivy-module version="2.0"><info organisation="ottla" module="rig-{jars.name}"/>'
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        f'<info organisation="ottla" module="rig-{jars.name}"/>'
         f'<configurations><conf name="default"/></configurations>'
         f"<dependencies>{dependencies}</dependencies></ivy-module>"
     )
     command: list[str | Path] = [
         *(java(), "-jar", ivy, "-warn", "-cache", RIG / "ivy", "-ivy", module),
         *("-types", "jar", "bundle"),
-        *("-retrieve", f"{copied}/[artifact]-[revision].[ext]"),
+        *("-retrieve", f"{copied}/[artifact]-[revision](-[classifier]).[ext]"),
     ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:

@@ -77,6 +77,7 @@ def kafka(
     *,
     settings: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    port: int | None = None,
     quick: bool = False,
 ) -> Iterator[Node]:
     """Start Kafka and stop it at the end; `quick` trades its full speed for an early start.
@@ -86,8 +87,8 @@ def kafka(
     own = folder is None
     home = folder or Path(tempfile.mkdtemp(prefix="rig-kafka-"))
     home.mkdir(parents=True, exist_ok=True)
-    port, controller_port = free_port(), free_port()
-    chosen = {**settings_of(home, port, controller_port), **(settings or {})}
+    own_port = port or free_port()
+    chosen = {**settings_of(home, own_port, free_port()), **(settings or {})}
     file = home / "server.properties"
     file.write_text(properties(chosen))
     if not (home / "logs" / "meta.properties").exists():
@@ -98,8 +99,8 @@ def kafka(
         home / "kafka.log",
     )
     try:
-        ready_s = wait_until_serving(process, port)
-        yield Node("kafka", process, port, home, ready_s)
+        ready_s = wait_until_serving(process, own_port)
+        yield Node("kafka", process, own_port, home, ready_s)
     finally:
         process.terminate()
         if own:

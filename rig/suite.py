@@ -70,6 +70,7 @@ PARTS = (
     Part("lake", ("tests/lake",), 720),
     Part("cli", ("tests/cli",), 720),
     Part("docs", ("tests/docs",), 900),
+    Part("suites", ("tests/suites",), 300),
 )
 # For folders of tests that the table does not name.
 _OTHER_BUDGET_S = 360
