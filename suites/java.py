@@ -76,6 +76,8 @@ def run(
     try:
         process.child.wait(timeout_s)
     except subprocess.TimeoutExpired:
+        pass
+    finally:
         process.kill()
     return process.child.returncode, process.log.read_text(errors="replace")
 
