@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bench.clusters import create_topic, each_alone
 from bench.figures import AT_MOST, Figure, Scale, spread
 from bench.leaders import controller
-from ottla.client.admin.elections import ElectionKind
+from ottla.client.admin.partitions import ElectionKind
 from ottla.client.sync import Admin
 from rig.clusters import Cluster, Member
 from rig.metadata import Seen, ask
@@ -57,7 +57,7 @@ def _rounds(cluster: Cluster, partitions: int, rounds: int) -> list[Failover]:
     found = []
     for _ in range(rounds):
         with Admin(cluster.bootstrap) as admin:
-            admin.elect_leaders(ElectionKind.PREFERRED, None)
+            admin.partitions.elect_leaders(ElectionKind.PREFERRED, None)
         cluster.wait_until_in_sync(topic)
         victim = cluster.members[controller(cluster)]
         found.append(_once(cluster, victim, topic))

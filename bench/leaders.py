@@ -1,7 +1,7 @@
 """Who leads and who controls in a cluster, and moving a leader as an operator does."""
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.elections import ElectionKind
+from ottla.client.admin.partitions import ElectionKind
 from ottla.client.errors import ClientError
 from ottla.client.sync import Admin
 from rig.clusters import Cluster, Member
@@ -55,7 +55,7 @@ def prepare_move(cluster: Cluster, topic: str, target: int, partition: int = 0) 
     at = TopicPartition(topic, partition)
     others = [number for number in cluster.members if number != target]
     with Admin(cluster.bootstrap) as admin:
-        for error in admin.reassign({at: [target, *others]}).values():
+        for error in admin.partitions.reassign({at: [target, *others]}).values():
             if error is not None:
                 raise error
     cluster.wait_until(
@@ -85,7 +85,7 @@ def elect_preferred(cluster: Cluster, topic: str, partition: int = 0) -> None:
     with Admin(cluster.bootstrap) as admin:
         errors: list[ClientError] = [
             error
-            for error in admin.elect_leaders(ElectionKind.PREFERRED, [at]).values()
+            for error in admin.partitions.elect_leaders(ElectionKind.PREFERRED, [at]).values()
             if error is not None
         ]
     if errors:

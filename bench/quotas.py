@@ -87,8 +87,8 @@ async def _windows(seconds: int, num: int) -> list[Figure]:
                 await _produce_once(filling, tally, source, "filler")
         limits = {"producer_byte_rate": float(RATE), "consumer_byte_rate": float(RATE)}
         async with Admin(node.bootstrap) as admin:
-            await admin.alter_quotas(QuotaEntity(USER, SINGLE), limits)
-            await admin.alter_quotas(QuotaEntity(USER), limits)
+            await admin.quotas.alter(QuotaEntity(USER, SINGLE), limits)
+            await admin.quotas.alter(QuotaEntity(USER), limits)
         kinds = {
             "produce, one connection": (1, _producer(target, lambda: SINGLE)),
             "fetch, one connection": (1, _consumer(source, lambda: SINGLE)),

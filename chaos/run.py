@@ -121,9 +121,9 @@ def _make_topics(brokers: Cluster, folder: Path) -> None:
         if not all(member.alive() for member in brokers.members.values()):
             raise TimeoutError
         with contextlib.suppress(Exception), brokers.admin() as admin:
-            known = {topic.name for topic in admin.list_topics()}
+            known = {topic.name for topic in admin.topics.all()}
             if missing := [topic for topic in new if topic.name not in known]:
-                admin.create_topics(missing)
+                admin.topics.create_all(missing)
             return True
         return False
 

@@ -34,7 +34,7 @@ def run(bootstrap: str, topic: str, path: str, step: Step, count: int | None) ->
     """
     database = open_database(path)
     with Admin(bootstrap) as admin:
-        (view,) = admin.describe_topics([topic])
+        (view,) = admin.topics.describe([topic])
     partitions = [TopicPartition(topic, entry.index) for entry in view.partitions]
     stored = {
         TopicPartition(topic, partition): offset

@@ -61,7 +61,7 @@ def main() -> None:
     bootstrap = options.parse_args().bootstrap
     topic = f"journal-{uuid4().hex[:8]}"
     with Admin(bootstrap) as admin:
-        admin.create_topic(topic, partitions=1, configs={"cleanup.policy": "compact"})
+        admin.topics.create(topic, partitions=1, configs={"cleanup.policy": "compact"})
     first = Store(bootstrap, topic)
     for number in range(100):
         first.put(f"sensor-{number % 5}", f"{number} degrees")

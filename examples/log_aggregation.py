@@ -43,7 +43,7 @@ async def run(bootstrap: str, logs: dict[str, list[str]], target: Path) -> None:
     """Ship the logs of some machines, and collect them."""
     topic = f"logs-{uuid4().hex[:8]}"
     async with Admin(bootstrap) as admin:
-        await admin.create_topic(topic, partitions=3)
+        await admin.topics.create(topic, partitions=3)
     await asyncio.gather(
         collect(bootstrap, topic, target, len(HOSTS) * LINES),
         *(ship(bootstrap, topic, host, lines) for host, lines in logs.items()),

@@ -54,7 +54,7 @@ def cleaner_of(broker):
 
     async def work():
         async with Admin(broker.bootstrap) as admin:
-            (cleaner,) = await admin.cleaners(PATIENCE_S)
+            (cleaner,) = await admin.compaction.cleaners(PATIENCE_S)
             return cleaner
 
     return asyncio.run(work())
@@ -63,7 +63,7 @@ def cleaner_of(broker):
 def ask(broker, action=CompactAction.TELL, name=NAME):
     async def work():
         async with Admin(broker.bootstrap) as admin:
-            (standing,) = await admin.compaction(name, action)
+            (standing,) = await admin.compaction.of(name, action)
             return standing
 
     return asyncio.run(work())
@@ -90,7 +90,7 @@ def overwritten(broker, count=300, keys=7):
 def delete_topic(broker):
     async def work():
         async with Admin(broker.bootstrap) as admin:
-            await admin.delete_topics([NAME.topic])
+            await admin.topics.delete([NAME.topic])
 
     asyncio.run(work())
 

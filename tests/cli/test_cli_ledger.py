@@ -94,7 +94,7 @@ def test_deleted_records_and_retention_are_told_apart(
     topic = make_topic(retention_bytes="100", internal_segment_bytes="300")
     write(broker, topic, 20)
     with sync.Admin(broker.bootstrap) as admin:
-        admin.delete_records({TopicPartition(topic, 0): 4})
+        admin.logs.delete_records({TopicPartition(topic, 0): 4})
     broker.apply_retention()
     answer = run("log", "ledger", f"{topic}-0", "-o", "json").json
     assert answer["unexplained"] == 0

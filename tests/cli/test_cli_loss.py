@@ -28,7 +28,7 @@ def write(broker: ottla.testing.Broker, topic: str, count: int) -> None:
 
 def stand(broker: ottla.testing.Broker, group: str, topic: str, offset: int) -> None:
     with sync.Admin(broker.bootstrap) as admin:
-        admin.set_group_offsets(group, {TopicPartition(topic, 0): offset})
+        admin.groups.set_offsets(group, {TopicPartition(topic, 0): offset})
 
 
 def test_a_group_is_told_what_it_has_lost_and_will_lose(

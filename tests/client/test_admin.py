@@ -37,17 +37,17 @@ def admin(bootstrap):
 def test_topics_are_created_listed_described_grown_and_deleted(admin) -> None:
     """A topic's whole life."""
     name = unique("life")
-    admin.create_topics([NewTopic(name=name, partitions=2, configs={"retention.ms": "5000"})])
-    assert eventually(lambda: name in [topic.name for topic in admin.list_topics()])
-    admin.create_partitions(name, 3)
+    admin.topics.create_all([NewTopic(name=name, partitions=2, configs={"retention.ms": "5000"})])
+    assert eventually(lambda: name in [topic.name for topic in admin.topics.all()])
+    admin.topics.grow(name, 3)
 
     def partitions() -> list[tuple[int, int, tuple[int, ...]]]:
-        (described,) = admin.describe_topics([name])
+        (described,) = admin.topics.describe([name])
         return [(entry.index, entry.leader, entry.isr) for entry in described.partitions]
 
     expected = [(0, 1, (1,)), (1, 1, (1,)), (2, 1, (1,))]
     assert eventually(lambda: partitions() == expected), partitions()
-    admin.delete_topics([name])
+    admin.topics.delete([name])
 
     def gone() -> bool:
         try:
@@ -63,16 +63,16 @@ def test_refusals_carry_the_brokers_code_and_a_remedy(admin, make_topic) -> None
     """Existing names, bad names, fewer partitions, unknown settings."""
     name = make_topic(partitions=2)
     with pytest.raises(BrokerRefused, match="choose another name") as caught:
-        admin.create_topics([NewTopic(name=name, partitions=1)])
+        admin.topics.create_all([NewTopic(name=name, partitions=1)])
     assert caught.value.code is ErrorCode.TOPIC_ALREADY_EXISTS
     with pytest.raises(BrokerRefused) as caught:
-        admin.create_topics([NewTopic(name="no/slash", partitions=1)])
+        admin.topics.create_all([NewTopic(name="no/slash", partitions=1)])
     assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
     with pytest.raises(BrokerRefused, match="can only grow") as caught:
-        admin.create_partitions(name, 1)
+        admin.topics.grow(name, 1)
     assert caught.value.code is ErrorCode.INVALID_PARTITIONS
     with pytest.raises(BrokerRefused) as caught:
-        admin.alter_configs(ResourceKind.TOPIC, name, {"no.such.setting": "1"})
+        admin.configs.alter(ResourceKind.TOPIC, name, {"no.such.setting": "1"})
     assert caught.value.code is ErrorCode.INVALID_CONFIG
 
 
@@ -84,11 +84,11 @@ def test_a_partition_that_a_topic_lacks_is_told_of_by_those_it_has(bootstrap, ma
         async with Admin(bootstrap) as admin, Consumer(bootstrap) as consumer:
             found = []
             for asked in (
-                admin.compaction(partition),
-                admin.decisions(partition),
-                admin.list_offsets({partition: LATEST}),
-                admin.offset_account(partition),
-                admin.retention(partition),
+                admin.compaction.of(partition),
+                admin.decisions.about(partition),
+                admin.logs.offsets({partition: LATEST}),
+                admin.logs.account(partition),
+                admin.logs.retention(partition),
                 consumer.assign([partition]),
             ):
                 with pytest.raises(UnknownTopic) as caught:
@@ -108,11 +108,11 @@ def test_a_broker_that_is_no_ottla_is_told_of_by_what_it_lacks() -> None:
         async with ScriptedBroker() as broker, Admin(broker.bootstrap) as admin:
             found = []
             for asked in (
-                admin.compaction(TopicPartition("planes", 0)),
-                admin.decisions(TopicPartition("planes", 0)),
-                admin.offset_account(TopicPartition("planes", 0)),
-                admin.retention(TopicPartition("planes", 0)),
-                admin.rebalances("crew"),
+                admin.compaction.of(TopicPartition("planes", 0)),
+                admin.decisions.about(TopicPartition("planes", 0)),
+                admin.logs.account(TopicPartition("planes", 0)),
+                admin.logs.retention(TopicPartition("planes", 0)),
+                admin.rebalances.of("crew"),
             ):
                 with pytest.raises(UnsupportedByBroker) as caught:
                     await asked
@@ -135,8 +135,8 @@ def test_a_broker_that_does_not_answer_is_named_and_the_story_is_told_without_it
 
     async def silent() -> list[dict[int, OttlaError]]:
         async with broker, Admin(broker.bootstrap) as admin:
-            decisions = await admin.decisions(TopicPartition("planes", 0))
-            rebalances = await admin.rebalances("crew")
+            decisions = await admin.decisions.about(TopicPartition("planes", 0))
+            rebalances = await admin.rebalances.of("crew")
             assert (decisions.records, rebalances.rebalances) == ((), ())
             return [decisions.silent, rebalances.silent]
 
@@ -148,30 +148,30 @@ def test_a_broker_that_does_not_answer_is_named_and_the_story_is_told_without_it
 def test_validating_creates_nothing(admin) -> None:
     """validate_only asks whether it would work."""
     name = unique("never")
-    admin.create_topics([NewTopic(name=name, partitions=1)], validate_only=True)
-    assert name not in [topic.name for topic in admin.list_topics()]
+    admin.topics.create_all([NewTopic(name=name, partitions=1)], validate_only=True)
+    assert name not in [topic.name for topic in admin.topics.all()]
 
 
 def test_settings_show_their_origin_and_return_to_their_default(admin, make_topic) -> None:
     """Set, read with source and synonyms, unset (KIP-339, KIP-226)."""
     name = make_topic()
-    admin.alter_configs(ResourceKind.TOPIC, name, {"retention.ms": "1234"})
+    admin.configs.alter(ResourceKind.TOPIC, name, {"retention.ms": "1234"})
 
     def retention() -> ConfigEntry:
-        described = admin.describe_configs(ResourceKind.TOPIC, name, ["retention.ms"])
+        described = admin.configs.describe(ResourceKind.TOPIC, name, ["retention.ms"])
         return described["retention.ms"]
 
     assert eventually(lambda: retention().value == "1234"), retention()
     entry = retention()
     assert (entry.source, entry.is_read_only) == (ConfigSource.TOPIC, False)
     assert entry.synonyms[0] == ("retention.ms", "1234", ConfigSource.TOPIC)
-    admin.alter_configs(ResourceKind.TOPIC, name, {"retention.ms": None})
+    admin.configs.alter(ResourceKind.TOPIC, name, {"retention.ms": None})
     assert eventually(lambda: retention().value == "604800000"), retention()
     assert retention().source is ConfigSource.DEFAULT
-    broker = admin.describe_configs(ResourceKind.BROKER, "1", ["log.retention.hours"])
+    broker = admin.configs.describe(ResourceKind.BROKER, "1", ["log.retention.hours"])
     assert broker["log.retention.hours"].value == "168"
     with pytest.raises(ClientError, match="named by its id"):
-        admin.describe_configs(ResourceKind.BROKER, "one")
+        admin.configs.describe(ResourceKind.BROKER, "one")
 
 
 def test_groups_are_described_moved_and_deleted(admin, bootstrap, make_topic, group) -> None:
@@ -182,20 +182,20 @@ def test_groups_are_described_moved_and_deleted(admin, bootstrap, make_topic, gr
         consumer.subscribe(topic)
         while len(consumer.assignment) < 2:
             consumer.poll(100)
-        (described,) = admin.describe_groups([group])
+        (described,) = admin.groups.describe([group])
         assert (described.state, described.coordinator_id) == ("Stable", 1)
         (member,) = described.members
         assert (member.partitions, member.client_id) == ((zero, one), "ottla-consumer")
-        stable = [listed.group_id for listed in admin.list_groups(states=["Stable"])]
+        stable = [listed.group_id for listed in admin.groups.all(states=["Stable"])]
         assert group in stable
         with pytest.raises(BrokerRefused, match="stop the members"):
-            admin.delete_groups([group])
-    admin.set_group_offsets(group, {zero: 5, one: 7})
-    assert {p: o.offset for p, o in admin.group_offsets(group).items()} == {zero: 5, one: 7}
-    admin.delete_group_offsets(group, [one])
-    assert set(admin.group_offsets(group)) == {zero}
-    admin.delete_groups([group])
-    assert eventually(lambda: group not in [listed.group_id for listed in admin.list_groups()])
+            admin.groups.delete([group])
+    admin.groups.set_offsets(group, {zero: 5, one: 7})
+    assert {p: o.offset for p, o in admin.groups.offsets(group).items()} == {zero: 5, one: 7}
+    admin.groups.delete_offsets(group, [one])
+    assert set(admin.groups.offsets(group)) == {zero}
+    admin.groups.delete([group])
+    assert eventually(lambda: group not in [listed.group_id for listed in admin.groups.all()])
 
 
 def test_offsets_are_listed_by_name_and_time_and_records_deleted(
@@ -209,12 +209,12 @@ def test_offsets_are_listed_by_name_and_time_and_records_deleted(
             producer.send(topic, b"v", timestamp_ms=timestamp_ms)
     wanted = {EARLIEST: 0, LATEST: 3, MAX_TIMESTAMP: 1, 150: 1, 301: -1}
     assert {
-        which: admin.list_offsets({partition: which})[partition].offset for which in wanted
+        which: admin.logs.offsets({partition: which})[partition].offset for which in wanted
     } == wanted
-    assert admin.delete_records({partition: 2}) == {partition: 2}
-    assert admin.list_offsets({partition: EARLIEST})[partition].offset == 2
+    assert admin.logs.delete_records({partition: 2}) == {partition: 2}
+    assert admin.logs.offsets({partition: EARLIEST})[partition].offset == 2
     with pytest.raises(BrokerRefused) as caught:
-        admin.delete_records({partition: 99})
+        admin.logs.delete_records({partition: 99})
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -224,11 +224,11 @@ def test_brokers_disks_and_producers_are_told(admin, bootstrap, make_topic) -> N
     partition = TopicPartition(topic, 0)
     with sync.Producer(bootstrap) as producer:
         producer.send_and_wait(topic, b"x" * 1000)
-    cluster = admin.describe_cluster()
+    cluster = admin.cluster.describe()
     assert (cluster.controller_id, [broker.broker_id for broker in cluster.brokers]) == (1, [1])
-    (directory,) = admin.log_directories()
+    (directory,) = admin.logs.directories()
     assert 1000 < directory.partition_bytes[partition] < 1200
-    (described,) = admin.describe_producers([partition])[partition]
+    (described,) = admin.logs.producers([partition])[partition]
     assert (described.producer_epoch, described.last_sequence) == (0, 0)
 
 

@@ -96,7 +96,7 @@ def test_rewinding_by_time_finds_the_first_record_as_late(bootstrap, make_topic)
             assert await consumer.position(partition) == 20
             told = await consumer.offsets_for_times({partition: 1012})
             assert told[partition][:2] == (12, 1012)
-            assert await consumer.begin_offsets([partition]) == {partition: 0}
+            assert await consumer.beginning_offsets([partition]) == {partition: 0}
             assert await consumer.end_offsets([partition]) == {partition: 20}
 
     asyncio.run(run())
@@ -211,7 +211,7 @@ def test_read_committed_leaves_aborted_records_out(kafka_node) -> None:
     bootstrap = kafka_node.bootstrap
     topic = f"transactions-{kafka_node.port}"
     with sync.Admin(bootstrap) as admin:
-        admin.create_topic(topic, partitions=1)
+        admin.topics.create(topic, partitions=1)
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": "t"})
     producer.init_transactions(90)
     for value, commit in ((b"good", True), (b"bad", False), (b"fine", True)):

@@ -173,7 +173,7 @@ def test_a_static_member_comes_back_to_its_partitions_without_a_rebalance(
             had, kept = two.assignment, one.assignment
             async with Admin(bootstrap) as admin:
                 await two.close()
-                (before,) = await admin.describe_groups([group])
+                (before,) = await admin.groups.describe([group])
                 assert len(before.members) == 2
                 async with member(bootstrap, group, group_instance_id="two") as again:
                     again.subscribe(topic)
@@ -263,9 +263,9 @@ def test_a_pattern_takes_up_topics_made_later(bootstrap, make_topic, group) -> N
         async with member(bootstrap, group, **options) as consumer, Admin(bootstrap) as admin:
             consumer.subscribe(pattern)
             await poll_until(lambda: len(consumer.assignment) == 1, consumer)
-            await admin.create_topic(first + "-too", partitions=2)
+            await admin.topics.create(first + "-too", partitions=2)
             await poll_until(lambda: len(consumer.assignment) == 3, consumer)
-            await admin.create_partitions(first, 2)
+            await admin.topics.grow(first, 2)
             await poll_until(lambda: len(consumer.assignment) == 4, consumer)
 
     asyncio.run(run())

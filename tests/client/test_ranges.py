@@ -62,7 +62,7 @@ def test_a_start_that_is_gone_is_an_error_that_says_where_the_log_starts(
     topic = make_topic()
     fill(bootstrap, topic, 100)
     with sync.Admin(bootstrap) as admin:
-        admin.delete_records({TopicPartition(topic, 0): 50})
+        admin.logs.delete_records({TopicPartition(topic, 0): 50})
     with pytest.raises(OffsetOutOfRange, match="now starts at 50"):
         list(fetch_range(bootstrap, topic, 0, 10, 100))
 

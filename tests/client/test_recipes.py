@@ -129,5 +129,5 @@ def test_transactions_pass_records_on_exactly_once(bootstrap, make_topic, group,
 def with_session_over(bootstrap: str, group: str) -> None:
     """Let the killed member be gone at once, as it would be when its session ends."""
     with sync.Admin(bootstrap) as admin:
-        (described,) = admin.describe_groups([group])
-        admin.remove_members(group, [member.member_id for member in described.members])
+        (described,) = admin.groups.describe([group])
+        admin.groups.remove_members(group, [member.member_id for member in described.members])

@@ -13,7 +13,7 @@ import ottla.testing
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client import Admin, NewTopic, Producer, ProducerOptions
-from ottla.client.admin.elections import ElectionKind
+from ottla.client.admin.partitions import ElectionKind
 
 SETTINGS = {
     "default.replication.factor": "3",
@@ -58,18 +58,18 @@ class Scene:
 
     async def create(self, *replicas):
         """Make the partition, the first replica leads; return when all are in sync."""
-        await self._admin.create_topics([NewTopic(name="t", assignments=(replicas,))])
+        await self._admin.topics.create_all([NewTopic(name="t", assignments=(replicas,))])
         await self.until(lambda: self.state is not None and len(self.state.isr) == 3)
         await self.write()
 
     async def tell_everybody_something(self):
         """Whatever it is: a new topic is told to all brokers."""
         topic = NewTopic(name="something", assignments=((self.office,),))
-        await self._admin.create_topics([topic])
+        await self._admin.topics.create_all([topic])
 
     async def elect_preferred(self):
         """What the election says of the partition; None if it was held."""
-        found = await self._admin.elect_leaders(ElectionKind.PREFERRED, [PARTITION])
+        found = await self._admin.partitions.elect_leaders(ElectionKind.PREFERRED, [PARTITION])
         return found[PARTITION] and found[PARTITION].code
 
     async def until(self, condition, within_s=60.0):

@@ -71,8 +71,10 @@ def proven(broker: ottla.testing.Broker, folder: Path) -> Told:
 def compact(broker: ottla.testing.Broker, topic: str) -> None:
     """Have the topic compacted, and wait for it."""
     with sync.Admin(broker.bootstrap) as admin:
-        admin.compactions(topic, CompactAction.CLEAN)
-        while any(one.wanted_end >= 0 or one.is_running for one in admin.compactions(topic)):
+        admin.compaction.of_topic(topic, CompactAction.CLEAN)
+        while any(
+            one.wanted_end >= 0 or one.is_running for one in admin.compaction.of_topic(topic)
+        ):
             time.sleep(0.02)
 
 
@@ -128,7 +130,7 @@ def test_once_compacted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path
     write(broker, name, 20)
     compact(broker, name)
     with sync.Admin(broker.bootstrap) as admin:
-        admin.alter_configs(ResourceKind.TOPIC, name, {"cleanup.policy": "delete"})
+        admin.configs.alter(ResourceKind.TOPIC, name, {"cleanup.policy": "delete"})
     ledger = load(broker, name, tmp_path)
     assert (ledger.loaded, ledger.compacted) == (3, 17)
     assert proven(broker, tmp_path).compacted == 17
@@ -141,7 +143,7 @@ def test_deleted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path)
     assert load(broker, name, tmp_path).loaded == 5
     write(broker, name, 10, first=5)
     with sync.Admin(broker.bootstrap) as admin:
-        admin.delete_records({TopicPartition(name, 0): 8})
+        admin.logs.delete_records({TopicPartition(name, 0): 8})
     ledger = load(broker, name, tmp_path)
     assert (ledger.loaded, ledger.deleted) == (7, 3)
     assert ledger.told == Told(7, 0, 0, 0, 3, 0, 0)
@@ -229,10 +231,10 @@ def test_a_load_is_a_reader_that_retention_waits_for(
             name, str(tmp_path), bootstrap=broker.bootstrap, runner=run_here, group="lake:table"
         )
         with sync.Admin(broker.bootstrap) as admin:
-            assert admin.group_offsets("lake:table")[where].offset == 5
+            assert admin.groups.offsets("lake:table")[where].offset == 5
     write(broker, name, 4, first=5)
     broker.apply_retention()
     with sync.Admin(broker.bootstrap) as admin:
-        standing = admin.retention(where, [5], group_id="lake:table")
+        standing = admin.logs.retention(where, [5], group_id="lake:table")
     assert (standing.log_start_offset, standing.readers) == (5, {"lake:table": 5})
     assert proven(broker, tmp_path).deleted == 5

@@ -23,7 +23,7 @@ BY_HAND = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1"}
 
 def create(node: Node, topic: str, settings: dict[str, str]) -> None:
     with sync.Admin(node.bootstrap) as admin:
-        admin.create_topics([NewTopic(name=topic, partitions=1, configs=settings)])
+        admin.topics.create_all([NewTopic(name=topic, partitions=1, configs=settings)])
 
 
 def write(
@@ -51,7 +51,7 @@ def read(node: Node, topic: str, first: int = 0) -> Found:
 
 def ask(node: Node, topic: str, action: CompactAction = CompactAction.TELL) -> CompactionStanding:
     with sync.Admin(node.bootstrap) as admin:
-        (standing,) = admin.compaction(TopicPartition(topic, 0), action)
+        (standing,) = admin.compaction.of(TopicPartition(topic, 0), action)
         assert isinstance(standing, CompactionStanding)
         return standing
 

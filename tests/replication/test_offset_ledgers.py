@@ -18,7 +18,7 @@ async def told(scene, start=0, end=None):
     """The leader's account."""
     ports = [broker.port for broker in scene.cluster.brokers.values()]
     async with Admin([f"127.0.0.1:{port}" for port in ports]) as admin:
-        return await admin.offset_account(PARTITION, start, end)
+        return await admin.logs.account(PARTITION, start, end)
 
 
 def by_cause(account):

@@ -42,7 +42,7 @@ def admin(scene):
 
 async def commit(scene, group, offset):
     async with admin(scene) as client:
-        await client.set_group_offsets(group, {PARTITION: offset})
+        await client.groups.set_offsets(group, {PARTITION: offset})
 
 
 async def apply(scene, *brokers):
@@ -79,7 +79,7 @@ def test_what_a_named_group_has_not_read_stays():
         await apply(scene, 2)
         assert starts(scene) == {1: 4, 2: 4}
         async with admin(scene) as client:
-            standing = await client.retention(PARTITION, [4], group_id="lake")
+            standing = await client.logs.retention(PARTITION, [4], group_id="lake")
         assert standing.readers == {"audit": 7, "lake": 4}
         assert standing.held_bytes > 0
         assert decisions(scene, 1) == []
@@ -107,7 +107,7 @@ def test_the_bound_in_bytes_ends_the_wait_and_says_who_lost_what(caplog):
         assert {one.setting for one in told} == {"ottla.retention.hold.max.bytes=300"}
         assert "which group audit has not read" in caplog.text
         async with admin(scene) as client:
-            account = await client.offset_account(PARTITION)
+            account = await client.logs.account(PARTITION)
         assert [one.counts for one in account.deleted_by] == [{Cause.RETENTION_TIME: start}]
         assert account.unexplained == 0
         await apply(scene, 1)

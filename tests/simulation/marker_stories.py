@@ -95,7 +95,7 @@ async def s26_a_topic_that_is_deleted_with_a_transaction_open(cluster: Simulated
         await producer.begin_transaction()
         await producer.send_and_wait("t", b"one")
         await producer.send_and_wait("gone", b"lost")
-        await admin.delete_topics(["gone"])
+        await admin.topics.delete(["gone"])
         await producer.commit_transaction()
         assert await committed(cluster) == [b"one"]
         await producer.begin_transaction()

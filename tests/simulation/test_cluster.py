@@ -46,7 +46,7 @@ async def test_week_takes_no_time_and_retention_sees_it() -> None:
         await cluster.advance(minutes=10)
         partition = TopicPartition("orders", 0)
         async with Consumer(cluster.bootstrap) as consumer:
-            begins = await consumer.begin_offsets([partition])
+            begins = await consumer.beginning_offsets([partition])
         assert begins == {partition: 1}
 
 

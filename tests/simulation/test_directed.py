@@ -163,7 +163,7 @@ def test_partitions_move_while_brokers_bounce_with_all_replicas_needed(bounce: s
                     for name in names
                 }
                 async with Admin(cluster.bootstrap) as admin:
-                    assert set((await admin.reassign(wanted)).values()) == {None}
+                    assert set((await admin.partitions.reassign(wanted)).values()) == {None}
                 await cluster.advance(seconds=0.05)
                 broker = turn + 1
                 if bounce == "clean":

@@ -59,10 +59,10 @@ def balance(
 
 async def _look(admin: Admin) -> tuple[moving.Plan, list[dict[str, Any]], list[TopicPartition]]:
     """What is to be moved, rows that show it, and what is to be given back."""
-    found = await admin.describe_cluster()
-    standings = await admin.partition_standings()
+    found = await admin.cluster.describe()
+    standings = await admin.partitions.standings()
     racks = {broker.broker_id: broker.rack for broker in found.brokers}
-    moves = await admin.reassignments()
+    moves = await admin.partitions.reassignments()
     ends = {name: move.target for name, move in moves.items()}
     lists = {one.name: ends.get(one.name, one.replicas) for one in standings}
     plan = balanced(lists, racks, ends)

@@ -17,9 +17,10 @@ from ottla.cli.internal_topics import FACTORS, too_few_replicas
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.places import few
 from ottla.client.admin import Admin
-from ottla.client.admin.cluster import ClusterDescription, LogDirectory
+from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import CleanerStanding
 from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.logs import LogDirectory
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.errors import ConnectionFailed, RequestTimedOut
 
@@ -48,7 +49,7 @@ def describe(bootstrap: str, form: str) -> None:
     """  # noqa: D301
 
     async def work(admin: Admin) -> tuple[ClusterDescription, list[PartitionStanding]]:
-        return await admin.describe_cluster(), await admin.partition_standings()
+        return await admin.cluster.describe(), await admin.partitions.standings()
 
     found, standings = with_admin(bootstrap, work)
     rows = _broker_rows(found, standings)
@@ -90,16 +91,16 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
     async def work(
         admin: Admin,
     ) -> tuple[ClusterDescription, list[PartitionStanding], list[CleanerStanding], list[Finding]]:
-        found = await admin.describe_cluster()
-        standings = await admin.partition_standings()
+        found = await admin.cluster.describe()
+        standings = await admin.partitions.standings()
         has_controller = _controller(found) is not None
-        moving = await admin.reassignments() if has_controller else {}
+        moving = await admin.partitions.reassignments() if has_controller else {}
         live = [broker.broker_id for broker in found.brokers]
         wrong = findings(standings, live, moving, has_controller=has_controller)
         if any(one.name.topic in FACTORS for one in standings):
             wrong += too_few_replicas(standings, len(live), await _factors(admin, live[0]))
         wrong += disk_findings(await _log_directories(admin, live))
-        cleaners = await admin.cleaners()
+        cleaners = await admin.compaction.cleaners()
         return found, standings, cleaners, wrong + cleaner_findings(cleaners)
 
     found, standings, cleaners, wrong = with_admin(bootstrap, work)
@@ -135,7 +136,7 @@ def controller(context: click.Context, bootstrap: str, form: str) -> None:
     \b
     ottla cluster controller
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: admin.describe_cluster())
+    found = with_admin(bootstrap, lambda admin: admin.cluster.describe())
     address = {broker.broker_id: str(broker.address) for broker in found.brokers}
     broker_id = _controller(found)
     if form == "json":
@@ -152,7 +153,7 @@ def controller(context: click.Context, bootstrap: str, form: str) -> None:
 async def _factors(admin: Admin, broker_id: int) -> dict[str, int]:
     """How many replicas internal topics are meant to have, by the names of the settings."""
     names = list(FACTORS.values())
-    told = await admin.describe_configs(ResourceKind.BROKER, str(broker_id), names)
+    told = await admin.configs.describe(ResourceKind.BROKER, str(broker_id), names)
     return {name: int(entry.value) for name, entry in told.items() if entry.value is not None}
 
 
@@ -162,7 +163,7 @@ async def _log_directories(admin: Admin, live: Iterable[int]) -> list[LogDirecto
     async def ask(broker_id: int) -> list[LogDirectory]:
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                return await admin.log_directories([broker_id])
+                return await admin.logs.directories([broker_id])
         except (ConnectionFailed, RequestTimedOut, TimeoutError):
             return []
 

@@ -56,7 +56,7 @@ def compact(
 
 def _estimate(name: str, bootstrap: str, form: str) -> None:
     async def work(admin: Admin) -> list[CompactionStanding]:
-        return await admin.compactions(name, CompactAction.ESTIMATE)
+        return await admin.compaction.of_topic(name, CompactAction.ESTIMATE)
 
     rows = []
     for one in with_admin(bootstrap, work):
@@ -79,7 +79,7 @@ def _estimate(name: str, bootstrap: str, form: str) -> None:
 
 def _compact_now(name: str, bootstrap: str, form: str, timeout_s: int | None) -> None:
     async def work(admin: Admin) -> list[CompactionStanding]:
-        standings = await admin.compactions(name, CompactAction.CLEAN)
+        standings = await admin.compaction.of_topic(name, CompactAction.CLEAN)
         if timeout_s is None:
             return standings
         deadline_s = asyncio.get_running_loop().time() + timeout_s
@@ -92,7 +92,7 @@ def _compact_now(name: str, bootstrap: str, form: str, timeout_s: int | None) ->
                     f"`ottla why compaction {waiting[0]}` tells what holds it up",
                 )
             await asyncio.sleep(_POLL_S)
-            standings = await admin.compactions(name)
+            standings = await admin.compaction.of_topic(name)
         return standings
 
     standings = with_admin(bootstrap, work)
@@ -133,12 +133,12 @@ def compaction(name: TopicPartition, bootstrap: str, form: str) -> None:
     """  # noqa: D301
 
     async def work(admin: Admin) -> tuple[str, list[CompactionStanding]]:
-        entry = (await admin.describe_configs(ResourceKind.TOPIC, name.topic, [_POLICY]))[_POLICY]
-        await admin.cluster.partition(name)
+        entry = (await admin.configs.describe(ResourceKind.TOPIC, name.topic, [_POLICY]))[_POLICY]
+        await admin.connections.partition(name)
         if "compact" not in (entry.value or ""):
             source = SOURCE_WORDS[entry.source]
             return f"{_POLICY} is {entry.value or 'empty'} (set by: {source})", []
-        return "", await admin.compaction(name)
+        return "", await admin.compaction.of(name)
 
     not_compacted, standings = with_admin(bootstrap, work)
     if not_compacted:

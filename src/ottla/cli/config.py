@@ -112,7 +112,7 @@ async def _settings(
     admin: Admin, kind: str, name: str, settings: tuple[str, ...]
 ) -> dict[str, ConfigEntry]:
     await _require(admin, kind, name)
-    found = await admin.describe_configs(_KINDS[kind], _resource(kind, name))
+    found = await admin.configs.describe(_KINDS[kind], _resource(kind, name))
     if settings and all(wanted in found for wanted in settings):
         return {wanted: found[wanted] for wanted in settings}
     return found
@@ -121,9 +121,9 @@ async def _settings(
 async def _require(admin: Admin, kind: str, name: str) -> None:
     """Raise where the topic or broker does not exist, naming what does."""
     if kind == "topic":
-        await admin.describe_topics([name])
+        await admin.topics.describe([name])
     elif kind == "broker" and name != _ALL:
-        ids = [str(broker_id) for broker_id in await admin.brokers()]
+        ids = [str(broker_id) for broker_id in await admin.cluster.brokers()]
         if name not in ids:
             raise OttlaError(
                 ErrorCode.BROKER_NOT_AVAILABLE,

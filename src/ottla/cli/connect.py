@@ -27,7 +27,7 @@ async def reach(cluster: Cluster) -> None:
 async def administration(bootstrap: str) -> AsyncIterator[Admin]:
     """An `Admin` of a cluster that answers."""
     async with Admin(bootstrap, AdminOptions(client_id="ottla-cli")) as admin:
-        await reach(admin.cluster)
+        await reach(admin.connections)
         yield admin
 
 

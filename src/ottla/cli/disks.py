@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ottla.base.errors import ErrorCode
 from ottla.cli.consequences import size_words
 from ottla.cli.health import Finding, Trouble
-from ottla.client.admin.cluster import LogDirectory
+from ottla.client.admin.logs import LogDirectory
 
 # A volume with less room than a batch may need refuses appends.
 _FULL_BYTES = 1 << 20

@@ -70,8 +70,8 @@ async def _look(
     admin: Admin, broker_id: int, *, only_leaders: bool
 ) -> tuple[moving.Plan, list[dict[str, Any]], list[TopicPartition]]:
     """What is to be moved, rows that show it, and what nobody else can lead."""
-    found = await admin.describe_cluster()
-    standings = await admin.partition_standings()
+    found = await admin.cluster.describe()
+    standings = await admin.partitions.standings()
     lists = {one.name: one.replicas for one in standings}
     racks = {broker.broker_id: broker.rack for broker in found.brokers}
     if broker_id not in racks and not any(broker_id in replicas for replicas in lists.values()):

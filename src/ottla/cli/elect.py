@@ -12,8 +12,7 @@ from ottla.cli.moving import leaders_seen
 from ottla.cli.output import show
 from ottla.cli.places import METAVAR, few, named
 from ottla.client.admin import Admin
-from ottla.client.admin.elections import ElectionKind
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import ElectionKind, PartitionStanding
 from ottla.client.view import NO_LEADER
 
 _COLUMNS = ["partition", "outcome", "leader", "leader_epoch", "note"]
@@ -56,7 +55,7 @@ def elect(
 
     async def look(admin: Admin) -> list[TopicPartition]:
         names = set(await named(admin, words))
-        standings = await admin.partition_standings()
+        standings = await admin.partitions.standings()
         return [one.name for one in standings if (every or one.name in names) and one.is_offline]
 
     if unclean and not yes:
@@ -69,7 +68,7 @@ def elect(
 
     async def work(admin: Admin) -> list[dict[str, Any]]:
         names = None if every else await named(admin, words)
-        outcomes = await admin.elect_leaders(kind, names)
+        outcomes = await admin.partitions.elect_leaders(kind, names)
         elected = [name for name, error in outcomes.items() if error is None]
 
         def as_wanted(one: PartitionStanding) -> bool:

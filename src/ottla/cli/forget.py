@@ -25,13 +25,13 @@ def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
     """  # noqa: D301
 
     async def replicas(admin: Admin) -> int:
-        standings = await admin.partition_standings()
+        standings = await admin.partitions.standings()
         return sum(broker_id in one.replicas for one in standings)
 
     left = with_admin(bootstrap, replicas)
     if left and not yes:
         options.confirm(f"It is a replica of {left:,} partitions; remove it all the same?")
-    with_admin(bootstrap, lambda admin: admin.unregister_broker(broker_id))
+    with_admin(bootstrap, lambda admin: admin.cluster.remove_broker(broker_id))
     if form == "json":
         show_one("json", {"removed": broker_id, "replicas_left": left})
         return

@@ -41,7 +41,7 @@ def list_(states: tuple[str, ...], bootstrap: str, form: str) -> None:
     ottla group list
     ottla group list --state Stable -o json
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: admin.list_groups(states))
+    found = with_admin(bootstrap, lambda admin: admin.groups.all(states))
     rows = [
         {
             "group": entry.group_id,
@@ -128,7 +128,7 @@ def delete(group_ids: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> 
     with_admin(bootstrap, look)
     if not yes:
         options.confirm(f"Delete {', '.join(group_ids)}, and forget where they stand?")
-    with_admin(bootstrap, lambda admin: admin.delete_groups(group_ids))
+    with_admin(bootstrap, lambda admin: admin.groups.delete(group_ids))
     if form == "json":
         show("json", [{"group": name, "deleted": True} for name in group_ids], ["group"])
     else:
@@ -139,7 +139,7 @@ async def _described(admin: Admin, group_id: str) -> tuple[GroupDescription, lis
     description = await described_group(admin, group_id)
     if description.protocol_type == SHARE:
         return description, await _shared(admin, description)
-    committed = await admin.group_offsets(group_id)
+    committed = await admin.groups.offsets(group_id)
     owners = {place: member for member in description.members for place in member.partitions}
     places = sorted({*committed, *owners})
     ends = await known_offsets(admin, places, LATEST)
@@ -166,7 +166,7 @@ async def _described(admin: Admin, group_id: str) -> tuple[GroupDescription, lis
 
 async def _shared(admin: Admin, description: GroupDescription) -> list[dict[str, Any]]:
     """A row for each partition that a share group reads, with all who look after it."""
-    positions = await admin.share_group_positions(description.group_id)
+    positions = await admin.share_groups.positions(description.group_id)
     members: dict[TopicPartition, list[str]] = {}
     for member in description.members:
         for place in member.partitions:

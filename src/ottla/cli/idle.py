@@ -17,7 +17,7 @@ def is_classic(listing: GroupListing) -> bool:
 
 async def listed_group(admin: Admin, group_id: str) -> GroupListing:
     """The group as it is listed. Raises GROUP_ID_NOT_FOUND, naming the nearest."""
-    listed = {listing.group_id: listing for listing in await admin.list_groups()}
+    listed = {listing.group_id: listing for listing in await admin.groups.all()}
     if group_id not in listed:
         names = list(listed)
         near = get_close_matches(group_id, names, n=3)
@@ -33,10 +33,10 @@ async def described_group(admin: Admin, group_id: str) -> GroupDescription:
     """
     listing = await listed_group(admin, group_id)
     if listing.kind.lower() == SHARE:
-        return await admin.describe_share_group(group_id)
+        return await admin.share_groups.describe(group_id)
     if not is_classic(listing):
         return GroupDescription(group_id, listing.state, listing.protocol_type, "", -1, ())
-    (description,) = await admin.describe_groups([group_id])
+    (description,) = await admin.groups.describe([group_id])
     return description
 
 

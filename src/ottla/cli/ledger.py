@@ -50,7 +50,7 @@ def ledger(
     """  # noqa: D301
 
     async def work(admin: Admin) -> OffsetAccount:
-        return await admin.offset_account(name, start, end)
+        return await admin.logs.account(name, start, end)
 
     account = with_admin(bootstrap, work)
     if form == "json":

@@ -38,7 +38,7 @@ async def times_left(
     names = sorted(committed)
     for first in range(0, len(names), _AT_ONCE):
         part = names[first : first + _AT_ONCE]
-        asked = (admin.retention(name, [committed[name]], group_id=group_id) for name in part)
+        asked = (admin.logs.retention(name, [committed[name]], group_id=group_id) for name in part)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         for name, answer in zip(part, answers, strict=True):
             if isinstance(answer, RetentionStanding):
@@ -92,13 +92,13 @@ def retention(name: TopicPartition, bootstrap: str, form: str) -> None:
     """  # noqa: D301
 
     async def work(admin: Admin) -> tuple[RetentionStanding, list[DecisionRecord]]:
-        first = await admin.retention(name)
+        first = await admin.logs.retention(name)
         offsets = [first.log_start_offset, *first.readers.values()]
-        story = await admin.decisions(name)
+        story = await admin.decisions.about(name)
         unread = [one for one in story.records if one.kind == DecisionKind.DELETED_UNREAD]
         # Each time is for whoever is waited for, where anybody is.
         reader = next(iter(first.readers), "")
-        return await admin.retention(name, offsets, group_id=reader), unread
+        return await admin.logs.retention(name, offsets, group_id=reader), unread
 
     standing, unread = with_admin(bootstrap, work)
     if form == "json":

@@ -86,7 +86,7 @@ async def planned(
     `topics` restricts it to some topics, or partitions of theirs; else it is all that the group
     has committed. A group that does not exist yet is given a start, if its topics are said.
     """
-    listed = {entry.group_id for entry in await admin.list_groups()}
+    listed = {entry.group_id for entry in await admin.groups.all()}
     standing = Standing()
     if group_id in listed or not (topics or target.singles):
         description = await described_group(admin, group_id)
@@ -94,7 +94,7 @@ async def planned(
         if description.protocol_type == SHARE:
             standing = await _standing_of_share_group(admin, group_id)
         else:
-            told = await admin.group_offsets(group_id)
+            told = await admin.groups.offsets(group_id)
             standing = Standing(offsets={place: entry.offset for place, entry in told.items()})
     known = standing.offsets
     places = await _places(admin, group_id, target, topics, list(known))
@@ -102,7 +102,7 @@ async def planned(
     ends = await known_offsets(admin, places, LATEST)
     at_time: Offsets = {}
     if target.time_ms is not None:
-        at_time = await offsets_at(admin.cluster, list(ends), target.time_ms)
+        at_time = await offsets_at(admin.connections, list(ends), target.time_ms)
     moves: list[Move] = []
     for place in places:
         if place in starts and place in ends:
@@ -118,7 +118,7 @@ async def planned(
 
 
 async def _standing_of_share_group(admin: Admin, group_id: str) -> Standing:
-    positions = await admin.share_group_positions(group_id)
+    positions = await admin.share_groups.positions(group_id)
     ends = await known_offsets(admin, positions, LATEST)
     done: Offsets = {}
     for place, position in positions.items():
@@ -166,12 +166,12 @@ async def _places(
     """The partitions that are meant."""
     if target.singles:
         for place in target.singles:
-            await partitions_of(admin.cluster, place.topic, [place.partition])
+            await partitions_of(admin.connections, place.topic, [place.partition])
         return sorted(target.singles)
     if topics:
         found: set[TopicPartition] = set()
         for topic, partitions in topics:
-            found.update(await partitions_of(admin.cluster, topic, partitions))
+            found.update(await partitions_of(admin.connections, topic, partitions))
         return sorted(found)
     if not known:
         raise OttlaError(
@@ -189,15 +189,15 @@ async def apply(admin: Admin, group_id: str, plan: Plan) -> None:
     if plan.is_share:
         topics = await _forgotten_topics(admin, group_id, forgotten)
         if changed:
-            await admin.alter_share_group_positions(group_id, changed)
+            await admin.share_groups.alter_positions(group_id, changed)
         if topics:
-            await admin.delete_share_group_positions(group_id, topics)
+            await admin.share_groups.delete_positions(group_id, topics)
         return
     try:
         if changed:
-            await admin.set_group_offsets(group_id, changed)
+            await admin.groups.set_offsets(group_id, changed)
         if forgotten:
-            await admin.delete_group_offsets(group_id, forgotten)
+            await admin.groups.delete_offsets(group_id, forgotten)
     except OttlaError as error:
         if error.code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
             raise OttlaError(
@@ -213,7 +213,7 @@ async def _forgotten_topics(
     """The topics of these partitions. Raises OttlaError where that is not all they have."""
     topics = sorted({place.topic for place in forgotten})
     for topic in topics:
-        left = set(await partitions_of(admin.cluster, topic)) - set(forgotten)
+        left = set(await partitions_of(admin.connections, topic)) - set(forgotten)
         if left:
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST,

@@ -16,9 +16,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.cli.consequences import size_words
 from ottla.client.admin import Admin
-from ottla.client.admin.elections import ElectionKind
-from ottla.client.admin.partitions import PartitionStanding
-from ottla.client.admin.reassignments import Reassignment
+from ottla.client.admin.partitions import ElectionKind, PartitionStanding, Reassignment
 
 Plan = Mapping[TopicPartition, Sequence[int]]
 Sizes = dict[TopicPartition, dict[int, int]]
@@ -40,7 +38,7 @@ _LOOKS = 40
 async def sizes(admin: Admin) -> Sizes:
     """Bytes of each partition's log by broker; brokers that are down tell none."""
     found: Sizes = {}
-    for folder in await admin.log_directories():
+    for folder in await admin.logs.directories():
         for name, size in folder.partition_bytes.items():
             found.setdefault(name, {})[folder.broker_id] = size
     return found
@@ -120,7 +118,9 @@ def _bad_plan(path: Path, why: str) -> OttlaError:
 
 async def begin(admin: Admin, plan: Mapping[TopicPartition, Sequence[int] | None]) -> None:
     """Begin the moves, or cancel them for None. Raises the first refusal, when all are asked."""
-    refusals = [error for error in (await admin.reassign(plan)).values() if error is not None]
+    refusals = [
+        error for error in (await admin.partitions.reassign(plan)).values() if error is not None
+    ]
     if refusals:
         raise refusals[0]
 
@@ -138,7 +138,7 @@ async def carry_out(admin: Admin, plan: Plan, tell: Tell, at_once: int) -> None:
         if started:
             await begin(admin, {name: plan[name] for name in started})
             moving |= set(started)
-        under_way = await admin.reassignments(moving)
+        under_way = await admin.partitions.reassignments(moving)
         ended = moving - set(under_way)
         moving -= ended
         done += len(ended)
@@ -151,7 +151,7 @@ async def carry_out(admin: Admin, plan: Plan, tell: Tell, at_once: int) -> None:
 
 async def lead_first(admin: Admin, names: Sequence[TopicPartition]) -> None:
     """Elect the first replica of each as leader where it is not, and can be."""
-    outcomes = await admin.elect_leaders(ElectionKind.PREFERRED, names)
+    outcomes = await admin.partitions.elect_leaders(ElectionKind.PREFERRED, names)
     for error in outcomes.values():
         if error is not None and error.code not in (
             ErrorCode.ELECTION_NOT_NEEDED,
@@ -164,7 +164,7 @@ async def wait(admin: Admin, names: Iterable[TopicPartition] | None, tell: Tell)
     """Return when none of `names` (None: nothing) moves any more; tell how far it is."""
     wanted = None if names is None else list(names)
     before = ""
-    while moves := await admin.reassignments(wanted):
+    while moves := await admin.partitions.reassignments(wanted):
         told = _left(status_rows(moves, await sizes(admin)))
         if told != before:
             tell(told)
@@ -205,7 +205,7 @@ async def leaders_seen(
     """How `names` stand once `wanted` holds of all, or after some seconds."""
     topics = sorted({name.topic for name in names})
     for attempt in range(_LOOKS):
-        every = {one.name: one for one in await admin.partition_standings(topics)}
+        every = {one.name: one for one in await admin.partitions.standings(topics)}
         found = {name: every[name] for name in names if name in every}
         if all(wanted(one) for one in found.values()) or attempt == _LOOKS - 1:
             break

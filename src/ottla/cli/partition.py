@@ -55,7 +55,7 @@ def plan(
 
     async def work(admin: Admin) -> tuple[moving.Plan, list[dict[str, Any]]]:
         names = await named(admin, words)
-        found = await admin.describe_cluster()
+        found = await admin.cluster.describe()
         racks = {broker.broker_id: broker.rack for broker in found.brokers}
         strange = [broker for broker in chosen or () if broker not in racks]
         if strange:
@@ -177,7 +177,7 @@ def status(words: tuple[str, ...], wait: bool, bootstrap: str, form: str) -> Non
         names = await named(admin, words) if words else None
         if wait:
             await moving.wait(admin, names, moving.teller(form))
-        moves = await admin.reassignments(names)
+        moves = await admin.partitions.reassignments(names)
         return moving.status_rows(moves, await moving.sizes(admin)) if moves else []
 
     show(form, with_admin(bootstrap, work), _STATUS_COLUMNS, empty="nothing moves")
@@ -200,7 +200,7 @@ def cancel(words: tuple[str, ...], every: bool, bootstrap: str, form: str) -> No
 
     async def work(admin: Admin) -> list[TopicPartition]:
         names = await named(admin, words) if words else None
-        moves = sorted(await admin.reassignments(names))
+        moves = sorted(await admin.partitions.reassignments(names))
         if moves:
             await moving.begin(admin, dict.fromkeys(moves))
         return moves
@@ -214,7 +214,7 @@ def cancel(words: tuple[str, ...], every: bool, bootstrap: str, form: str) -> No
 
 async def _standings(admin: Admin, names: list[TopicPartition]) -> list[PartitionStanding]:
     """How `names` stand. Raises UNKNOWN_TOPIC_OR_PARTITION."""
-    found = await admin.partition_standings(sorted({name.topic for name in names}))
+    found = await admin.partitions.standings(sorted({name.topic for name in names}))
     known = {one.name: one for one in found}
     missing = [name for name in names if name not in known]
     if missing:

@@ -28,7 +28,7 @@ async def named(admin: Admin, words: Sequence[str]) -> list[TopicPartition]:
     Raises UnknownTopic and UNKNOWN_TOPIC_OR_PARTITION, and INVALID_REQUEST where a word is both
     a topic and a partition of another.
     """
-    counts = {view.name: len(view.partitions) for view in await admin.list_topics(internal=True)}
+    counts = {view.name: len(view.partitions) for view in await admin.topics.all(internal=True)}
     found: list[TopicPartition] = []
     for word in words:
         found += _named(word, counts)

@@ -74,7 +74,7 @@ def list_(bootstrap: str, form: str) -> None:
     ottla quota list
     ottla quota list -o json
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: admin.quotas())
+    found = with_admin(bootstrap, lambda admin: admin.quotas.all())
     show(form, _rows(found), _COLUMNS, empty="no quota is set")
 
 
@@ -91,7 +91,7 @@ def describe(bootstrap: str, form: str, **given: Any) -> None:
     ottla quota describe --ip 10.0.0.7
     """  # noqa: D301
     entity = _entity(given)
-    found = with_admin(bootstrap, lambda admin: admin.quotas())
+    found = with_admin(bootstrap, lambda admin: admin.quotas.all())
     rows = [
         {"quota": key.value, "limit": _number(limit), "set_for": str(source)}
         for key, (limit, source) in _holding(entity, found).items()
@@ -126,8 +126,8 @@ def alter(
     limits = {name: _limit(entity, name, text) for name, text in changes.items()}
 
     async def work(admin: Admin) -> dict[str, float]:
-        before = (await admin.quotas()).get(entity, {})
-        await admin.alter_quotas(entity, limits)
+        before = (await admin.quotas.all()).get(entity, {})
+        await admin.quotas.alter(entity, limits)
         return before
 
     before = with_admin(bootstrap, work)

@@ -33,7 +33,7 @@ def rebalance(group_id: str, is_all: bool, bootstrap: str, form: str) -> None:
     """  # noqa: D301
 
     async def work(admin: Admin) -> tuple[GroupDescription, RebalanceStory]:
-        return (await admin.describe_groups([group_id]))[0], await admin.rebalances(group_id)
+        return (await admin.groups.describe([group_id]))[0], await admin.rebalances.of(group_id)
 
     group, story = with_admin(bootstrap, work)
     rows = [_row(broker_id, told) for broker_id, told in story.rebalances]

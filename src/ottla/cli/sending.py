@@ -131,11 +131,11 @@ async def _look(bootstrap: str, topic: str, sent: Sent) -> int:
     No batch is larger than the topic allows, so that a record that is too large fails alone.
     """
     async with administration(bootstrap) as admin:
-        sent.created = topic not in await admin.cluster.topic_names()
+        sent.created = topic not in await admin.connections.topic_names()
         if sent.created:
             return _BATCH_BYTES
         try:
-            configs = await admin.describe_configs(ResourceKind.TOPIC, topic, [_LIMIT])
+            configs = await admin.configs.describe(ResourceKind.TOPIC, topic, [_LIMIT])
         except BrokerRefused:
             # Whoever may write need not be allowed to read settings.
             return _BATCH_BYTES

@@ -74,13 +74,13 @@ async def change_settings(
     Raises OttlaError where the broker refuses them, naming the nearest of the names `known`.
     Kafka's brokers store names that no part of them reads: a line on standard error says so.
     """
-    before = await admin.describe_configs(kind, name, changes)
+    before = await admin.configs.describe(kind, name, changes)
     try:
-        await admin.alter_configs(kind, name, changes)
+        await admin.configs.alter(kind, name, changes)
     except OttlaError as error:
         raise naming_nearest(error, changes, known) from None
     for _ in range(_LOOKS_MAX):
-        after = await admin.describe_configs(kind, name, changes)
+        after = await admin.configs.describe(kind, name, changes)
         if all(_is_made(before.get(key), after.get(key), changes[key]) for key in changes):
             break
         await asyncio.sleep(_PAUSE_S)

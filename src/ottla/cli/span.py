@@ -40,7 +40,7 @@ async def offsets_at(cluster: Cluster, partitions: Iterable[TopicPartition], at:
 
 async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int) -> Offsets:
     """As `offsets_at`, but partitions that do not exist or have no leader are left out."""
-    views = {view.name: view for view in await admin.list_topics(internal=True)}
+    views = {view.name: view for view in await admin.topics.all(internal=True)}
     there = [
         place
         for place in places
@@ -48,7 +48,7 @@ async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int)
         and place.partition < len(views[place.topic].partitions)
         and views[place.topic].partitions[place.partition].leader != NO_LEADER
     ]
-    return await offsets_at(admin.cluster, there, at) if there else {}
+    return await offsets_at(admin.connections, there, at) if there else {}
 
 
 async def resolved(

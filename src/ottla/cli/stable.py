@@ -28,7 +28,7 @@ def lso(name: TopicPartition, bootstrap: str, form: str) -> None:
     """  # noqa: D301
 
     async def work(admin: Admin) -> tuple[tuple[int, int], list[OpenTransaction]]:
-        return await admin.stable_offsets(name), await admin.open_transactions([name])
+        return await admin.logs.stable_offsets(name), await admin.transactions.open_in([name])
 
     (stable, end), opened = with_admin(bootstrap, work)
     if form == "json":

@@ -20,7 +20,7 @@ def list_where(
     wanted = list(conditions)
 
     async def work(admin: Admin) -> list[PartitionStanding]:
-        return await admin.partition_standings(None if name is None else [name])
+        return await admin.partitions.standings(None if name is None else [name])
 
     rows = [
         standing_row(one)

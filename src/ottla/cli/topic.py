@@ -62,16 +62,16 @@ def create(
     async def work(admin: Admin) -> tuple[bool, TopicView, list[int], dict[str, ConfigEntry]]:
         made = True
         try:
-            await admin.create_topic(
+            await admin.topics.create(
                 name, partitions or BROKER_DEFAULT, replication_factor or BROKER_DEFAULT, settings
             )
         except OttlaError as error:
             if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
                 raise naming_nearest(error, settings, TOPIC_SETTINGS) from None
             made = False
-        (view,) = await admin.describe_topics([name])
-        alive = [broker.broker_id for broker in (await admin.describe_cluster()).brokers]
-        return made, view, alive, await admin.describe_configs(ResourceKind.TOPIC, name)
+        (view,) = await admin.topics.describe([name])
+        alive = [broker.broker_id for broker in (await admin.cluster.describe()).brokers]
+        return made, view, alive, await admin.configs.describe(ResourceKind.TOPIC, name)
 
     made, view, alive, configs = with_admin(bootstrap, work)
     away = sorted({b for p in view.partitions for b in p.replicas if b not in alive})
@@ -101,7 +101,7 @@ def list_(internal: bool, bootstrap: str, form: str) -> None:
     ottla topic list
     ottla topic list --internal -o json
     """  # noqa: D301
-    views = with_admin(bootstrap, lambda admin: admin.list_topics(internal=internal))
+    views = with_admin(bootstrap, lambda admin: admin.topics.all(internal=internal))
     columns = _LIST_COLUMNS if internal else _LIST_COLUMNS[:-1]
     show(form, [_listed(view) for view in views], columns, empty="there are no topics")
 
@@ -148,9 +148,9 @@ def _describe(name: str, bootstrap: str, form: str) -> None:
     async def work(
         admin: Admin,
     ) -> tuple[TopicView, list[dict[str, Any]], dict[str, ConfigEntry]]:
-        (view,) = await admin.describe_topics([name])
+        (view,) = await admin.topics.describe([name])
         rows = await _partition_rows(admin, view)
-        return view, rows, await admin.describe_configs(ResourceKind.TOPIC, name)
+        return view, rows, await admin.configs.describe(ResourceKind.TOPIC, name)
 
     view, rows, configs = with_admin(bootstrap, work)
     settings = chosen(configs)
@@ -198,15 +198,15 @@ def alter(
         raise click.UsageError("say what to change: --partitions, --set or --unset")
 
     async def work(admin: Admin) -> tuple[TopicView, TopicView, list[dict[str, Any]]]:
-        (before,) = await admin.describe_topics([name])
+        (before,) = await admin.topics.describe([name])
         changed: list[dict[str, Any]] = []
         if changes:
             changed = await change_settings(
                 admin, ResourceKind.TOPIC, name, changes, TOPIC_SETTINGS
             )
         if partitions is not None:
-            await admin.create_partitions(name, partitions)
-        (after,) = await admin.describe_topics([name])
+            await admin.topics.grow(name, partitions)
+        (after,) = await admin.topics.describe([name])
         return before, after, changed
 
     before, after, changed = with_admin(bootstrap, work)
@@ -234,7 +234,7 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
 
     async def look(admin: Admin) -> list[tuple[TopicView, int]]:
         found: list[tuple[TopicView, int]] = []
-        for view in await admin.describe_topics(names):
+        for view in await admin.topics.describe(names):
             rows = await _partition_rows(admin, view)
             found.append(
                 (view, sum((row["end_offset"] or 0) - (row["start_offset"] or 0) for row in rows))
@@ -248,9 +248,9 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
         )
 
     async def work(admin: Admin) -> int:
-        await admin.describe_topics(names)
+        await admin.topics.describe(names)
         delays_ms = [await _delete_delay_ms(admin, name) for name in names]
-        await admin.delete_topics(names)
+        await admin.topics.delete(names)
         return max(delays_ms)
 
     delay_ms = with_admin(bootstrap, work)
@@ -268,7 +268,7 @@ topic.add_command(compact)
 
 async def _delete_delay_ms(admin: Admin, name: str) -> int:
     """How long the brokers keep the files of a topic that was deleted."""
-    found = await admin.describe_configs(ResourceKind.TOPIC, name, [_DELETE_DELAY])
+    found = await admin.configs.describe(ResourceKind.TOPIC, name, [_DELETE_DELAY])
     return int(found[_DELETE_DELAY].value or 0)
 
 
@@ -289,8 +289,8 @@ async def _partition_rows(admin: Admin, view: TopicView) -> list[dict[str, Any]]
         for entry in view.partitions
         if entry.leader != NO_LEADER
     ]
-    starts = await admin.list_offsets(dict.fromkeys(led, EARLIEST))
-    ends = await admin.list_offsets(dict.fromkeys(led, LATEST))
+    starts = await admin.logs.offsets(dict.fromkeys(led, EARLIEST))
+    ends = await admin.logs.offsets(dict.fromkeys(led, LATEST))
     rows: list[dict[str, Any]] = []
     for entry in view.partitions:
         place = TopicPartition(view.name, entry.index)

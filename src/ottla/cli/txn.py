@@ -49,7 +49,7 @@ def list_(states: tuple[str, ...], open_for: int | None, bootstrap: str, form: s
     """  # noqa: D301
     found = with_admin(
         bootstrap,
-        lambda admin: admin.transactions(
+        lambda admin: admin.transactions.all(
             states=states, open_for_ms=-1 if open_for is None else open_for
         ),
     )
@@ -69,7 +69,7 @@ def describe(transactional_id: str, bootstrap: str, form: str) -> None:
     """  # noqa: D301
 
     async def work(admin: Admin) -> TransactionDescription | None:
-        return (await admin.describe_transactions([transactional_id])).get(transactional_id)
+        return (await admin.transactions.describe([transactional_id])).get(transactional_id)
 
     found = with_admin(bootstrap, work)
     if found is None:
@@ -119,7 +119,7 @@ def abort(
     if (partition is None) != (start_offset is None):
         raise click.UsageError("--partition and --start-offset go together")
     if transactional_id is not None:
-        with_admin(bootstrap, lambda admin: admin.abort_transaction(transactional_id))
+        with_admin(bootstrap, lambda admin: admin.transactions.abort(transactional_id))
         click.echo(f"What was open under {transactional_id} is aborted, and its producer fenced.")
     else:
         assert partition is not None
@@ -129,7 +129,7 @@ def abort(
 
 
 async def _abort_hanging(admin: Admin, partition: TopicPartition, start_offset: int) -> None:
-    for one in await admin.open_transactions([partition]):
+    for one in await admin.transactions.open_in([partition]):
         if one.start_offset == start_offset:
             if one.transaction is not None:
                 raise OttlaError(
@@ -138,7 +138,7 @@ async def _abort_hanging(admin: Admin, partition: TopicPartition, start_offset: 
                     f"{one.transaction.transactional_id!r}, which its coordinator will end; "
                     f"`ottla txn abort {one.transaction.transactional_id}` does so now",
                 )
-            await admin.abort_in_partition(one)
+            await admin.transactions.abort_in_partition(one)
             return
     raise OttlaError(
         ErrorCode.INVALID_TXN_STATE,
@@ -166,8 +166,8 @@ def hanging(topics: tuple[str, ...], older_than: int, bootstrap: str, form: str)
     """  # noqa: D301
 
     async def work(admin: Admin) -> list[OpenTransaction]:
-        standings = await admin.partition_standings(topics or None)
-        return await admin.open_transactions(one.name for one in standings if not one.is_offline)
+        standings = await admin.partitions.standings(topics or None)
+        return await admin.transactions.open_in(one.name for one in standings if not one.is_offline)
 
     found = with_admin(bootstrap, work)
     now_ms = round(time.time() * 1000)

@@ -38,8 +38,8 @@ async def throttle(
     for setting, lists in ((_LEADERS, leaders), (_FOLLOWERS, followers)):
         for topic, replicas in lists.items():
             await _list(admin, topic, setting, replicas)
-    for broker_id in await admin.brokers() if leaders else ():
-        await admin.alter_configs(
+    for broker_id in await admin.cluster.brokers() if leaders else ():
+        await admin.configs.alter(
             ResourceKind.BROKER, str(broker_id), dict.fromkeys(_RATES, str(bytes_per_s))
         )
 
@@ -49,30 +49,30 @@ async def remove_throttle(admin: Admin) -> list[str]:
 
     Raises OttlaError(REASSIGNMENT_IN_PROGRESS) while anything moves.
     """
-    moving = await admin.reassignments()
+    moving = await admin.partitions.reassignments()
     if moving:
         raise OttlaError(
             ErrorCode.REASSIGNMENT_IN_PROGRESS,
             f"{len(moving):,} partitions still move, {min(moving)} among them; wait for their end "
             "(`ottla partition status --wait`)",
         )
-    for broker_id in await admin.brokers():
-        await admin.alter_configs(ResourceKind.BROKER, str(broker_id), dict.fromkeys(_RATES))
+    for broker_id in await admin.cluster.brokers():
+        await admin.configs.alter(ResourceKind.BROKER, str(broker_id), dict.fromkeys(_RATES))
     throttled: list[str] = []
-    for view in await admin.list_topics(internal=True):
+    for view in await admin.topics.all(internal=True):
         keys = (_LEADERS, _FOLLOWERS)
-        held = await admin.describe_configs(ResourceKind.TOPIC, view.name, keys)
+        held = await admin.configs.describe(ResourceKind.TOPIC, view.name, keys)
         if any(entry.value for entry in held.values()):
-            await admin.alter_configs(ResourceKind.TOPIC, view.name, dict.fromkeys(keys))
+            await admin.configs.alter(ResourceKind.TOPIC, view.name, dict.fromkeys(keys))
             throttled.append(view.name)
     return throttled
 
 
 async def _list(admin: Admin, topic: str, setting: str, replicas: list[str]) -> None:
     """Add replicas to a list, unless it names all of them already."""
-    held = (await admin.describe_configs(ResourceKind.TOPIC, topic, [setting]))[setting].value
+    held = (await admin.configs.describe(ResourceKind.TOPIC, topic, [setting]))[setting].value
     if held != _ALL:
-        await admin.alter_configs(
+        await admin.configs.alter(
             ResourceKind.TOPIC, topic, {}, append={setting: ",".join(replicas)}
         )
 

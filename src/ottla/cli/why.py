@@ -88,14 +88,14 @@ def _tell(
     name: TopicPartition, kinds: Sequence[DecisionKind], about: str, bootstrap: str, form: str
 ) -> None:
     async def work(admin: Admin) -> tuple[PartitionStanding, Story]:
-        standings = {one.name: one for one in await admin.partition_standings([name.topic])}
+        standings = {one.name: one for one in await admin.partitions.standings([name.topic])}
         if name not in standings:
             raise OttlaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 f"topic {name.topic!r} has partitions 0 to {len(standings) - 1}, not "
                 f"{name.partition}",
             )
-        return standings[name], await admin.decisions(name, kinds)
+        return standings[name], await admin.decisions.about(name, kinds)
 
     standing, story = with_admin(bootstrap, work)
     if form == "json":

@@ -8,7 +8,7 @@ blocking socket.
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin, AdminOptions
 from ottla.client.admin.configs import ResourceKind
-from ottla.client.admin.elections import ElectionKind
+from ottla.client.admin.partitions import ElectionKind
 from ottla.client.admin.topics import NewTopic
 from ottla.client.consumer import Consumer
 from ottla.client.consumer_options import ConsumerOptions

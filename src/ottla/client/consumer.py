@@ -200,7 +200,7 @@ class Consumer:
         offset = self._state_of(partition).high_watermark
         return None if offset < 0 else offset
 
-    async def begin_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
+    async def beginning_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The first offsets that can be read."""
         return await self._offsets(partitions, EARLIEST)
 

@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.exchange import Failure
 
 _REMEDIES = {
-    ErrorCode.OFFSET_OUT_OF_RANGE: "ask `begin_offsets` and `end_offsets` what the log still holds",
+    ErrorCode.OFFSET_OUT_OF_RANGE: "ask `beginning_offsets` and `end_offsets` what the log holds",
     ErrorCode.CORRUPT_MESSAGE: "the batch was damaged on its way or in the log",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "create the topic first, or check its name",
     ErrorCode.LEADER_NOT_AVAILABLE: "the partition is electing a leader; try again shortly",

@@ -292,7 +292,7 @@ class Fetcher:
         else:
             self.failure = OffsetOutOfRange(
                 f"offset {state.fetch_offset} of {state.topic}-{state.partition} is not in the "
-                "log; ask `begin_offsets` and `end_offsets` what is, and seek, or let "
+                "log; ask `beginning_offsets` and `end_offsets` what is, and seek, or let "
                 "auto_offset_reset be 'earliest' or 'latest'"
             )
 

@@ -39,7 +39,7 @@ def commit_positions(group: str, manifest: Manifest, bootstrap: str) -> None:
     """
     offsets = {TopicPartition(manifest.topic, p): o for p, o in manifest.positions.items()}
     with sync.Admin(bootstrap) as admin:
-        admin.set_group_offsets(group, offsets)
+        admin.groups.set_offsets(group, offsets)
 
 
 def told(account: OffsetAccount) -> Told:

@@ -1,24 +1,23 @@
-"""Administration of a cluster: topics and partitions, settings, groups, the cluster itself."""
+"""Administration of a cluster, in parts: `admin.topics.create("flights", partitions=6)`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from ottla.client.admin.compaction import CompactionCalls
-from ottla.client.admin.configs import ConfigCalls
-from ottla.client.admin.decisions import DecisionCalls
-from ottla.client.admin.elections import ElectionCalls
-from ottla.client.admin.groups import GroupCalls
-from ottla.client.admin.ledger import LedgerCalls
-from ottla.client.admin.partitions import PartitionCalls
-from ottla.client.admin.quotas import QuotaCalls
-from ottla.client.admin.reassigning import ReassigningCalls
-from ottla.client.admin.reassignments import ReassignmentCalls
-from ottla.client.admin.rebalances import RebalanceCalls
-from ottla.client.admin.retention import RetentionCalls
-from ottla.client.admin.share_groups import ShareGroupCalls
-from ottla.client.admin.transactions import TransactionCalls
+from ottla.client.admin.calls import Calls
+from ottla.client.admin.cluster import Brokers
+from ottla.client.admin.compaction import Compaction
+from ottla.client.admin.configs import Configs
+from ottla.client.admin.decisions import Decisions
+from ottla.client.admin.groups import Groups
+from ottla.client.admin.logs import Logs
+from ottla.client.admin.partitions import Partitions
+from ottla.client.admin.quotas import Quotas
+from ottla.client.admin.rebalances import Rebalances
+from ottla.client.admin.share_groups import ShareGroups
+from ottla.client.admin.topics import Topics
+from ottla.client.admin.transactions import Transactions
 from ottla.client.arguments import checked_options
 from ottla.client.cluster import Cluster, ClusterOptions
 
@@ -42,31 +41,33 @@ class AdminOptions:
         )
 
 
-class Admin(
-    PartitionCalls,
-    ConfigCalls,
-    GroupCalls,
-    ElectionCalls,
-    ReassigningCalls,
-    ReassignmentCalls,
-    DecisionCalls,
-    CompactionCalls,
-    LedgerCalls,
-    RetentionCalls,
-    QuotaCalls,
-    RebalanceCalls,
-    ShareGroupCalls,
-    TransactionCalls,
-):
-    """Use it as `async with Admin("host:9092") as admin`.
+class Admin:
+    """Use it as `async with Admin("host:9092") as admin`; plain calls: `ottla.client.sync.Admin`.
 
-    Calls raise BrokerRefused (what and why), ConnectionFailed, RequestTimedOut; those that may
-    be repeated without harm are, for `retry_timeout_ms`.
+    Each part is about one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
+    `transactions`, `quotas`, `cluster`, `logs`; those of Ottla's own brokers are `compaction`,
+    `decisions`, `rebalances` and some calls of `logs`. Calls raise BrokerRefused (what and why),
+    ConnectionFailed, RequestTimedOut; those that may be repeated without harm are, for
+    `retry_timeout_ms`.
     """
 
     def __init__(self, bootstrap: str | Iterable[str], options: AdminOptions | None = None) -> None:
         options = checked_options(options, AdminOptions, 'Admin("host:9092", AdminOptions(...))')
-        super().__init__(Cluster(bootstrap, options.cluster()))
+        # The connections and the metadata that all parts share.
+        self.connections = Cluster(bootstrap, options.cluster())
+        calls = Calls(self.connections)
+        self.topics = Topics(calls)
+        self.partitions = Partitions(calls, self.topics)
+        self.configs = Configs(calls)
+        self.groups = Groups(calls)
+        self.share_groups = ShareGroups(calls)
+        self.logs = Logs(calls)
+        self.transactions = Transactions(calls, self.logs)
+        self.quotas = Quotas(calls)
+        self.cluster = Brokers(calls)
+        self.compaction = Compaction(calls)
+        self.decisions = Decisions(calls)
+        self.rebalances = Rebalances(calls)
 
     async def __aenter__(self) -> Self:
         return self
@@ -81,4 +82,4 @@ class Admin(
 
     async def close(self) -> None:
         """Close all connections."""
-        await self.cluster.close()
+        await self.connections.close()

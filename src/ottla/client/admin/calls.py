@@ -1,14 +1,20 @@
 """What all administrative calls share: whom to ask, and when to ask again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.cluster import Cluster
 from ottla.client.coordinator import MOVED, Coordinator
-from ottla.client.errors import ConnectionFailed, RequestTimedOut, UnsupportedByBroker, check
+from ottla.client.errors import (
+    ConnectionFailed,
+    RequestTimedOut,
+    UnsupportedByBroker,
+    check,
+    refused,
+)
 from ottla.client.view import NO_LEADER
 from ottla.wire.notation import Message
 
@@ -26,7 +32,7 @@ _PASSING = MOVED | {
 
 
 class Calls:
-    """Base of the calls about one noun."""
+    """How the parts of an `Admin` ask: whom, and again for as long as that may help."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -104,3 +110,19 @@ class Calls:
         """Ids of the live brokers."""
         await self.cluster.refresh()
         return sorted(self.cluster.view.brokers)
+
+    async def by_leader(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[int, list[TopicPartition]]:
+        """Partitions by their leaders. Raises UnknownTopic, UNKNOWN_TOPIC_OR_PARTITION."""
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for partition in partitions:
+            await self.cluster.topic(partition.topic)
+            leader = self.cluster.view.leader(*partition)
+            if leader == NO_LEADER:
+                raise refused(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    f"work on {partition}: it has no leader, or does not exist",
+                )
+            by_leader.setdefault(leader, []).append(partition)
+        return by_leader

@@ -107,10 +107,13 @@ class CleanerStanding:
     failed: tuple[FailedCleaning, ...]
 
 
-class CompactionCalls(Calls):
-    """Calls about compaction."""
+class Compaction:
+    """`admin.compaction`: what the brokers' log cleaners do, and compaction on demand."""
 
-    async def compaction(
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def of(
         self, partition: TopicPartition, action: CompactAction = CompactAction.TELL
     ) -> list[CompactionStanding]:
         """How each replica of `partition` stands, by broker, after `action` was begun.
@@ -119,11 +122,11 @@ class CompactionCalls(Calls):
         where the topic is not compacted, UnsupportedByBroker where the cluster is no Ottla.
         """
         standings = []
-        for broker_id in (await self.cluster.partition(partition)).replicas:
+        for broker_id in (await self._calls.cluster.partition(partition)).replicas:
             request = CompactLogRequest(
                 topic=partition.topic, partition=partition.partition, action=int(action)
             )
-            answer = await self.ask_ottla(
+            answer = await self._calls.ask_ottla(
                 broker_id, request, CompactLogResponse, "does not tell of its cleaner"
             )
             check(answer.error_code, f"compact {partition}", answer.error_message)
@@ -141,23 +144,25 @@ class CompactionCalls(Calls):
             request = DescribeCleanerRequest()
             try:
                 async with asyncio.timeout(patience_s):
-                    answer = await self.cluster.ask(broker_id, request, DescribeCleanerResponse)
+                    answer = await self._calls.cluster.ask(
+                        broker_id, request, DescribeCleanerResponse
+                    )
             except (UnsupportedByBroker, ConnectionFailed, RequestTimedOut, TimeoutError):
                 return None
             check(answer.error_code, "describe the cleaner", answer.error_message)
             return _cleaner(broker_id, answer)
 
-        told = await asyncio.gather(*map(ask, await self.retried(self.brokers)))
+        told = await asyncio.gather(*map(ask, await self._calls.retried(self._calls.brokers)))
         return [cleaner for cleaner in told if cleaner is not None]
 
-    async def compactions(
+    async def of_topic(
         self, topic: str, action: CompactAction = CompactAction.TELL
     ) -> list[CompactionStanding]:
         """The same for all partitions of a topic."""
-        view = await self.cluster.topic(topic)
+        view = await self._calls.cluster.topic(topic)
         found: list[CompactionStanding] = []
         for entry in view.partitions:
-            found += await self.compaction(TopicPartition(topic, entry.index), action)
+            found += await self.of(TopicPartition(topic, entry.index), action)
         return found
 
 

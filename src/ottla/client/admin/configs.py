@@ -65,10 +65,13 @@ class ConfigEntry:
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 
 
-class ConfigCalls(Calls):
-    """Calls about settings. A broker is named by its id; "" stands for all brokers' default."""
+class Configs:
+    """`admin.configs`: settings of topics, brokers (by id; "" for all brokers) and groups."""
 
-    async def describe_configs(
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def describe(
         self,
         kind: ResourceKind,
         name: str,
@@ -91,7 +94,7 @@ class ConfigCalls(Calls):
 
         async def ask() -> dict[str, ConfigEntry]:
             broker_id = await self._whom_to_ask(kind, name)
-            answer = await self.cluster.ask(broker_id, request, DescribeConfigsResponse)
+            answer = await self._calls.cluster.ask(broker_id, request, DescribeConfigsResponse)
             found: dict[str, ConfigEntry] = {}
             for result in answer.results:
                 what = f"describe the settings of {_named(kind, name)}"
@@ -99,9 +102,9 @@ class ConfigCalls(Calls):
                 found.update((entry.name, _entry(entry)) for entry in result.configs)
             return found
 
-        return await self.retried(ask)
+        return await self._calls.retried(ask)
 
-    async def alter_configs(
+    async def alter(
         self,
         kind: ResourceKind,
         name: str,
@@ -135,12 +138,14 @@ class ConfigCalls(Calls):
 
         async def alter() -> None:
             broker_id = await self._whom_to_ask(kind, name)
-            answer = await self.cluster.ask(broker_id, request, IncrementalAlterConfigsResponse)
+            answer = await self._calls.cluster.ask(
+                broker_id, request, IncrementalAlterConfigsResponse
+            )
             for result in answer.responses:
                 what = f"alter the settings of {_named(kind, name)}"
                 check(result.error_code, what, result.error_message)
 
-        await self.retried(alter)
+        await self._calls.retried(alter)
 
     async def _whom_to_ask(self, kind: ResourceKind, name: str) -> int:
         """A broker's own settings are known to it alone."""
@@ -149,9 +154,9 @@ class ConfigCalls(Calls):
                 raise ClientError(
                     ErrorCode.INVALID_REQUEST, f"a broker is named by its id, not {name!r}"
                 )
-            await self.cluster.refresh()
+            await self._calls.cluster.refresh()
             return int(name)
-        return await self.cluster.controller()
+        return await self._calls.cluster.controller()
 
 
 def _entry(result: DescribeConfigsResourceResult) -> ConfigEntry:

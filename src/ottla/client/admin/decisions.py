@@ -37,16 +37,19 @@ class Story:
     silent: dict[int, OttlaError]
 
 
-class DecisionCalls(Calls):
-    """Calls about decisions."""
+class Decisions:
+    """`admin.decisions`: why partitions are as they are."""
 
-    async def decisions(self, partition: TopicPartition, kinds: Names | None = None) -> Story:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def about(self, partition: TopicPartition, kinds: Names | None = None) -> Story:
         """What the live brokers remember of `partition` (`kinds` None: all of it).
 
         Raises UnknownTopic where there is no such partition, UnsupportedByBroker where the
         cluster is no Ottla.
         """
-        await self.cluster.partition(partition)
+        await self._calls.cluster.partition(partition)
         request = DescribeDecisionsRequest(
             topic=partition.topic,
             partition=partition.partition,
@@ -54,7 +57,7 @@ class DecisionCalls(Calls):
         )
         records: list[DecisionRecord] = []
         silent: dict[int, OttlaError] = {}
-        async for broker_id, answer in self.ask_each_ottla(
+        async for broker_id, answer in self._calls.ask_each_ottla(
             request, DescribeDecisionsResponse, "keeps no decision records", silent
         ):
             try:

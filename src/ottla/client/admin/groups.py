@@ -66,22 +66,27 @@ class GroupDescription:
     members: tuple[GroupMember, ...]
 
 
-class GroupCalls(Calls):
-    """Calls about consumer groups of either protocol."""
+class Groups:
+    """`admin.groups`: consumer groups, their members and offsets."""
 
-    async def list_groups(self, states: Names = (), kinds: Names = ()) -> list[GroupListing]:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def all(self, states: Names = (), kinds: Names = ()) -> list[GroupListing]:
         """All groups by name, or those in one of `states` and of one of `kinds`."""
         wanted_states, wanted_kinds = name_list(states), name_list(kinds)
 
         async def ask() -> list[GroupListing]:
             found: dict[str, GroupListing] = {}
-            for broker_id in await self.brokers():
-                version = (await self.cluster.connection(broker_id)).version(ApiKey.LIST_GROUPS)
+            for broker_id in await self._calls.brokers():
+                version = (await self._calls.cluster.connection(broker_id)).version(
+                    ApiKey.LIST_GROUPS
+                )
                 request = ListGroupsRequest(
                     states_filter=wanted_states if version >= 4 else [],
                     types_filter=wanted_kinds if version >= 5 else [],
                 )
-                answer = await self.cluster.ask(broker_id, request, ListGroupsResponse)
+                answer = await self._calls.cluster.ask(broker_id, request, ListGroupsResponse)
                 check(answer.error_code, "list groups")
                 for group in answer.groups:
                     found[group.group_id] = GroupListing(
@@ -89,19 +94,19 @@ class GroupCalls(Calls):
                     )
             return [found[group_id] for group_id in sorted(found)]
 
-        return await self.retried(ask)
+        return await self._calls.retried(ask)
 
-    async def describe_groups(self, group_ids: Names) -> list[GroupDescription]:
+    async def describe(self, group_ids: Names) -> list[GroupDescription]:
         """State and members. A group that does not exist is Dead, or refused by newer brokers."""
         return [
-            await self.retried(partial(self._described_group, group_id))
+            await self._calls.retried(partial(self._described_group, group_id))
             for group_id in name_list(group_ids)
         ]
 
     async def _described_group(self, group_id: str) -> GroupDescription:
-        broker_id = await self.cluster.coordinator(group_id)
+        broker_id = await self._calls.cluster.coordinator(group_id)
         request = DescribeGroupsRequest(groups=[group_id])
-        answer = await self.cluster.ask(broker_id, request, DescribeGroupsResponse)
+        answer = await self._calls.cluster.ask(broker_id, request, DescribeGroupsResponse)
         group = answer.groups[0]
         if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or group.group_state == "Dead":
             found = await self._described_consumer_group(broker_id, group_id)
@@ -121,11 +126,11 @@ class GroupCalls(Calls):
         self, broker_id: int, group_id: str
     ) -> GroupDescription | None:
         """A group of the consumer protocol (KIP-848); None where there is none of that name."""
-        connection = await self.cluster.connection(broker_id)
+        connection = await self._calls.cluster.connection(broker_id)
         if ApiKey.CONSUMER_GROUP_DESCRIBE not in connection.versions:
             return None
         request = ConsumerGroupDescribeRequest(group_ids=[group_id])
-        answer = await self.cluster.ask(broker_id, request, ConsumerGroupDescribeResponse)
+        answer = await self._calls.cluster.ask(broker_id, request, ConsumerGroupDescribeResponse)
         group = answer.groups[0]
         if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
             return None
@@ -139,7 +144,7 @@ class GroupCalls(Calls):
             _consumer_members(group),
         )
 
-    async def delete_groups(self, group_ids: Names) -> None:
+    async def delete(self, group_ids: Names) -> None:
         """Delete groups with their offsets. Raises NON_EMPTY_GROUP while there are members."""
         for group_id in name_list(group_ids):
             request = DeleteGroupsRequest(groups_names=[group_id])
@@ -147,12 +152,12 @@ class GroupCalls(Calls):
             async def delete(
                 request: DeleteGroupsRequest = request, group_id: str = group_id
             ) -> None:
-                coordinator = self.coordinator_of(group_id)
+                coordinator = self._calls.coordinator_of(group_id)
                 answer = await coordinator.ask(request, DeleteGroupsResponse)
                 for result in answer.results:
                     check(result.error_code, f"delete group {group_id!r}")
 
-            await self.retried(delete)
+            await self._calls.retried(delete)
 
     async def remove_members(self, group_id: str, member_ids: Names) -> None:
         """Put members out of a group at once, as if their sessions had ended (KIP-345).
@@ -169,28 +174,28 @@ class GroupCalls(Calls):
                     for member_id in wanted
                 ],
             )
-            answer = await self.coordinator_of(group_id).ask(request, LeaveGroupResponse)
+            answer = await self._calls.coordinator_of(group_id).ask(request, LeaveGroupResponse)
             check(answer.error_code, f"remove members of group {group_id!r}")
             for member in answer.members:
                 check(member.error_code, f"remove member {member.member_id!r}")
 
-        await self.retried(remove)
+        await self._calls.retried(remove)
 
-    async def group_offsets(
+    async def offsets(
         self, group_id: str, partitions: Partitions | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Committed offsets of the group: all, or those of `partitions`."""
-        return await self.coordinator_of(group_id).committed(
+        return await self._calls.coordinator_of(group_id).committed(
             None if partitions is None else partition_list(partitions)
         )
 
-    async def set_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    async def set_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Move the offsets of a group without members (else UNKNOWN_MEMBER_ID is the answer)."""
-        await self.coordinator_of(group_id).commit(
+        await self._calls.coordinator_of(group_id).commit(
             {partition: OffsetAndMetadata(offset) for partition, offset in offsets.items()}
         )
 
-    async def delete_group_offsets(self, group_id: str, partitions: Partitions) -> None:
+    async def delete_offsets(self, group_id: str, partitions: Partitions) -> None:
         """Forget committed offsets of topics that no member reads (KIP-496)."""
         topics: dict[str, OffsetDeleteRequestTopic] = {}
         for topic, index in partition_list(partitions):
@@ -199,14 +204,14 @@ class GroupCalls(Calls):
         request = OffsetDeleteRequest(group_id=group_id, topics=list(topics.values()))
 
         async def delete() -> None:
-            answer = await self.coordinator_of(group_id).ask(request, OffsetDeleteResponse)
+            answer = await self._calls.coordinator_of(group_id).ask(request, OffsetDeleteResponse)
             check(answer.error_code, f"delete offsets of group {group_id!r}")
             for topic in answer.topics:
                 for entry in topic.partitions:
                     what = f"delete the offset of {topic.name}-{entry.partition_index}"
                     check(entry.error_code, what)
 
-        await self.retried(delete)
+        await self._calls.retried(delete)
 
 
 def _members(group: DescribedGroup) -> tuple[GroupMember, ...]:

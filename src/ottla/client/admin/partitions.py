@@ -1,13 +1,23 @@
-"""How partitions stand: leader, replicas, who is in sync, who is eligible, how many must be."""
+"""Partitions: leader, replicas, ISR, ELR; elections by command (KIP-460); moves (KIP-455)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from ottla.base.ids import TopicPartition
+from ottla.client import arguments
+from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import ResourceKind
-from ottla.client.admin.topics import TopicCalls
-from ottla.client.arguments import Names, name_list
-from ottla.client.errors import UnsupportedByBroker
+from ottla.client.admin.topics import Topics
+from ottla.client.arguments import Names, name_list, partition_list
+from ottla.client.errors import BrokerRefused, UnsupportedByBroker, check, refused
 from ottla.client.view import NO_LEADER, TopicView
+from ottla.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -18,6 +28,16 @@ from ottla.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     TopicRequest,
+)
+from ottla.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    TopicPartitions,
+)
+from ottla.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    ListPartitionReassignmentsTopics,
 )
 
 MIN_ISR = "min.insync.replicas"
@@ -61,17 +81,42 @@ class PartitionStanding:
         return not self.is_offline and self.is_under_replicated and len(self.isr) == self.min_isr
 
 
-class PartitionCalls(TopicCalls):
-    """Calls about how partitions stand."""
+class ElectionKind(IntEnum):
+    """Who is to lead: the first replica if it is in sync, or whoever lives."""
 
-    async def partition_standings(self, topics: Names | None = None) -> list[PartitionStanding]:
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """A move under way: `replicas` are old and new ones, `adding` come and `removing` go."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas at its end."""
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
+
+
+class Partitions:
+    """`admin.partitions`: how they stand, who leads them, and where they lie."""
+
+    def __init__(self, calls: Calls, topics: Topics) -> None:
+        self._calls = calls
+        self._topics = topics
+
+    async def standings(self, topics: Names | None = None) -> list[PartitionStanding]:
         """All partitions of `topics` (None: of all topics), by name. Raises UnknownTopic."""
         if topics is None:
-            views = await self.list_topics(internal=True)
+            views = await self._topics.all(internal=True)
         else:
-            views = await self.describe_topics(topics)
+            views = await self._topics.describe(topics)
         least = await self.min_isr(view.name for view in views)
-        eligible = await self.retried(lambda: self._eligible(views))
+        eligible = await self._calls.retried(lambda: self._eligible(views))
         found: list[PartitionStanding] = []
         for view in views:
             for entry in view.partitions:
@@ -107,7 +152,7 @@ class PartitionCalls(TopicCalls):
                     for name in part
                 ]
             )
-            answer = await self.cluster.ask_any(request, DescribeConfigsResponse)
+            answer = await self._calls.cluster.ask_any(request, DescribeConfigsResponse)
             for result in answer.results:
                 for entry in result.configs:
                     if entry.value is not None:
@@ -116,6 +161,111 @@ class PartitionCalls(TopicCalls):
         for start in range(0, len(names), _TOPICS_PER_REQUEST):
             await ask(names[start : start + _TOPICS_PER_REQUEST])
         return found
+
+    async def elect_leaders(
+        self, kind: ElectionKind, partitions: arguments.Partitions | None = None
+    ) -> dict[TopicPartition, BrokerRefused | None]:
+        """Hold elections (None: wherever one is needed); per partition None, or why there was none.
+
+        ELECTION_NOT_NEEDED says that it is led as wanted already. An UNCLEAN election may lose
+        acknowledged records.
+        """
+        topics: dict[str, TopicPartitions] = {}
+        for topic, index in () if partitions is None else partition_list(partitions):
+            topics.setdefault(topic, TopicPartitions(topic=topic)).partitions.append(index)
+        request = ElectLeadersRequest(
+            election_type=kind,
+            topic_partitions=None if partitions is None else list(topics.values()),
+            timeout_ms=self._calls.cluster.options.request_timeout_ms,
+        )
+
+        async def elect() -> dict[TopicPartition, BrokerRefused | None]:
+            controller = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(controller, request, ElectLeadersResponse)
+            check(answer.error_code, "hold elections")
+            found: dict[TopicPartition, BrokerRefused | None] = {}
+            for topic in answer.replica_election_results:
+                for result in topic.partition_result:
+                    name = TopicPartition(topic.topic, result.partition_id)
+                    found[name] = (
+                        refused(
+                            result.error_code, f"elect a leader of {name}", result.error_message
+                        )
+                        if result.error_code
+                        else None
+                    )
+            return found
+
+        return await self._calls.retried(elect)
+
+    async def reassign(
+        self, wanted: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> dict[TopicPartition, BrokerRefused | None]:
+        """Let partitions move to these brokers, the preferred leader first; None cancels a move.
+
+        Returns per partition None, or why its move did not begin. What began goes on by itself:
+        see `reassignments`.
+        """
+        topics: dict[str, ReassignableTopic] = {}
+        for (topic, index), replicas in wanted.items():
+            entry = topics.setdefault(topic, ReassignableTopic(name=topic))
+            entry.partitions.append(
+                ReassignablePartition(
+                    partition_index=index, replicas=None if replicas is None else list(replicas)
+                )
+            )
+        request = AlterPartitionReassignmentsRequest(
+            topics=list(topics.values()), timeout_ms=self._calls.cluster.options.request_timeout_ms
+        )
+
+        async def begin() -> dict[TopicPartition, BrokerRefused | None]:
+            controller = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(
+                controller, request, AlterPartitionReassignmentsResponse
+            )
+            check(answer.error_code, "move partitions", answer.error_message)
+            found: dict[TopicPartition, BrokerRefused | None] = {}
+            for told in answer.responses:
+                for part in told.partitions:
+                    name = TopicPartition(told.name, part.partition_index)
+                    what = f"{'cancel the move of' if wanted.get(name) is None else 'move'} {name}"
+                    found[name] = (
+                        refused(part.error_code, what, part.error_message)
+                        if part.error_code
+                        else None
+                    )
+            return found
+
+        return await self._calls.retried(begin)
+
+    async def reassignments(
+        self, partitions: arguments.Partitions | None = None
+    ) -> dict[TopicPartition, Reassignment]:
+        """The moves under way of `partitions` (None: of all); what does not move is left out."""
+        topics: dict[str, ListPartitionReassignmentsTopics] = {}
+        for topic, index in () if partitions is None else partition_list(partitions):
+            entry = topics.setdefault(topic, ListPartitionReassignmentsTopics(name=topic))
+            entry.partition_indexes.append(index)
+        request = ListPartitionReassignmentsRequest(
+            topics=None if partitions is None else list(topics.values()),
+            timeout_ms=self._calls.cluster.options.request_timeout_ms,
+        )
+
+        async def ask() -> dict[TopicPartition, Reassignment]:
+            controller = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(
+                controller, request, ListPartitionReassignmentsResponse
+            )
+            check(answer.error_code, "list the moves of partitions", answer.error_message)
+            return {
+                TopicPartition(topic.name, part.partition_index): Reassignment(
+                    tuple(part.replicas), tuple(part.adding_replicas), tuple(part.removing_replicas)
+                )
+                for topic in answer.topics
+                for part in topic.partitions
+            }
+
+        return await self._calls.retried(ask)
 
     async def _eligible(self, views: list[TopicView]) -> _Eligible:
         """ELR and last known ELR; nothing where the broker is too old to tell."""
@@ -127,7 +277,7 @@ class PartitionCalls(TopicCalls):
         )
         while True:
             try:
-                answer = await self.cluster.ask_any(request, DescribeTopicPartitionsResponse)
+                answer = await self._calls.cluster.ask_any(request, DescribeTopicPartitionsResponse)
             except UnsupportedByBroker:
                 return found
             for topic in answer.topics:

@@ -20,15 +20,18 @@ from ottla.wire.messages.describe_client_quotas import (
 Limits = dict[str, float]
 
 
-class QuotaCalls(Calls):
-    """Calls about quotas. Limits are by Kafka's names: `producer_byte_rate` and so on."""
+class Quotas:
+    """`admin.quotas`: how much clients may use."""
 
-    async def quotas(self) -> dict[QuotaEntity, Limits]:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def all(self) -> dict[QuotaEntity, Limits]:
         """All quotas that are set."""
 
         async def ask() -> dict[QuotaEntity, Limits]:
-            broker_id = await self.cluster.controller()
-            answer = await self.cluster.ask(
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(
                 broker_id, DescribeClientQuotasRequest(), DescribeClientQuotasResponse
             )
             check(answer.error_code, "describe quotas", answer.error_message)
@@ -39,9 +42,9 @@ class QuotaCalls(Calls):
                 for entry in answer.entries or ()
             }
 
-        return await self.retried(ask)
+        return await self._calls.retried(ask)
 
-    async def alter_quotas(
+    async def alter(
         self,
         entity: QuotaEntity,
         limits: Mapping[str, float | None],
@@ -66,9 +69,9 @@ class QuotaCalls(Calls):
         )
 
         async def alter() -> None:
-            broker_id = await self.cluster.controller()
-            answer = await self.cluster.ask(broker_id, request, AlterClientQuotasResponse)
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(broker_id, request, AlterClientQuotasResponse)
             for entry in answer.entries:
                 check(entry.error_code, f"alter the quotas of {entity}", entry.error_message)
 
-        await self.retried(alter)
+        await self._calls.retried(alter)

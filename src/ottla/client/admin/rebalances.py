@@ -20,10 +20,13 @@ class RebalanceStory:
     silent: dict[int, OttlaError]
 
 
-class RebalanceCalls(Calls):
-    """Calls about rebalances."""
+class Rebalances:
+    """`admin.rebalances`: why groups shared out their partitions anew."""
 
-    async def rebalances(self, group_id: str) -> RebalanceStory:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def of(self, group_id: str) -> RebalanceStory:
         """What the live brokers remember of a group, each of the time it was its coordinator.
 
         Raises UnsupportedByBroker where the cluster is no Ottla.
@@ -31,7 +34,7 @@ class RebalanceCalls(Calls):
         request = DescribeRebalancesRequest(group_id=group_id)
         found: list[tuple[int, DescribedRebalance]] = []
         silent: dict[int, OttlaError] = {}
-        async for broker_id, answer in self.ask_each_ottla(
+        async for broker_id, answer in self._calls.ask_each_ottla(
             request, DescribeRebalancesResponse, "records no rebalances", silent
         ):
             check(answer.error_code, f"tell of group {group_id!r}", answer.error_message)

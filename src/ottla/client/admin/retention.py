@@ -1,15 +1,10 @@
 """How long records stay, as the brokers of Ottla tell it, and for whom retention waits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.calls import Calls
-from ottla.client.errors import check
-from ottla.wire.messages.retention_standing import (
-    RetentionStandingRequest,
-    RetentionStandingResponse,
-)
+from ottla.wire.messages.retention_standing import RetentionStandingResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,36 +45,8 @@ class RetentionStanding:
     held_since_ms: int
 
 
-class RetentionCalls(Calls):
-    """Calls about retention."""
-
-    async def retention(
-        self, partition: TopicPartition, offsets: Sequence[int] = (), *, group_id: str = ""
-    ) -> RetentionStanding:
-        """How retention stands, and how long the records at `offsets` stay, for `group_id`.
-
-        Raises UnknownTopic, ConnectionFailed, UnsupportedByBroker where the leader is no Ottla.
-        """
-        request = RetentionStandingRequest(
-            topic=partition.topic,
-            partition=partition.partition,
-            offsets=list(offsets),
-            group_id=group_id,
-        )
-
-        async def once() -> RetentionStandingResponse:
-            what = f"ask for the retention of {partition}"
-            leader = await self.leader_of(partition, what)
-            answer = await self.ask_ottla(
-                leader, request, RetentionStandingResponse, "does not tell of its retention"
-            )
-            check(answer.error_code, what, answer.error_message)
-            return answer
-
-        return _standing(partition, await self.retried(once))
-
-
-def _standing(name: TopicPartition, answer: RetentionStandingResponse) -> RetentionStanding:
+def standing(name: TopicPartition, answer: RetentionStandingResponse) -> RetentionStanding:
+    """From what the leader told."""
     return RetentionStanding(
         name,
         answer.broker_id,

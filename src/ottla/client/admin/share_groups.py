@@ -40,16 +40,19 @@ class SharePosition:
     lag: int | None
 
 
-class ShareGroupCalls(Calls):
-    """Calls about share groups."""
+class ShareGroups:
+    """`admin.share_groups`: share groups, and where they stand."""
 
-    async def describe_share_group(self, group_id: str) -> GroupDescription:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def describe(self, group_id: str) -> GroupDescription:
         """State and members; each with the partitions it looks after, which others may share."""
 
         async def ask() -> GroupDescription:
-            broker_id = await self.cluster.coordinator(group_id)
+            broker_id = await self._calls.cluster.coordinator(group_id)
             request = ShareGroupDescribeRequest(group_ids=[group_id])
-            answer = await self.cluster.ask(broker_id, request, ShareGroupDescribeResponse)
+            answer = await self._calls.cluster.ask(broker_id, request, ShareGroupDescribeResponse)
             group = answer.groups[0]
             check(group.error_code, f"describe group {group_id!r}", group.error_message)
             members = tuple(
@@ -70,16 +73,18 @@ class ShareGroupCalls(Calls):
                 group_id, group.group_state, SHARE, group.assignor_name, broker_id, members
             )
 
-        return await self.retried(ask)
+        return await self._calls.retried(ask)
 
-    async def share_group_positions(self, group_id: str) -> dict[TopicPartition, SharePosition]:
+    async def positions(self, group_id: str) -> dict[TopicPartition, SharePosition]:
         """Where the group begins in every partition it has read."""
 
         async def ask() -> dict[TopicPartition, SharePosition]:
-            broker_id = await self.cluster.coordinator(group_id)
+            broker_id = await self._calls.cluster.coordinator(group_id)
             wanted = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
             request = DescribeShareGroupOffsetsRequest(groups=[wanted])
-            answer = await self.cluster.ask(broker_id, request, DescribeShareGroupOffsetsResponse)
+            answer = await self._calls.cluster.ask(
+                broker_id, request, DescribeShareGroupOffsetsResponse
+            )
             group = answer.groups[0]
             check(group.error_code, f"describe group {group_id!r}", group.error_message)
             return {
@@ -91,11 +96,9 @@ class ShareGroupCalls(Calls):
                 if each.error_code == 0
             }
 
-        return await self.retried(ask)
+        return await self._calls.retried(ask)
 
-    async def alter_share_group_positions(
-        self, group_id: str, offsets: Mapping[TopicPartition, int]
-    ) -> None:
+    async def alter_positions(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Have a group without members begin elsewhere; what it has done behind is forgotten.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND for a group of another kind.
@@ -109,17 +112,19 @@ class ShareGroupCalls(Calls):
         request = AlterShareGroupOffsetsRequest(group_id=group_id, topics=list(topics.values()))
 
         async def alter() -> None:
-            broker_id = await self.cluster.coordinator(group_id)
-            answer = await self.cluster.ask(broker_id, request, AlterShareGroupOffsetsResponse)
+            broker_id = await self._calls.cluster.coordinator(group_id)
+            answer = await self._calls.cluster.ask(
+                broker_id, request, AlterShareGroupOffsetsResponse
+            )
             check(answer.error_code, f"move share group {group_id!r}", answer.error_message)
             for topic in answer.responses:
                 for each in topic.partitions:
                     what = f"move share group {group_id!r} in {topic.topic_name}"
                     check(each.error_code, f"{what}-{each.partition_index}", each.error_message)
 
-        await self.retried(alter)
+        await self._calls.retried(alter)
 
-    async def delete_share_group_positions(self, group_id: str, topics: Names) -> None:
+    async def delete_positions(self, group_id: str, topics: Names) -> None:
         """Have a group without members forget topics, as if it had never read them.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
@@ -132,14 +137,16 @@ class ShareGroupCalls(Calls):
         )
 
         async def delete() -> None:
-            broker_id = await self.cluster.coordinator(group_id)
-            answer = await self.cluster.ask(broker_id, request, DeleteShareGroupOffsetsResponse)
+            broker_id = await self._calls.cluster.coordinator(group_id)
+            answer = await self._calls.cluster.ask(
+                broker_id, request, DeleteShareGroupOffsetsResponse
+            )
             check(answer.error_code, f"move share group {group_id!r}", answer.error_message)
             for topic in answer.responses:
                 what = f"have share group {group_id!r} forget {topic.topic_name}"
                 check(topic.error_code, what, topic.error_message)
 
-        await self.retried(delete)
+        await self._calls.retried(delete)
 
 
 def _known(number: int) -> int | None:

@@ -46,29 +46,32 @@ class NewTopic:
     assignments: tuple[tuple[int, ...], ...] = ()
 
 
-class TopicCalls(Calls):
-    """Calls about topics."""
+class Topics:
+    """`admin.topics`: made, listed, described, grown and deleted."""
 
-    async def create_topics(
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def create_all(
         self, topics: NewTopic | Iterable[NewTopic], *, validate_only: bool = False
     ) -> None:
         """Create all of `topics`. Raises the first refusal; the others may exist by then."""
         wanted = _new_topics(topics)
         request = CreateTopicsRequest(
             topics=[_creatable(topic) for topic in wanted],
-            timeout_ms=self.cluster.options.request_timeout_ms,
+            timeout_ms=self._calls.cluster.options.request_timeout_ms,
             validate_only=validate_only,
         )
 
         async def create() -> None:
-            controller = await self.cluster.controller()
-            answer = await self.cluster.ask(controller, request, CreateTopicsResponse)
+            controller = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(controller, request, CreateTopicsResponse)
             for topic in answer.topics:
                 check(topic.error_code, f"create topic {topic.name!r}", topic.error_message)
 
-        await self.retried(create)
+        await self._calls.retried(create)
 
-    async def create_topic(
+    async def create(
         self,
         name: str,
         partitions: int = BROKER_DEFAULT,
@@ -76,7 +79,7 @@ class TopicCalls(Calls):
         configs: Mapping[str, str] | None = None,
     ) -> None:
         """Create one topic and wait until its partitions have leaders."""
-        await self.create_topics(
+        await self.create_all(
             [
                 NewTopic(
                     name=name,
@@ -88,30 +91,32 @@ class TopicCalls(Calls):
         )
         attempt = 0
         while not _is_led(await self._described([name]), name) and attempt < 20:
-            await self.cluster.pause(min(attempt, 2))
+            await self._calls.cluster.pause(min(attempt, 2))
             attempt += 1
 
-    async def list_topics(self, *, internal: bool = False) -> list[TopicView]:
+    async def all(self, *, internal: bool = False) -> list[TopicView]:
         """All topics by name; those that serve the cluster itself only with `internal`."""
 
         async def ask() -> list[TopicView]:
-            answer = await self.cluster.ask_any(MetadataRequest(topics=None), MetadataResponse)
+            answer = await self._calls.cluster.ask_any(
+                MetadataRequest(topics=None), MetadataResponse
+            )
             topics = merged(ClusterView(), answer, None).topics
             return [topics[name] for name in sorted(topics)]
 
-        found = await self.retried(ask)
+        found = await self._calls.retried(ask)
         return [topic for topic in found if internal or not topic.is_internal]
 
-    async def describe_topics(self, names: Names) -> list[TopicView]:
+    async def describe(self, names: Names) -> list[TopicView]:
         """Partitions, leaders, replicas. Raises UnknownTopic, naming the nearest."""
         wanted = name_list(names)
-        view = await self.retried(lambda: self._described(wanted))
+        view = await self._calls.retried(lambda: self._described(wanted))
         for name in wanted:
             code = view.errors.get(name)
             if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or (
                 code is None and name not in view.topics
             ):
-                raise unknown_topic(name, await self.cluster.topic_names())
+                raise unknown_topic(name, await self._calls.cluster.topic_names())
             if code is not None:
                 raise refused(code, f"describe topic {name!r}")
         return [view.topics[name] for name in wanted]
@@ -121,44 +126,42 @@ class TopicCalls(Calls):
             topics=[MetadataRequestTopic(name=name) for name in names],
             allow_auto_topic_creation=False,
         )
-        answer = await self.cluster.ask_any(request, MetadataResponse)
+        answer = await self._calls.cluster.ask_any(request, MetadataResponse)
         return merged(ClusterView(), answer, names)
 
-    async def create_partitions(
-        self, topic: str, total: int, *, validate_only: bool = False
-    ) -> None:
+    async def grow(self, topic: str, total: int, *, validate_only: bool = False) -> None:
         """Let `topic` have `total` partitions, more than it has. Keys will be placed anew."""
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=topic, count=total, assignments=None)],
-            timeout_ms=self.cluster.options.request_timeout_ms,
+            timeout_ms=self._calls.cluster.options.request_timeout_ms,
             validate_only=validate_only,
         )
 
         async def grow() -> None:
-            controller = await self.cluster.controller()
-            answer = await self.cluster.ask(controller, request, CreatePartitionsResponse)
+            controller = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(controller, request, CreatePartitionsResponse)
             for result in answer.results:
                 check(result.error_code, f"grow topic {topic!r}", result.error_message)
 
-        await self.retried(grow)
+        await self._calls.retried(grow)
 
-    async def delete_topics(self, names: Names) -> None:
+    async def delete(self, names: Names) -> None:
         """Delete topics with all their records. Raises the first refusal."""
         wanted = name_list(names)
 
         async def delete() -> None:
-            controller = await self.cluster.controller()
-            connection = await self.cluster.connection(controller)
-            request = DeleteTopicsRequest(timeout_ms=self.cluster.options.request_timeout_ms)
+            controller = await self._calls.cluster.controller()
+            connection = await self._calls.cluster.connection(controller)
+            request = DeleteTopicsRequest(timeout_ms=self._calls.cluster.options.request_timeout_ms)
             if connection.version(ApiKey.DELETE_TOPICS) >= 6:
                 request.topics = [DeleteTopicState(name=name) for name in wanted]
             else:
                 request.topic_names = wanted
-            answer = await self.cluster.ask(controller, request, DeleteTopicsResponse)
+            answer = await self._calls.cluster.ask(controller, request, DeleteTopicsResponse)
             for result in answer.responses:
                 check(result.error_code, f"delete topic {result.name!r}", result.error_message)
 
-        await self.retried(delete)
+        await self._calls.retried(delete)
 
 
 def _new_topics(given: NewTopic | Iterable[NewTopic]) -> list[NewTopic]:

@@ -5,21 +5,15 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
-from ottla.client.admin.cluster import ClusterCalls
+from ottla.client.admin.calls import Calls
+from ottla.client.admin.logs import Logs
 from ottla.client.arguments import Names, Partitions, name_list
 from ottla.client.errors import check, code_of, refused
-from ottla.client.offsets import LATEST, READ_COMMITTED, READ_UNCOMMITTED
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ottla.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
 from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -71,10 +65,14 @@ class OpenTransaction:
     transaction: TransactionDescription | None
 
 
-class TransactionCalls(ClusterCalls):
-    """Calls about transactions."""
+class Transactions:
+    """`admin.transactions`: what is open, and ending it."""
 
-    async def transactions(
+    def __init__(self, calls: Calls, logs: Logs) -> None:
+        self._calls = calls
+        self._logs = logs
+
+    async def all(
         self,
         *,
         states: Names = (),
@@ -90,8 +88,8 @@ class TransactionCalls(ClusterCalls):
 
         async def ask() -> list[TransactionListing]:
             found: list[TransactionListing] = []
-            for broker_id in await self.brokers():
-                answer = await self.cluster.ask(broker_id, request, ListTransactionsResponse)
+            for broker_id in await self._calls.brokers():
+                answer = await self._calls.cluster.ask(broker_id, request, ListTransactionsResponse)
                 check(answer.error_code, f"list the transactions of broker {broker_id}")
                 if answer.unknown_state_filters:
                     unknown = ", ".join(answer.unknown_state_filters)
@@ -109,19 +107,19 @@ class TransactionCalls(ClusterCalls):
                 ]
             return sorted(found, key=lambda each: each.transactional_id)
 
-        return await self.retried(ask)
+        return await self._calls.retried(ask)
 
-    async def describe_transactions(
-        self, transactional_ids: Names
-    ) -> dict[str, TransactionDescription]:
+    async def describe(self, transactional_ids: Names) -> dict[str, TransactionDescription]:
         """Those of the ids that exist."""
         request = DescribeTransactionsRequest(transactional_ids=name_list(transactional_ids))
         passing = (ErrorCode.NOT_COORDINATOR, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
         async def ask() -> dict[str, TransactionDescription]:
             found: dict[str, TransactionDescription] = {}
-            for broker_id in await self.brokers():
-                answer = await self.cluster.ask(broker_id, request, DescribeTransactionsResponse)
+            for broker_id in await self._calls.brokers():
+                answer = await self._calls.cluster.ask(
+                    broker_id, request, DescribeTransactionsResponse
+                )
                 for told in answer.transaction_states:
                     if code_of(told.error_code) in passing:
                         continue
@@ -142,11 +140,11 @@ class TransactionCalls(ClusterCalls):
                     )
             return found
 
-        return await self.retried(ask)
+        return await self._calls.retried(ask)
 
-    async def open_transactions(self, partitions: Partitions) -> list[OpenTransaction]:
+    async def open_in(self, partitions: Partitions) -> list[OpenTransaction]:
         """Transactions without a marker in these partitions, by partition and first offset."""
-        producers = await self.describe_producers(partitions)
+        producers = await self._logs.producers(partitions)
         opened = {
             each.producer_id
             for described in producers.values()
@@ -155,8 +153,8 @@ class TransactionCalls(ClusterCalls):
         }
         known: dict[str, TransactionDescription] = {}
         if opened:
-            listed = await self.transactions(producer_ids=opened)
-            known = await self.describe_transactions(each.transactional_id for each in listed)
+            listed = await self.all(producer_ids=opened)
+            known = await self.describe(each.transactional_id for each in listed)
         found = []
         for partition, described in sorted(producers.items()):
             found += [
@@ -186,15 +184,15 @@ class TransactionCalls(ClusterCalls):
         )
 
         async def write() -> None:
-            (leader,) = await self._by_leader([what.partition])
+            (leader,) = await self._calls.by_leader([what.partition])
             request = WriteTxnMarkersRequest(markers=[marker])
-            answer = await self.cluster.ask(leader, request, WriteTxnMarkersResponse)
+            answer = await self._calls.cluster.ask(leader, request, WriteTxnMarkersResponse)
             (result,) = answer.markers[0].topics[0].partitions
             check(result.error_code, f"abort the transaction in {what.partition}")
 
-        await self.retried(write)
+        await self._calls.retried(write)
 
-    async def abort_transaction(self, transactional_id: str) -> None:
+    async def abort(self, transactional_id: str) -> None:
         """Abort what is open under a transactional id, and fence its producer."""
         request = InitProducerIdRequest(
             transactional_id=transactional_id,
@@ -205,38 +203,19 @@ class TransactionCalls(ClusterCalls):
 
         async def fence() -> None:
             what = f"abort the transaction of {transactional_id!r}"
-            found = (await self.describe_transactions([transactional_id])).get(transactional_id)
+            found = (await self.describe([transactional_id])).get(transactional_id)
             if found is None:
                 raise refused(
                     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, what, "`ottla txn list` shows all"
                 )
-            told = await self.cluster.ask(found.coordinator_id, request, InitProducerIdResponse)
+            told = await self._calls.cluster.ask(
+                found.coordinator_id, request, InitProducerIdResponse
+            )
             # That the markers are not written yet is no failure: the abort is decided.
             if told.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
                 check(told.error_code, what)
 
-        await self.retried(fence)
-
-    async def stable_offsets(self, partition: TopicPartition) -> tuple[int, int]:
-        """(last stable offset, high watermark): what readers of committed records see, and all."""
-
-        async def ask() -> tuple[int, int]:
-            ends = []
-            for isolation in (READ_COMMITTED, READ_UNCOMMITTED):
-                (leader,) = await self._by_leader([partition])
-                wanted = ListOffsetsPartition(partition_index=partition.partition, timestamp=LATEST)
-                request = ListOffsetsRequest(
-                    replica_id=-1,
-                    isolation_level=isolation,
-                    topics=[ListOffsetsTopic(name=partition.topic, partitions=[wanted])],
-                )
-                answer = await self.cluster.ask(leader, request, ListOffsetsResponse)
-                (told,) = answer.topics[0].partitions
-                check(told.error_code, f"find the end of {partition}")
-                ends.append(told.offset)
-            return ends[0], ends[1]
-
-        return await self.retried(ask)
+        await self._calls.retried(fence)
 
 
 def _of(

@@ -125,9 +125,9 @@ class Consumer:
         """The partition's end as of the last fetch; None before the first."""
         return self._thread.call_plain(lambda: self._consumer.high_watermark(partition))
 
-    def begin_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
+    def beginning_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The first offsets that can be read."""
-        return self._thread.call(self._consumer.begin_offsets(partitions))
+        return self._thread.call(self._consumer.beginning_offsets(partitions))
 
     def end_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The offsets after the last records that can be read."""

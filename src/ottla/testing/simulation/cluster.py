@@ -72,7 +72,7 @@ class SimulatedCluster:
             configs=dict(settings or {}),
         )
         async with Admin(self.bootstrap) as admin:
-            await admin.create_topics([topic])
+            await admin.topics.create_all([topic])
 
     async def advance(
         self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0

@@ -56,7 +56,7 @@ class LateTopics:
         )
         while True:
             try:
-                await admin.create_topics([new])
+                await admin.topics.create_all([new])
             except OttlaError as error:
                 if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                     # The network, the store or a broker is in trouble: again.

@@ -181,7 +181,7 @@ class Liveness:
         steps: list[Step] = []
         async with Consumer(workload.bootstrap, options) as all_:
             ends = await all_.end_offsets(partitions)
-            begins = await all_.begin_offsets(partitions)
+            begins = await all_.beginning_offsets(partitions)
             await all_.assign(partitions)
             left = {p for p in partitions if begins[p] < ends[p]}
             while left:

@@ -140,7 +140,7 @@ class Run:
         async with Admin(self.world.bootstrap) as admin:
             while True:
                 try:
-                    await admin.create_topics(topics)
+                    await admin.topics.create_all(topics)
                 except OttlaError as error:
                     if self.loop.time() > deadline_s:
                         self.world.fail(f"the topic cannot be created: {error.message}")

@@ -1,0 +1,257 @@
+"""The logs of partitions: their places, offsets, producers, what retention leaves, what is gone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.client.account import OffsetAccount, account_of
+from ottla.client.admin.calls import Calls
+from ottla.client.admin.retention import RetentionStanding, standing
+from ottla.client.arguments import Partitions, partition_list
+from ottla.client.errors import check
+from ottla.client.offsets import (
+    LATEST,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    OffsetAndTimestamp,
+    list_offsets,
+)
+from ottla.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from ottla.wire.messages.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from ottla.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
+)
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
+from ottla.wire.messages.retention_standing import (
+    RetentionStandingRequest,
+    RetentionStandingResponse,
+)
+
+# `delete_records` up to here: everything below the high watermark.
+UP_TO_END = -1
+_HIGH_WATERMARK = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectory:
+    """A broker's data folder. Sizes in bytes, -1 where the broker does not tell."""
+
+    broker_id: int
+    path: str
+    error: ErrorCode
+    partition_bytes: dict[TopicPartition, int]
+    total_bytes: int
+    usable_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerDescription:
+    """A producer that the leader of a partition remembers. Time in ms; -1 where there is none."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    coordinator_epoch: int
+    transaction_start_offset: int
+
+
+class Logs:
+    """`admin.logs`: what brokers have of the records of partitions."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def directories(self, broker_ids: Iterable[int] | None = None) -> list[LogDirectory]:
+        """Data folders of the brokers (default: all) with the size of each partition's log."""
+
+        async def ask() -> list[LogDirectory]:
+            live = await self._calls.brokers()
+            wanted = live if broker_ids is None else broker_ids
+            found: list[LogDirectory] = []
+            for broker_id in wanted:
+                request = DescribeLogDirsRequest(topics=None)
+                answer = await self._calls.cluster.ask(broker_id, request, DescribeLogDirsResponse)
+                check(answer.error_code, "describe its log directories")
+                found += [
+                    LogDirectory(
+                        broker_id,
+                        result.log_dir,
+                        ErrorCode(result.error_code),
+                        {
+                            TopicPartition(topic.name, entry.partition_index): entry.partition_size
+                            for topic in result.topics
+                            for entry in topic.partitions
+                        },
+                        result.total_bytes,
+                        result.usable_bytes,
+                    )
+                    for result in answer.results
+                ]
+            return found
+
+        return await self._calls.retried(ask)
+
+    async def offsets(
+        self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        """Per partition the offset for EARLIEST, LATEST, MAX_TIMESTAMP or a time in ms."""
+        level = READ_COMMITTED if read_committed else READ_UNCOMMITTED
+        return await list_offsets(self._calls.cluster, wanted, level)
+
+    async def stable_offsets(self, partition: TopicPartition) -> tuple[int, int]:
+        """(last stable offset, high watermark): what readers of committed records see, and all."""
+
+        async def ask() -> tuple[int, int]:
+            ends = []
+            for isolation in (READ_COMMITTED, READ_UNCOMMITTED):
+                (leader,) = await self._calls.by_leader([partition])
+                wanted = ListOffsetsPartition(partition_index=partition.partition, timestamp=LATEST)
+                request = ListOffsetsRequest(
+                    replica_id=-1,
+                    isolation_level=isolation,
+                    topics=[ListOffsetsTopic(name=partition.topic, partitions=[wanted])],
+                )
+                answer = await self._calls.cluster.ask(leader, request, ListOffsetsResponse)
+                (told,) = answer.topics[0].partitions
+                check(told.error_code, f"find the end of {partition}")
+                ends.append(told.offset)
+            return ends[0], ends[1]
+
+        return await self._calls.retried(ask)
+
+    async def delete_records(
+        self, before: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Delete all records below an offset (UP_TO_END: all there are).
+
+        Returns the log start offsets afterwards. Raises BrokerRefused OFFSET_OUT_OF_RANGE
+        where an offset lies beyond the high watermark.
+        """
+        found: dict[TopicPartition, int] = {}
+
+        async def delete() -> None:
+            for leader, partitions in (await self._calls.by_leader(before)).items():
+                topics: dict[str, DeleteRecordsTopic] = {}
+                for topic, index in partitions:
+                    topics.setdefault(topic, DeleteRecordsTopic(name=topic)).partitions.append(
+                        DeleteRecordsPartition(
+                            partition_index=index, offset=before[TopicPartition(topic, index)]
+                        )
+                    )
+                request = DeleteRecordsRequest(
+                    topics=list(topics.values()),
+                    timeout_ms=self._calls.cluster.options.request_timeout_ms,
+                )
+                answer = await self._calls.cluster.ask(leader, request, DeleteRecordsResponse)
+                for told in answer.topics:
+                    for entry in told.partitions:
+                        partition = TopicPartition(told.name, entry.partition_index)
+                        check(entry.error_code, f"delete records of {partition}")
+                        found[partition] = entry.low_watermark
+
+        await self._calls.retried(delete)
+        return found
+
+    async def producers(
+        self, partitions: Partitions
+    ) -> dict[TopicPartition, list[ProducerDescription]]:
+        """Idempotent and transactional producers whose sequences the leaders remember."""
+        wanted = partition_list(partitions)
+        found: dict[TopicPartition, list[ProducerDescription]] = {}
+
+        async def ask() -> None:
+            for leader, led in (await self._calls.by_leader(wanted)).items():
+                topics: dict[str, TopicRequest] = {}
+                for topic, index in led:
+                    entry = topics.setdefault(topic, TopicRequest(name=topic))
+                    entry.partition_indexes.append(index)
+                request = DescribeProducersRequest(topics=list(topics.values()))
+                answer = await self._calls.cluster.ask(leader, request, DescribeProducersResponse)
+                for told in answer.topics:
+                    for part in told.partitions:
+                        partition = TopicPartition(told.name, part.partition_index)
+                        what = f"describe the producers of {partition}"
+                        check(part.error_code, what, part.error_message)
+                        found[partition] = [
+                            ProducerDescription(
+                                one.producer_id,
+                                one.producer_epoch,
+                                one.last_sequence,
+                                one.last_timestamp,
+                                one.coordinator_epoch,
+                                one.current_txn_start_offset,
+                            )
+                            for one in part.active_producers
+                        ]
+
+        await self._calls.retried(ask)
+        return found
+
+    async def account(
+        self, partition: TopicPartition, start: int = 0, end: int | None = None
+    ) -> OffsetAccount:
+        """What became of the offsets [start, end) of `partition`; up to the high watermark.
+
+        Raises UnknownTopic, ConnectionFailed, OffsetOutOfRange behind all that the log ever held,
+        UnsupportedByBroker where the leader is no Ottla.
+        """
+        request = OffsetLedgerRequest(
+            topic=partition.topic,
+            partition=partition.partition,
+            start=start,
+            end=_HIGH_WATERMARK if end is None else end,
+        )
+
+        async def once() -> OffsetLedgerResponse:
+            what = f"account for {partition}"
+            leader = await self._calls.leader_of(partition, what)
+            answer = await self._calls.ask_ottla(
+                leader, request, OffsetLedgerResponse, "keeps no ledger of offsets"
+            )
+            check(answer.error_code, what, answer.error_message)
+            return answer
+
+        return account_of(partition, await self._calls.retried(once))
+
+    async def retention(
+        self, partition: TopicPartition, offsets: Sequence[int] = (), *, group_id: str = ""
+    ) -> RetentionStanding:
+        """How retention stands, and how long the records at `offsets` stay, for `group_id`.
+
+        Raises UnknownTopic, ConnectionFailed, UnsupportedByBroker where the leader is no Ottla.
+        """
+        request = RetentionStandingRequest(
+            topic=partition.topic,
+            partition=partition.partition,
+            offsets=list(offsets),
+            group_id=group_id,
+        )
+
+        async def once() -> RetentionStandingResponse:
+            what = f"ask for the retention of {partition}"
+            leader = await self._calls.leader_of(partition, what)
+            answer = await self._calls.ask_ottla(
+                leader, request, RetentionStandingResponse, "does not tell of its retention"
+            )
+            check(answer.error_code, what, answer.error_message)
+            return answer
+
+        return standing(partition, await self._calls.retried(once))
