@@ -2,14 +2,36 @@
 
 `Producer`, `TransactionalProducer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has
 the same as plain calls; `ottla.client.ranges` reads a range of offsets as raw batches over a
-blocking socket.
+blocking socket. Every error is an `OttlaError` with one of Kafka's `ErrorCode`s and a sentence
+that names cause and remedy.
 """
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.client.account import OffsetAccount
 from ottla.client.admin import Admin, AdminOptions
-from ottla.client.admin.configs import ResourceKind
-from ottla.client.admin.partitions import ElectionKind
+from ottla.client.admin.cluster import ClusterDescription
+from ottla.client.admin.compaction import (
+    CleanerStanding,
+    CleaningPass,
+    CompactAction,
+    CompactionStanding,
+    FailedCleaning,
+)
+from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
+from ottla.client.admin.decisions import DecisionRecord, Story
+from ottla.client.admin.groups import GroupDescription, GroupListing, GroupMember
+from ottla.client.admin.logs import UP_TO_END, LogDirectory, ProducerDescription
+from ottla.client.admin.partitions import ElectionKind, PartitionStanding, Reassignment
+from ottla.client.admin.rebalances import RebalanceStory
+from ottla.client.admin.retention import RetentionStanding, TimeLeft
+from ottla.client.admin.share_groups import SharePosition
 from ottla.client.admin.topics import NewTopic
+from ottla.client.admin.transactions import (
+    OpenTransaction,
+    TransactionDescription,
+    TransactionListing,
+)
 from ottla.client.consumer import Consumer
 from ottla.client.consumer_options import ConsumerOptions
 from ottla.client.delivery import Delivery
@@ -27,42 +49,75 @@ from ottla.client.errors import (
     UnknownTopic,
 )
 from ottla.client.group_metadata import GroupMetadata
-from ottla.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP
+from ottla.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from ottla.client.partition_state import ConsumedRecord, OffsetAndMetadata, RawBatches, Records
 from ottla.client.producer import Producer
 from ottla.client.producer_options import ProducerOptions
 from ottla.client.transactional_producer import TransactionalProducer
+from ottla.client.view import BrokerView, PartitionView, TopicView
 
 __all__ = [
     "EARLIEST",
     "LATEST",
     "MAX_TIMESTAMP",
+    "UP_TO_END",
     "Admin",
     "AdminOptions",
     "BrokerRefused",
+    "BrokerView",
+    "CleanerStanding",
+    "CleaningPass",
     "ClientError",
+    "ClusterDescription",
     "CommitFailed",
+    "CompactAction",
+    "CompactionStanding",
+    "ConfigEntry",
+    "ConfigSource",
     "ConnectionFailed",
     "ConsumedRecord",
     "Consumer",
     "ConsumerOptions",
+    "DecisionRecord",
     "Delivery",
     "DeliveryFailed",
     "ElectionKind",
+    "ErrorCode",
+    "FailedCleaning",
+    "GroupDescription",
+    "GroupListing",
+    "GroupMember",
     "GroupMetadata",
+    "LogDirectory",
     "LogTruncated",
     "NewTopic",
+    "OffsetAccount",
     "OffsetAndMetadata",
+    "OffsetAndTimestamp",
     "OffsetOutOfRange",
+    "OpenTransaction",
+    "OttlaError",
+    "PartitionStanding",
+    "PartitionView",
     "Producer",
+    "ProducerDescription",
     "ProducerFenced",
     "ProducerOptions",
     "RawBatches",
+    "Reassignment",
+    "RebalanceStory",
     "Records",
     "RequestTimedOut",
     "ResourceKind",
+    "RetentionStanding",
+    "SharePosition",
+    "Story",
+    "TimeLeft",
     "TopicPartition",
+    "TopicView",
+    "TransactionDescription",
     "TransactionFailed",
+    "TransactionListing",
     "TransactionalProducer",
     "UnknownTopic",
 ]

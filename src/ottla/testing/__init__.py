@@ -14,7 +14,7 @@ Or a whole cluster in virtual time, for code on `ottla.client`'s asynchronous fa
             await cluster.crash(1, power=True)
             await cluster.advance(days=8)
 
-With pytest the fixture `ottla` gives the same, one broker for each test that asks for it.
+With pytest the fixture `ottla_broker` gives the same, one broker for each test that asks for it.
 """
 
 from importlib import import_module

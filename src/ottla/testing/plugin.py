@@ -1,4 +1,6 @@
-"""The pytest plugin: the fixture `ottla` is a broker of its own for each test that asks.
+"""The pytest plugin: the fixture `ottla_broker` is a broker of its own for each test that asks.
+
+`ottla` is the same fixture under its first name, which hides the package inside such a test.
 
 Imports nothing of the broker until a test uses it, so that having Ottla installed costs
 other test runs nothing.
@@ -14,9 +16,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def ottla() -> Iterator["Broker"]:
-    """A running broker with its data in memory; `ottla.bootstrap` is its address."""
+def ottla_broker() -> Iterator["Broker"]:
+    """A running broker with its data in memory; `ottla_broker.bootstrap` is its address."""
     import ottla.testing  # noqa: PLC0415  # Only tests that ask for a broker pay for it.
 
     with ottla.testing.Broker() as broker:
         yield broker
+
+
+@pytest.fixture
+def ottla(ottla_broker: "Broker") -> "Broker":
+    """The broker of `ottla_broker`."""
+    return ottla_broker
