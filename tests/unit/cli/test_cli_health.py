@@ -4,7 +4,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.cli.disks import disk_findings
 from ottla.cli.health import Finding, Trouble, counts, findings
-from ottla.client.admin.cluster import LogDirectory
+from ottla.client.admin.logs import LogDirectory
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.view import NO_LEADER
 

@@ -9,6 +9,7 @@ import pytest
 
 import ottla.client
 from ottla.client import Admin, AdminOptions, ClientError, Consumer, Producer, TopicPartition
+from ottla.client.admin import parts
 from ottla.client.arguments import checked_options, name_list, partition_list
 
 
@@ -54,6 +55,10 @@ def test_no_options_are_the_defaults() -> None:
     assert checked_options(chosen, AdminOptions, "") is chosen
 
 
+# What users call: the parts of `Admin`, and these.
+FACES = {"Admin", "Consumer", "Producer", "TransactionalProducer", *parts.__all__}
+
+
 def public_methods() -> Iterator[tuple[str, inspect.Signature]]:
     """Every method of the client's classes that users call."""
     for found in pkgutil.walk_packages(ottla.client.__path__, "ottla.client."):
@@ -61,9 +66,7 @@ def public_methods() -> Iterator[tuple[str, inspect.Signature]]:
         for kind in vars(module).values():
             if not inspect.isclass(kind) or kind.__module__ != module.__name__:
                 continue
-            if kind.__name__ not in {"Consumer", "Producer", "TransactionalProducer"} and (
-                not kind.__name__.endswith("Calls") and kind.__name__ != "Admin"
-            ):
+            if kind.__name__ not in FACES:
                 continue
             for name, method in inspect.getmembers(kind, inspect.isfunction):
                 if not name.startswith("_") or name == "__init__":
