@@ -6,7 +6,7 @@ dies; the broker begins with a line on standard input, and not at all when that 
 
 import sys
 
-from ottla.broker.main import main
+from ottla.broker.process.main import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]) if sys.stdin.readline() else 0)

@@ -16,8 +16,8 @@ from typing import Any
 
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
-from ottla.broker.dispatch import HANDLER_MODULES
-from ottla.broker.handler import Handler
+from ottla.broker.requests.dispatch import HANDLER_MODULES
+from ottla.broker.requests.handler import Handler
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY
 
 DOCS = Path(__file__).resolve().parent

@@ -36,7 +36,7 @@ def launch(
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "server.properties"
     file.write_text(properties({**settings_of(folder, port), **(settings or {})}))
-    command = [sys.executable, "-m", "ottla.broker.main", str(file)]
+    command = [sys.executable, "-m", "ottla.broker.process.main", str(file)]
     return start(command, folder / "ottla.log", env=env)
 
 

@@ -47,7 +47,7 @@ def ottla_cluster(
         for number, pid in enumerate(_brokers_of(parent), start=1):
             logs = home / "data" / f"broker-{number}"
             file = logs.with_suffix(".properties")
-            again: list[str | Path] = [sys.executable, "-m", "ottla.broker.main", file]
+            again: list[str | Path] = [sys.executable, "-m", "ottla.broker.process.main", file]
             cluster.members[number] = Member(number, port + number - 1, home, logs, again, pid)
         cluster.wait_until_formed()
         yield cluster

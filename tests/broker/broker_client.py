@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 from ottla.base.clock import SystemClock
 from ottla.base.settings import BrokerSettings
-from ottla.broker.broker import Broker
+from ottla.broker.process.broker import Broker
 from ottla.record.builder import BatchBuilder
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -7,7 +7,7 @@ from uuid import uuid4
 from broker_client import batch, connected, produce, produced
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.configs import ResourceType
+from ottla.broker.configs.configs import ResourceType
 from ottla.record.reader import batches, records
 from ottla.wire.messages.share_fetch import (
     AcknowledgementBatch,

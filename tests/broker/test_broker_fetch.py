@@ -9,9 +9,9 @@ import pytest
 from broker_client import Client, batch, connected, fetch, fetched, produce, produced, until
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.delayed_fetch import DelayedFetch
+from ottla.broker.fetch.delayed import DelayedFetch
 from ottla.record.reader import batches, records
-from ottla.storage.filesystem import OsFileSystem
+from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
 

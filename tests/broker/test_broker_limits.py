@@ -9,7 +9,7 @@ import pytest
 from broker_client import Client, batch, connected, fetch, fetched, produce, produced, until
 
 from ottla.base.errors import ErrorCode
-from ottla.storage.filesystem import OsFileSystem
+from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 

@@ -8,14 +8,14 @@ from two_brokers import OLD, QUESTION, connections, dialling, know, refusal, run
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
-from ottla.broker.handshake import Credentials
-from ottla.broker.peers import PeerLimits, Peers
+from ottla.broker.cluster.handshake import Credentials
+from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.image import BrokerImage, Endpoint
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.simulation.loop import VirtualLoop
-from ottla.testing.simulation.machine import PORT
-from ottla.testing.simulation.world import World
+from ottla.testing.simulation.machine.machine import PORT
+from ottla.testing.simulation.worlds.world import World
 from ottla.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 
 

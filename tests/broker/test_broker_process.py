@@ -21,7 +21,7 @@ def write_properties(folder, **settings):
 
 def start(path):
     return subprocess.Popen(
-        [sys.executable, "-m", "ottla.broker.main", str(path)],
+        [sys.executable, "-m", "ottla.broker.process.main", str(path)],
         stderr=subprocess.PIPE,
         text=True,
     )

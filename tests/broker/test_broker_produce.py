@@ -9,7 +9,7 @@ from broker_client import Client, batch, connected, fetch, fetched, produce, pro
 
 from ottla.base.errors import ErrorCode
 from ottla.record.reader import batches, records
-from ottla.storage.memory_filesystem import MemoryFile, MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFile, MemoryFileSystem
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import decode_response
 from ottla.wire.messages.api_versions import ApiVersionsRequest

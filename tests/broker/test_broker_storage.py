@@ -11,8 +11,8 @@ from broker_client import Client, batch, connected, fetch, fetched, produce, pro
 
 from ottla.base.errors import ErrorCode
 from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 
 def run(coroutine):

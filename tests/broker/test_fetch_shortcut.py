@@ -6,9 +6,9 @@ import pytest
 from broker_client import Client, batch, connected, fetch, fetched, produce, until
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.fetch_shortcut import FetchShortcut
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.transaction_index import AbortedTransaction
+from ottla.broker.fetch.shortcut import FetchShortcut
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.index.transaction_index import AbortedTransaction
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import FileRegion, encode_request
 from ottla.wire.messages.fetch import ForgottenTopic

@@ -13,11 +13,15 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from ottla.broker.scrubber import Scrubber
+from ottla.broker.process.scrubber import Scrubber
+from ottla.broker.topics.internal_topics import (
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+)
 from ottla.coordination.memory import MemoryStore
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, encode
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest
 from ottla.wire.messages.offset_commit import (

@@ -8,9 +8,9 @@ from broker_client import running
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import OttlaError
-from ottla.broker.cluster_secret import agree_on_secret
-from ottla.broker.handshake import Credentials, Opener
-from ottla.broker.peers import PeerLimits, Peers
+from ottla.broker.cluster.handshake import Credentials, Opener
+from ottla.broker.cluster.peers import PeerLimits, Peers
+from ottla.broker.cluster.secret import agree_on_secret
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.network.dialer import LoopDialer
 from ottla.wire.messages.api_versions import ApiVersionsRequest

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from ottla.client import ClientError, RequestTimedOut
-from ottla.client.cluster import Cluster, ClusterOptions
-from ottla.client.coordinator import Coordinator
+from ottla.client.connection.cluster import Cluster, ClusterOptions
+from ottla.client.connection.coordinator import Coordinator
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.find_coordinator import (
     Coordinator as Found,

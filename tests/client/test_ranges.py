@@ -6,8 +6,8 @@ import pytest
 from rig.broker import ottla
 
 from ottla.client import OffsetOutOfRange, ProducerOptions, TopicPartition, UnknownTopic, sync
-from ottla.client.offsets import EARLIEST, LATEST
-from ottla.client.ranges import Fetched, RangeClient, fetch_range
+from ottla.client.consumer.offsets import EARLIEST, LATEST
+from ottla.client.ranges.ranges import Fetched, RangeClient, fetch_range
 from ottla.record.reader import batches, records
 
 

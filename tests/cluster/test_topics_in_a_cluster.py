@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.settings.alter import Alteration, AlterOperation
-from ottla.broker.configs import ResourceType
+from ottla.broker.configs.configs import ResourceType
 from ottla.broker.controller.requests import ElectionType
 from ottla.metadata import paths
 from ottla.metadata.topic_plan import NewTopic

@@ -1,7 +1,7 @@
 """Groups that cannot be loaded yet are loaded as soon as they can be."""
 
 from ottla.broker.groups.groups import Groups
-from ottla.broker.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from tests.replication.scenes import play
 from tests.replication.test_failover import commit, coordinator
 

@@ -48,7 +48,7 @@ def brokers(connect: str, settings: Mapping[str, str] | None = None) -> Iterator
             own = {"broker.id": str(number), "coordination.connect": connect}
             given = {**settings_of(folder, port), **_SETTINGS, **own, **(settings or {})}
             file.write_text(properties(given))
-            command: list[str | Path] = [sys.executable, "-m", "ottla.broker.main", file]
+            command: list[str | Path] = [sys.executable, "-m", "ottla.broker.process.main", file]
             member = Member(number, port, folder, folder / "logs", command)
             cluster.members[number] = member
             member.start()

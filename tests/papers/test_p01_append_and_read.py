@@ -14,9 +14,9 @@ from rig.wire_client import WireClient
 
 from ottla.base.ids import TopicPartition
 from ottla.record.header import read_header
-from ottla.storage.config import LogConfig
-from ottla.storage.filesystem import OsFile, OsFileSystem
-from ottla.storage.log import Log
+from ottla.storage.disk.filesystem import OsFile, OsFileSystem
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
 
 from .raw import FETCH_VERSION, batch, fetch, fetch_request, produce, stored
 

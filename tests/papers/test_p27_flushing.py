@@ -9,7 +9,7 @@ import pytest
 from rig.probe import receive_frame
 from rig.wire_client import WireClient
 
-from ottla.storage.filesystem import OsFile
+from ottla.storage.disk.filesystem import OsFile
 from ottla.testing import Broker
 
 from .raw import PRODUCE_VERSION, batch, produce, produce_request

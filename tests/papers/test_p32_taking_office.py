@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.broker import Broker
 from ottla.broker.controller.sender import Sender
+from ottla.broker.process.broker import Broker
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.operations import Operation, Result
 from ottla.coordination.store import Node, Watch

@@ -23,7 +23,7 @@ IN_MEMORY = """
 
 ON_DISK = """
     import ottla.testing
-    from ottla.client.ranges import RangeClient
+    from ottla.client.ranges.ranges import RangeClient
     from ottla.client.sync import Producer
     from ottla.base.errors import OttlaError
     settings = {"coordination.connect": "sqlite://" + str(folder / "store.sqlite")}
@@ -119,7 +119,7 @@ def test_a_broker_process_starts_and_stops(tmp_path: Path) -> None:
     script = """
     import threading, signal
     from ottla.base.settings import BrokerSettings
-    from ottla.broker.main import run
+    from ottla.broker.process.main import run
     settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(folder)}
 
     def on_ready(broker):
@@ -138,7 +138,7 @@ GUARDED = {
     "cli/several.py": None,
     "coordination/bell.py": {"O_NONBLOCK", "O_CLOEXEC"},
     "network/output.py": {"preadv", "writev"},
-    "storage/filesystem.py": {"preadv"},
+    "storage/disk/filesystem.py": {"preadv"},
 }
 
 

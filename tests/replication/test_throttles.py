@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ottla.base.settings.alter import Alteration, AlterOperation
-from ottla.broker.configs import ResourceType
+from ottla.broker.configs.configs import ResourceType
 from ottla.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,

@@ -8,8 +8,8 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.broker.coordinating import answering, shard
 from ottla.broker.groups.shard import GroupShard
-from ottla.group import committing
 from ottla.group.coordinator import Coordinator
+from ottla.group.offsets import committing
 
 
 def _allow(patch: pytest.MonkeyPatch, refused: ErrorCode) -> None:

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import Consumer, ConsumerOptions
-from ottla.client.cluster import Cluster
+from ottla.client.connection.cluster import Cluster
 from ottla.testing.simulation.cluster import SimulatedCluster
-from ottla.testing.simulation.transport import Endpoint
+from ottla.testing.simulation.network.transport import Endpoint
 from ottla.wire.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,

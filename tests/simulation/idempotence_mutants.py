@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from ottla.record.header import BatchHeader
-from ottla.storage import append_log, producer_entry, producer_state
 from ottla.storage.cleaner.keeping import Keeping
-from ottla.storage.log import Log
+from ottla.storage.log import append_log
+from ottla.storage.log.log import Log
+from ottla.storage.producers import entry as producer_entry
+from ottla.storage.producers import state as producer_state
 
 
 def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.log import Log
 from tests.unit.storage.compacting import add, clean, compacted_log
 from tests.unit.storage.logs import append, open_log, ranges
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from ottla.base.ids import BrokerId
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.leading import Leading
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication

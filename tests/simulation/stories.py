@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import ottla.testing
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.client import (
     Consumer,
     ConsumerOptions,
@@ -15,8 +15,8 @@ from ottla.client import (
     TransactionalProducer,
 )
 from ottla.testing.simulation.cluster import SimulatedCluster
-from ottla.testing.simulation.machine import PORT
-from ottla.testing.simulation.transport import Endpoint
+from ottla.testing.simulation.machine.machine import PORT
+from ottla.testing.simulation.network.transport import Endpoint
 
 Story = Callable[[SimulatedCluster], Awaitable[None]]
 SETTINGS = {

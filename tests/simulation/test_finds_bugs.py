@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.partition import Partition
-from ottla.storage.producer_state import ProducerStates
+from ottla.broker.partitions.partition import Partition
+from ottla.storage.producers.state import ProducerStates
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.profile import draw
-from ottla.testing.simulation.report import Report
+from ottla.testing.simulation.judging.report import Report
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.shrinking import Shrinker
+from ottla.testing.simulation.worlds.profile import draw
 
 # Power cuts while the disk is behind, and connections that break.
 TROUBLE = [

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ottla.testing.simulation.idle import draw_idle
+from ottla.testing.simulation.judging.table import events, wrongs
 from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.table import events, wrongs
+from ottla.testing.simulation.worlds.idle import draw_idle
 
 from . import replica_mutants as mutants
 from .mutants import Mutate

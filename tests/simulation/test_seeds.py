@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ottla.testing.simulation.calm import draw_calm
-from ottla.testing.simulation.exact import draw_exact
-from ottla.testing.simulation.idle import draw_idle
-from ottla.testing.simulation.profile import draw
+from ottla.testing.simulation.judging.table import events, wrongs
 from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.table import events, wrongs
+from ottla.testing.simulation.worlds.calm import draw_calm
+from ottla.testing.simulation.worlds.exact import draw_exact
+from ottla.testing.simulation.worlds.idle import draw_idle
+from ottla.testing.simulation.worlds.profile import draw
 
 SEEDS = 20
 # What the laws must have been in danger of, over all seeds together.

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.testing.simulation.aimed import AIMED_SEED_S, draw_aimed
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.exact import draw_exact
-from ottla.testing.simulation.profile import Profile, draw
-from ottla.testing.simulation.report import Report
+from ottla.testing.simulation.judging.report import Report
+from ottla.testing.simulation.judging.table import events, wrongs
 from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.table import events, wrongs
+from ottla.testing.simulation.worlds.aimed import AIMED_SEED_S, draw_aimed
+from ottla.testing.simulation.worlds.exact import draw_exact
+from ottla.testing.simulation.worlds.profile import Profile, draw
 
 from . import transaction_mutants as mutants
 from .mutants import Mutate

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions import marker_sender
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.marker_writing import Outcome
 from ottla.broker.transactions.opening import Openings
 from ottla.group.coordinator import Coordinator as GroupCoordinator
-from ottla.storage.log import Log
-from ottla.storage.producer_state import ProducerStates
+from ottla.storage.log.log import Log
+from ottla.storage.producers.state import ProducerStates
 from ottla.transaction import ending, initializing
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.turn import Decision

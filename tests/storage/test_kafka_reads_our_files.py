@@ -13,9 +13,9 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.compression import Compression
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header
-from ottla.storage.config import LogConfig
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.log import Log
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
 from ottla.transaction.records import encode
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import Transaction

@@ -10,9 +10,9 @@ import pytest
 
 from ottla.base.ids import TopicPartition
 from ottla.record.header import computed_crc, read_header
-from ottla.storage.config import LogConfig
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.log import Log
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
 
 # Appends batches of 1 to 40 records for ever, and tells each offset that it was given.
 WRITER = """
@@ -21,9 +21,9 @@ from random import Random
 from ottla.base.ids import TopicPartition
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
-from ottla.storage.config import LogConfig
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.log import Log
+from ottla.storage.log.config import LogConfig
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.log.log import Log
 
 folder, seed = sys.argv[1], int(sys.argv[2])
 log = Log.open(OsFileSystem(), folder, TopicPartition("flights", 0),

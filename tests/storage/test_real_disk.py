@@ -11,11 +11,11 @@ import pytest
 from ottla.base.ids import TopicPartition
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
-from ottla.storage.config import LogConfig
-from ottla.storage.errors import DiskFull
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.log import Log
-from ottla.storage.log_directories import LogDirectories
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.disk.errors import DiskFull
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
 
 PARTITION = TopicPartition("flights", 0)
 

@@ -40,6 +40,6 @@ def run(properties: Path) -> None:
         ) from None
     settings = BrokerSettings(parse_properties(text))
     log_to_stderr(logging.INFO, LOG_LAYOUT)
-    from ottla.broker.main import run as serve  # noqa: PLC0415  # A wrong setting is told at once.
+    from ottla.broker.process.main import run as serve  # noqa: PLC0415  # A wrong setting is told at once.
 
     serve(settings, on_ready=lambda ready: _log.info("serves on port %d", ready.port))

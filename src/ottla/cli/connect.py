@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.admin import Admin, AdminOptions
-from ottla.client.cluster import Cluster
+from ottla.client.connection.cluster import Cluster
 
 Result = TypeVar("Result")
 

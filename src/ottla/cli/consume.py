@@ -13,8 +13,8 @@ from ottla.cli.connect import reach, run
 from ottla.cli.span import Offsets, offsets_at, partitions_of, resolved
 from ottla.cli.words import Position, ago, moment, position
 from ottla.client import Consumer, ConsumerOptions, Records
-from ottla.client.cluster import Cluster
-from ottla.client.offsets import LATEST
+from ottla.client.connection.cluster import Cluster
+from ottla.client.consumer.offsets import LATEST
 
 # Records asked for at once: enough for speed, few enough to show them soon.
 _POLL_RECORDS = 10_000

@@ -13,7 +13,7 @@ from ottla.cli.output import show
 from ottla.cli.places import METAVAR, few, named
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import ElectionKind, PartitionStanding
-from ottla.client.view import NO_LEADER
+from ottla.client.connection.view import NO_LEADER
 
 _COLUMNS = ["partition", "outcome", "leader", "leader_epoch", "note"]
 

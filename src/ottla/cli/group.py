@@ -15,7 +15,7 @@ from ottla.cli.span import known_offsets
 from ottla.client.admin import Admin
 from ottla.client.admin.groups import GroupDescription
 from ottla.client.admin.share_groups import SHARE
-from ottla.client.offsets import LATEST
+from ottla.client.consumer.offsets import LATEST
 
 _MEMBER_COLUMNS = ["client_id", "host", "member_id", "instance_id", "partitions"]
 _PARTITION_COLUMNS = ["topic", "partition", "committed", "end_offset", "lag", "loss", "client_id"]

@@ -11,8 +11,8 @@ from ottla.cli.connect import with_admin
 from ottla.cli.moment import iso
 from ottla.cli.output import show, show_one, show_title
 from ottla.cli.places import place
-from ottla.client.account import CompactedBy, OffsetAccount
 from ottla.client.admin import Admin
+from ottla.client.ranges.account import CompactedBy, OffsetAccount
 
 _TERMS = ("data", "control", "aborted", "undecided", "compacted", "deleted", "lost", "unexplained")
 _BY_COLUMNS = ["term", "offsets", "by", "when"]

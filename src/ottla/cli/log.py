@@ -18,8 +18,8 @@ from ottla.record.compression import Compression
 from ottla.record.control import read_marker
 from ottla.record.header import BatchHeader
 from ottla.record.reader import CorruptBatch, batches, check_batch, records
-from ottla.storage.damage import valid_batch_behind
-from ottla.storage.names import parse_segment_file
+from ottla.storage.directory.names import parse_segment_file
+from ottla.storage.recovery.damage import valid_batch_behind
 
 _COLUMNS = [
     "base_offset",

@@ -10,7 +10,7 @@ from ottla.cli.idle import described_group, require_idle
 from ottla.cli.span import Offsets, known_offsets, offsets_at, partitions_of
 from ottla.client.admin import Admin
 from ottla.client.admin.share_groups import SHARE
-from ottla.client.offsets import EARLIEST, LATEST
+from ottla.client.consumer.offsets import EARLIEST, LATEST
 
 
 @dataclass(frozen=True, slots=True)

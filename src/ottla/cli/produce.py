@@ -13,7 +13,7 @@ from ottla.cli.output import show_one
 from ottla.cli.progress import Bar
 from ottla.cli.sending import Form, Sent, send
 from ottla.cli.words import unescaped
-from ottla.client.producer_options import Acks
+from ottla.client.producer.options import Acks
 
 _ACKS: dict[str, Acks] = {"0": 0, "1": 1, "all": "all"}
 # From how many records on, and how long a time, a rate says something.

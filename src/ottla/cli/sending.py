@@ -21,7 +21,7 @@ from ottla.client import (
     ProducerOptions,
     ResourceKind,
 )
-from ottla.client.producer_options import Acks
+from ottla.client.producer.options import Acks
 
 # Errors of single records: what comes after them may well be taken.
 _OF_ONE_RECORD = frozenset(

@@ -133,7 +133,7 @@ class Brokers:
                 "this system cannot fork, so that one command starts one broker: start each by"
                 f" itself with `ottla broker run`, the first with {self._plan.properties(1)}",
             )
-        from ottla.broker import main as _  # noqa: F401, PLC0415  # Once, for all of them.
+        from ottla.broker.process import main as _  # noqa: F401, PLC0415  # Once, for all of them.
 
         for number, chosen in settings.items():
             process = os.fork()
@@ -204,8 +204,8 @@ class Brokers:
             handler.setFormatter(OneLineFormatter(layout))
         # Ctrl-C reaches the whole group; the parent tells who did not hear it from the terminal.
         threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
-        from ottla.broker.broker import Broker  # noqa: PLC0415
-        from ottla.broker.main import run  # noqa: PLC0415
+        from ottla.broker.process.broker import Broker  # noqa: PLC0415
+        from ottla.broker.process.main import run  # noqa: PLC0415
 
         def on_ready(broker: Broker) -> None:
             os.write(self._tell, f"{number} {broker.port}\n".encode())

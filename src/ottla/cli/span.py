@@ -6,9 +6,9 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.cli.words import Position
 from ottla.client.admin import Admin
-from ottla.client.cluster import Cluster
-from ottla.client.offsets import EARLIEST, LATEST, list_offsets
-from ottla.client.view import NO_LEADER
+from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.view import NO_LEADER
+from ottla.client.consumer.offsets import EARLIEST, LATEST, list_offsets
 
 Offsets = dict[TopicPartition, int]
 

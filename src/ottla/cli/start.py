@@ -73,8 +73,8 @@ def start(
     )
     log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
     # The broker is imported last, so that a wrong word is told at once.
-    from ottla.broker.broker import Broker  # noqa: PLC0415
-    from ottla.broker.main import run  # noqa: PLC0415
+    from ottla.broker.process.broker import Broker  # noqa: PLC0415
+    from ottla.broker.process.main import run  # noqa: PLC0415
 
     def on_ready(broker: Broker) -> None:
         if form == "json":

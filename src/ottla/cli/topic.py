@@ -18,8 +18,8 @@ from ottla.client import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.client.admin.topics import BROKER_DEFAULT
-from ottla.client.offsets import EARLIEST, LATEST
-from ottla.client.view import NO_LEADER, TopicView
+from ottla.client.connection.view import NO_LEADER, TopicView
+from ottla.client.consumer.offsets import EARLIEST, LATEST
 
 _PARTITION_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", "end_offset"]
 _LIST_COLUMNS = ["name", "partition_count", "replication_factor", "internal"]

@@ -1,14 +1,13 @@
 """Producer, consumer and administration for any Kafka-protocol broker. Uses wire and record only.
 
 `Producer`, `TransactionalProducer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has
-the same as plain calls; `ottla.client.ranges` reads a range of offsets as raw batches over a
+the same as plain calls; `ottla.client.ranges.ranges` reads a range of offsets as raw batches over a
 blocking socket. Every error is an `OttlaError` with one of Kafka's `ErrorCode`s and a sentence
 that names cause and remedy.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.account import OffsetAccount
 from ottla.client.admin import Admin, AdminOptions
 from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import (
@@ -32,10 +31,17 @@ from ottla.client.admin.transactions import (
     TransactionDescription,
     TransactionListing,
 )
-from ottla.client.consumer import Consumer
-from ottla.client.consumer_options import ConsumerOptions
-from ottla.client.delivery import Delivery
-from ottla.client.epochs import LogTruncated
+from ottla.client.connection.view import BrokerView, PartitionView, TopicView
+from ottla.client.consumer.consumer import Consumer
+from ottla.client.consumer.epochs import LogTruncated
+from ottla.client.consumer.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
+from ottla.client.consumer.options import ConsumerOptions
+from ottla.client.consumer.partition_state import (
+    ConsumedRecord,
+    OffsetAndMetadata,
+    RawBatches,
+    Records,
+)
 from ottla.client.errors import (
     BrokerRefused,
     ClientError,
@@ -48,13 +54,12 @@ from ottla.client.errors import (
     TransactionFailed,
     UnknownTopic,
 )
-from ottla.client.group_metadata import GroupMetadata
-from ottla.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
-from ottla.client.partition_state import ConsumedRecord, OffsetAndMetadata, RawBatches, Records
-from ottla.client.producer import Producer
-from ottla.client.producer_options import ProducerOptions
-from ottla.client.transactional_producer import TransactionalProducer
-from ottla.client.view import BrokerView, PartitionView, TopicView
+from ottla.client.producer.delivery import Delivery
+from ottla.client.producer.options import ProducerOptions
+from ottla.client.producer.producer import Producer
+from ottla.client.ranges.account import OffsetAccount
+from ottla.client.transactions.group_metadata import GroupMetadata
+from ottla.client.transactions.producer import TransactionalProducer
 
 __all__ = [
     "EARLIEST",

@@ -8,7 +8,14 @@ joins, down when the last one is gone.
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group import deleting
+from ottla.group.classic.rebalance import (
+    answer_waits,
+    join_key,
+    keep_alive,
+    prepare,
+    session_key,
+    sync_key,
+)
 from ottla.group.consumer.changing import change
 from ottla.group.consumer.group import NEW, ConsumerGroup
 from ottla.group.consumer.membership import member_tombstones
@@ -29,18 +36,11 @@ from ottla.group.consumer.shares import NOTHING, Share
 from ottla.group.consumer.translating import assignment_of, share_in, subscription_of
 from ottla.group.group import Group
 from ottla.group.member import Member
-from ottla.group.notes import CLASSIC, CONSUMER, Cause, Happening
-from ottla.group.rebalance import (
-    answer_waits,
-    join_key,
-    keep_alive,
-    prepare,
-    session_key,
-    sync_key,
-)
+from ottla.group.offsets import deleting
 from ottla.group.records import GroupRecord
 from ottla.group.registry import Registry
 from ottla.group.state import GroupState
+from ottla.group.story.notes import CLASSIC, CONSUMER, Cause, Happening
 from ottla.group.subscription import CONSUMER_PROTOCOL_TYPE
 from ottla.group.turn import Turn
 

@@ -9,8 +9,9 @@ It does no I/O, knows no clock, and never waits.
 
 from collections.abc import Sequence
 
-from ottla.group import deleting, describing, liveness
-from ottla.group.causes import note_too_many
+from ottla.group import describing
+from ottla.group.classic import liveness
+from ottla.group.classic.rebalance import keep_alive, prepare
 from ottla.group.consumer import describing as consumer_describing
 from ottla.group.consumer import expiring
 from ottla.group.consumer.group import ConsumerGroup
@@ -18,8 +19,9 @@ from ottla.group.consumer.topics import Topics
 from ottla.group.converting import downgrade_if_classic, go_on_after_downgrade
 from ottla.group.member import Ticket
 from ottla.group.membership_commands import MembershipCommands
-from ottla.group.offset_commands import OffsetCommands
-from ottla.group.rebalance import keep_alive, prepare
+from ottla.group.offsets import deleting
+from ottla.group.offsets.commands import OffsetCommands
+from ottla.group.story.causes import note_too_many
 from ottla.group.turn import Call, Decision, Moment, answered
 from ottla.wire.messages.list_groups import ListedGroup
 

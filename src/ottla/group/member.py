@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ottla.group.notes import Who
+from ottla.group.story.notes import Who
 
 # Whoever waits for an answer. The core hands it back in a Reply and never looks inside.
 Ticket = object

@@ -1,8 +1,8 @@
 """The commands about members, of whichever protocol they and their group speak."""
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group import joining, leaving, liveness, syncing
 from ottla.group.answers import NO_MEMBER_ID, join_refused, sync_refused
+from ottla.group.classic import joining, leaving, liveness, syncing
 from ottla.group.consumer import classic_members, heartbeating, requests
 from ottla.group.consumer import leaving as consumer_leaving
 from ottla.group.consumer.group import ConsumerGroup

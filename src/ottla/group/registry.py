@@ -12,7 +12,7 @@ from ottla.group.consumer.records import (
     TargetRecord,
 )
 from ottla.group.group import AnyGroup, Group
-from ottla.group.pending import PendingOffsets
+from ottla.group.offsets.pending import PendingOffsets
 from ottla.group.records import CoordinatorRecord, GroupRecord, OffsetRecord
 from ottla.group.settings import GroupSettings
 from ottla.group.share.groups import ShareGroups

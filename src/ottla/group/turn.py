@@ -6,9 +6,9 @@ from typing import Any
 
 from ottla.group.consumer.topics import NO_TOPICS, Topics
 from ottla.group.member import Ticket
-from ottla.group.notes import Note
 from ottla.group.records import CoordinatorRecord
 from ottla.group.settings import GroupSettings
+from ottla.group.story.notes import Note
 from ottla.group.timers import Timers
 
 

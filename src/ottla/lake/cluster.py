@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ottla.client.account import OffsetAccount
+from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.client.errors import OffsetOutOfRange
-from ottla.client.offsets import EARLIEST, LATEST
-from ottla.client.ranges import RangeClient
+from ottla.client.ranges.account import OffsetAccount
+from ottla.client.ranges.ranges import RangeClient
 from ottla.lake.plan import PartitionBounds, Range
 from ottla.lake.source import Fetched, TopicDescription
 

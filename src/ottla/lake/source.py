@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ottla.client.account import OffsetAccount
+from ottla.client.ranges.account import OffsetAccount
 from ottla.lake.plan import PartitionBounds, Range
 
 

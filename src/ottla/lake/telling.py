@@ -7,7 +7,7 @@ from dataclasses import replace
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
-from ottla.client.account import OffsetAccount
+from ottla.client.ranges.account import OffsetAccount
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Range

@@ -19,11 +19,11 @@ from typing import Any, Literal, Self, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.broker.broker import Broker as BrokerProcess
+from ottla.broker.process.broker import Broker as BrokerProcess
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.topic_plan import NewTopic
-from ottla.storage.filesystem import FileSystem, OsFileSystem
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 Result = TypeVar("Result")
 

@@ -16,12 +16,12 @@ from typing import Self
 
 from ottla.base.clock import Clock
 from ottla.base.settings import BrokerSettings
-from ottla.broker.broker import Broker
+from ottla.broker.process.broker import Broker
 from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.metadata.topic_plan import NewTopic
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 _SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",

@@ -13,15 +13,15 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.groups.shard import GroupShard
 from ottla.broker.handlers import heartbeat, join_group, offset_commit, sync_group
-from ottla.broker.partition import OnBehalf, Partition
-from ottla.broker.purgatory import Deadline, Purgatory
-from ottla.broker.request import RequestContext
+from ottla.broker.partitions.partition import OnBehalf, Partition
+from ottla.broker.partitions.purgatory import Deadline, Purgatory
+from ottla.broker.requests.request import RequestContext
 from ottla.group.consumer.topics import NO_TOPICS
-from ottla.group.flights import Flights
 from ottla.group.settings import GroupSettings
+from ottla.group.story.flights import Flights
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header, set_base_offset
-from ottla.storage.readable import Whole
+from ottla.storage.recovery.readable import Whole
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.wire.messages.offset_commit import (

@@ -17,8 +17,8 @@ from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.coordinating import Shard
 from ottla.broker.groups.shard import GroupShard
-from ottla.broker.partition import Partition
-from ottla.broker.purgatory import Purgatory
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.purgatory import Purgatory
 from ottla.broker.share.state_shard import ShareStateShard
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.group import records as group_records
@@ -34,7 +34,6 @@ from ottla.group.consumer.records import (
 )
 from ottla.group.consumer.shares import Slot
 from ottla.group.consumer.topics import NO_TOPICS
-from ottla.group.flights import Flights
 from ottla.group.records import (
     CommittedOffset,
     GroupRecord,
@@ -52,6 +51,7 @@ from ottla.group.share.records import (
     ShareStateRecord,
     TopicState,
 )
+from ottla.group.story.flights import Flights
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import HEADER_SIZE, read_header
@@ -59,10 +59,10 @@ from ottla.share import records as share_records
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, UpdateRecord
 from ottla.share.settings import ShareStateSettings
 from ottla.share.states import Delivery, StateBatch
-from ottla.storage.config import LogConfig
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
-from ottla.storage.readable import Whole
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
+from ottla.storage.recovery.readable import Whole
 from ottla.transaction import records as transaction_records
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState

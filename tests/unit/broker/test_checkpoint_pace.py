@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import cast
 
-from ottla.broker.checkpoint_pace import CheckpointPace
-from ottla.storage.log import Log
+from ottla.broker.partitions.checkpoint_pace import CheckpointPace
+from ottla.storage.log.log import Log
 
 
 @dataclass

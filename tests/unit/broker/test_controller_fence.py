@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.controller_fence import ControllerFence
+from ottla.broker.cluster.controller_fence import ControllerFence
 
 
 def refusal(fence, controller_epoch, broker_epoch):

@@ -9,13 +9,13 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.cluster.registration import prepare
 from ottla.broker.controller.context import Context
 from ottla.broker.controller.messages import Letterhead
 from ottla.broker.controller.reading import read_states
 from ottla.broker.controller.sender import Reports, Sender
 from ottla.broker.controller.writing import Deposed, Planned, write_changes
-from ottla.broker.registration import prepare
-from ottla.broker.topic_operations import creation
+from ottla.broker.topics.operations import creation
 from ottla.controller.change import Change, Rules
 from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory import MemoryStore, MemoryTree

@@ -3,7 +3,7 @@
 from inprocess import run
 
 from ottla.base.ids import BrokerId
-from ottla.broker.departed import Departed
+from ottla.broker.cluster.departed import Departed
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest

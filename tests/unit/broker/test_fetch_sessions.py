@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.fetch_sessions import FetchSessions, PartitionKey, Wanted, merge
+from ottla.broker.fetch.sessions import FetchSessions, PartitionKey, Wanted, merge
 
 A0 = PartitionKey("a", 0)
 A1 = PartitionKey("a", 1)

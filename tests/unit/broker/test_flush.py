@@ -3,8 +3,8 @@
 import asyncio
 
 from ottla.base.clock import ManualClock
-from ottla.broker.flush import Flusher
-from ottla.storage.errors import DirectoryFailed, DiskFull
+from ottla.broker.partitions.flush import Flusher
+from ottla.storage.disk.errors import DirectoryFailed, DiskFull
 
 
 class FakeLog:

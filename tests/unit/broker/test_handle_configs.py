@@ -10,7 +10,7 @@ from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.resolve import THROTTLES
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.topic_plan import NewTopic
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages import alter_configs as legacy
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.wire.messages.incremental_alter_configs import (
@@ -361,13 +361,17 @@ def test_changes_survive_a_restart():
 
 def test_log_levels_are_settings_of_the_brokers_loggers():
     """KIP-412: changed while it runs, with Kafka's names of levels."""
-    logger = logging.getLogger("ottla.broker.topics")
+    logger = logging.getLogger("ottla.broker.topics.topics")
 
     async def scenario(caller):
-        assert await alter(caller, LOGGER, "1", ("ottla.broker.topics", SET, "WARN")) == "NONE"
+        assert (
+            await alter(caller, LOGGER, "1", ("ottla.broker.topics.topics", SET, "WARN")) == "NONE"
+        )
         assert logger.level == logging.WARNING
-        assert await value_of(caller, LOGGER, "1", "ottla.broker.topics") == "WARN"
-        assert await alter(caller, LOGGER, "1", ("ottla.broker.topics", DELETE, None)) == "NONE"
+        assert await value_of(caller, LOGGER, "1", "ottla.broker.topics.topics") == "WARN"
+        assert (
+            await alter(caller, LOGGER, "1", ("ottla.broker.topics.topics", DELETE, None)) == "NONE"
+        )
         assert logger.level == logging.NOTSET
 
     try:

@@ -6,7 +6,7 @@ import pytest
 from inprocess import run
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.partitions import StopOrder
+from ottla.broker.partitions.partitions import StopOrder
 from ottla.metadata.topic_plan import NewTopic
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
 from ottla.wire.messages.describe_topic_partitions import (

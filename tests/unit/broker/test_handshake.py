@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handshake import Credentials, Opener, Party, Receiver
+from ottla.broker.cluster.handshake import Credentials, Opener, Party, Receiver
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.broker.producer_ids import BLOCK_SIZE, ProducerIds
+from ottla.broker.produce.producer_ids import BLOCK_SIZE, ProducerIds
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.coordination.store import Create, NodeExists
 from ottla.metadata import paths

@@ -5,7 +5,7 @@ import asyncio
 from ottla.metadata.topic_plan import NewTopic
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
-from ottla.storage.filesystem import OsFileSystem
+from ottla.storage.disk.filesystem import OsFileSystem
 
 from . import inprocess
 

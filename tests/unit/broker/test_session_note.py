@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from ottla.broker.session_note import SESSION_NOTE, NotedSession, SessionNote
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.broker.cluster.session_note import SESSION_NOTE, NotedSession, SessionNote
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 
 def written(sessions: Sequence[NotedSession]) -> MemoryFileSystem:

@@ -8,13 +8,13 @@ from inprocess import SETTINGS
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.broker.broker import Broker
-from ottla.broker.registration import known_brokers, remove
+from ottla.broker.cluster.registration import known_brokers, remove
+from ottla.broker.process.broker import Broker
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.coordination.store import Create, StoreUnavailable
 from ottla.metadata import paths
 from ottla.metadata.topic_plan import NewTopic
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 
 class FailingStore(MemoryStore):

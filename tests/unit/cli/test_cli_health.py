@@ -6,7 +6,7 @@ from ottla.cli.disks import disk_findings
 from ottla.cli.health import Finding, Trouble, counts, findings
 from ottla.client.admin.logs import LogDirectory
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.client.view import NO_LEADER
+from ottla.client.connection.view import NO_LEADER
 
 
 def standing(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.client.addresses import Address, parse_bootstrap
+from ottla.client.connection.addresses import Address, parse_bootstrap
 from ottla.client.errors import ClientError
 
 

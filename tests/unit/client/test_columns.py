@@ -2,8 +2,8 @@
 
 import pytest
 
-from ottla.client.columns import rows
 from ottla.client.errors import ClientError
+from ottla.client.producer.columns import rows
 
 
 def test_text_columns_are_utf8_and_nulls_stay() -> None:

@@ -1,7 +1,7 @@
 """A closed batch as bytes."""
 
-from ottla.client.encoding import encode, restamp, split
-from ottla.client.queues import Batch
+from ottla.client.producer.encoding import encode, restamp, split
+from ottla.client.producer.queues import Batch
 from ottla.record.header import computed_crc, read_header
 from ottla.record.reader import records
 

@@ -1,6 +1,6 @@
 """How far a partition's batches may run ahead of one that is undecided."""
 
-from ottla.client.queues import Batch, PartitionQueue
+from ottla.client.producer.queues import Batch, PartitionQueue
 
 
 def batches(count: int) -> list[Batch]:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.addresses import Address
-from ottla.client.blocking import BlockingConnection
-from ottla.client.connection import Connection
+from ottla.client.connection.addresses import Address
+from ottla.client.connection.blocking import BlockingConnection
+from ottla.client.connection.connection import Connection
 from ottla.network.peer import PeerConnection
 from ottla.testing.simulation.loop import run_virtual
 from ottla.wire.api import ApiKey

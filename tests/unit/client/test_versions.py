@@ -2,8 +2,8 @@
 
 import pytest
 
+from ottla.client.connection.versions import negotiate, version_for
 from ottla.client.errors import UnsupportedByBroker
-from ottla.client.versions import negotiate, version_for
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.api_versions import ApiVersion
 

@@ -10,9 +10,9 @@ from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.shares import NOTHING, Share, by_topic, share_of
 from ottla.group.consumer.topics import TopicShape
 from ottla.group.coordinator import Coordinator
-from ottla.group.flights import Flight, Flights
 from ottla.group.records import decode, encode
 from ottla.group.settings import GroupSettings
+from ottla.group.story.flights import Flight, Flights
 from ottla.group.turn import Call, Decision, Moment
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

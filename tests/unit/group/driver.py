@@ -5,11 +5,11 @@ from typing import Any
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.group.coordinator import Coordinator
-from ottla.group.fetching import FetchedTopic
-from ottla.group.flights import Flight, Flights
 from ottla.group.group import Group
+from ottla.group.offsets.fetching import FetchedTopic
 from ottla.group.records import CommittedOffset, StoredGroup, decode, encode
 from ottla.group.settings import GroupSettings
+from ottla.group.story.flights import Flight, Flights
 from ottla.group.turn import Call, Decision, Moment
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import (

@@ -2,8 +2,8 @@
 
 from driver import Driver, subscription
 
-from ottla.group.flights import Flights
-from ottla.group.notes import Cause, Happening
+from ottla.group.story.flights import Flights
+from ottla.group.story.notes import Cause, Happening
 from ottla.group.turn import Moment
 from ottla.wire.stored import (
     AssignmentTopicPartition,

@@ -7,8 +7,8 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
-from ottla.group.committing import PartitionCheck
 from ottla.group.consumer.shares import Share
+from ottla.group.offsets.committing import PartitionCheck
 from ottla.group.turn import Call
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,

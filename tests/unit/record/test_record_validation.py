@@ -13,7 +13,7 @@ from ottla.record.builder import BatchBuilder, build_batch
 from ottla.record.header import read_header
 from ottla.record.reader import records
 from ottla.record.validation import RejectedBatch, Validated, validate
-from ottla.storage.config import LogConfig
+from ottla.storage.log.config import LogConfig
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig()

@@ -10,8 +10,8 @@ from ottla.storage.cleaner.cleaning import Cleaning
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.preparing import LogCleaning
 from ottla.storage.cleaner.swap import Swap
-from ottla.storage.filesystem import FileSystem
-from ottla.storage.log import Log
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.log.log import Log
 
 from .logs import open_log
 

@@ -2,10 +2,10 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.record.header import BatchHeader, read_header
-from ottla.storage.config import LogConfig
-from ottla.storage.filesystem import FileSystem
-from ottla.storage.log import Appended, Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Appended, Log
 
 from .batches import batch
 

@@ -5,7 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.record.header import computed_crc, read_header
-from ottla.storage.log import Log
+from ottla.storage.log.log import Log
 
 from .batches import batch
 from .logs import append, open_log, ranges, read_headers

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ottla.record.compression import Compression
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.log import Log
 
 from .compacting import DAY_MS, Pair, add, clean, compacted_log, found
 from .logs import ranges, read_headers

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from ottla.storage.accounting import Accounting
-from ottla.storage.errors import StorageError
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
-from ottla.storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
+from ottla.storage.directory.names import CLEANED_SUFFIX, SWAP_SUFFIX
+from ottla.storage.disk.errors import StorageError
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.ledger.accounting import Accounting
+from ottla.storage.log.log import Log
 
 from .compacting import DAY_MS, add, clean, compacted_log, found
 

@@ -11,14 +11,14 @@ from uuid import UUID
 import pytest
 
 from ottla.ledger.history import Cause
-from ottla.storage.accounting import Accounting
 from ottla.storage.cleaner.cleaning import Cleaning
 from ottla.storage.cleaner.preparing import LogCleaning
 from ottla.storage.cleaner.swap import Swap
-from ottla.storage.deletion import Deletion, depart
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
-from ottla.storage.names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from ottla.storage.directory.deletion import Deletion, depart
+from ottla.storage.directory.names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.ledger.accounting import Accounting
+from ottla.storage.log.log import Log
 
 from .compacting import add, compacted_log, found
 

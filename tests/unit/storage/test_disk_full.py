@@ -5,8 +5,8 @@ import errno
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.storage.errors import DirectoryFailed, DiskFull
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.errors import DirectoryFailed, DiskFull
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 from .logs import FOLDER, append, open_log, ranges
 

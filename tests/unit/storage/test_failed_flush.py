@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from ottla.storage.errors import DirectoryFailed
-from ottla.storage.failed_flush import FAILED_FLUSH
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.errors import DirectoryFailed
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.failed_flush import FAILED_FLUSH
 
 from .logs import FOLDER, append, open_log, ranges
 

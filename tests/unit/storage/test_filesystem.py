@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from ottla.storage.filesystem import FileSystem, OsFileSystem
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 
 @pytest.fixture(params=["system", "memory"])

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from ottla.storage.errors import DirectoryFailed, StorageError
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.errors import DirectoryFailed, StorageError
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 from .logs import FOLDER, append, open_log, ranges
 

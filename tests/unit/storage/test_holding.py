@@ -1,9 +1,9 @@
 """Laws of retention that waits for readers, and of the time that a reader has left."""
 
-from ottla.storage.config import LogConfig
-from ottla.storage.holding import NEVER, Deadline, Hold, bytes_per_ms, deadline, hold
-from ottla.storage.log import Log
-from ottla.storage.retention import Verdict
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.holding import NEVER, Deadline, Hold, bytes_per_ms, deadline, hold
+from ottla.storage.log.log import Log
+from ottla.storage.log.retention import Verdict
 
 from .logs import append, open_log
 

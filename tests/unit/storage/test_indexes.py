@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.storage.offset_index import OffsetIndex
-from ottla.storage.time_index import TimeIndex
-from ottla.storage.transaction_index import AbortedTransaction, TransactionIndex
+from ottla.storage.index.offset_index import OffsetIndex
+from ottla.storage.index.time_index import TimeIndex
+from ottla.storage.index.transaction_index import AbortedTransaction, TransactionIndex
 
 entries = st.lists(
     st.tuples(st.integers(1, 50), st.integers(1, 5_000)), max_size=40

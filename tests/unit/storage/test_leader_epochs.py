@@ -1,6 +1,6 @@
 """Which term began where: what decides how much of a log is cut."""
 
-from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.index.leader_epochs import LeaderEpochs
 
 
 def test_a_term_goes_on_beneath_an_empty_one_and_keeps_its_start():

@@ -11,12 +11,12 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.storage.config import LogConfig
-from ottla.storage.errors import DirectoryFailed, DiskFull, LogCorrupt, StorageError
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.log import Log
-from ottla.storage.log_directories import LogDirectories, Wanted
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.directory.log_directories import LogDirectories, Wanted
+from ottla.storage.disk.errors import DirectoryFailed, DiskFull, LogCorrupt, StorageError
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
 
 from .logs import append, flip, overwrite, ranges
 

@@ -9,11 +9,11 @@ import pytest
 from ottla.ledger.account import Account
 from ottla.ledger.history import Cause, Loss
 from ottla.ledger.removals import BEFORE_COPY, UNRECORDED
-from ottla.storage.accounting import Accounting
-from ottla.storage.errors import StorageError
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
-from ottla.storage.names import LEDGER, LEDGER_SUFFIX
+from ottla.storage.directory.names import LEDGER, LEDGER_SUFFIX
+from ottla.storage.disk.errors import StorageError
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.ledger.accounting import Accounting
+from ottla.storage.log.log import Log
 
 from .batches import batch, marker, parsed
 from .compacting import DAY_MS, add, clean, compacted_log

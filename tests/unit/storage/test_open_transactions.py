@@ -5,7 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
-from ottla.storage.log import Log
+from ottla.storage.log.log import Log
 
 from .batches import marker, parsed
 from .logs import append, open_log

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from ottla.storage.errors import LogCorrupt
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.log import Log
 
 from .logs import FOLDER, append, flip, open_log, overwrite, ranges, read_headers
 

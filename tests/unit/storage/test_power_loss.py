@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.storage.errors import LogCorrupt
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.log import Log
 
 from .logs import FOLDER, append, flip, open_log, ranges
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ottla.base.crc32c import checksum
-from ottla.storage.producer_snapshot import decode, encode
-from ottla.storage.producer_state import AppendedBatch, ProducerEntry
+from ottla.storage.producers.snapshot import decode, encode
+from ottla.storage.producers.state import AppendedBatch, ProducerEntry
 
 BODY = bytes.fromhex(
     "00000001"  # one entry

@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode
-from ottla.storage.errors import LogCorrupt
-from ottla.storage.filesystem import FileSystem
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
-from ottla.storage.names import (
+from ottla.storage.directory.names import (
     LEADER_EPOCHS,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.log import Log
 
 from .batches import batch, marker, parsed
 from .logs import FOLDER, append, open_log, overwrite, ranges

@@ -3,8 +3,8 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.log import Log
 
 from .logs import FOLDER, append, open_log, ranges
 

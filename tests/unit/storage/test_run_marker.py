@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
-from ottla.storage.filesystem import OsFileSystem
-from ottla.storage.memory_filesystem import MemoryFileSystem
-from ottla.storage.run_marker import RUN_MARKER, RunMarker, read_run_marker, write_run_marker
+from ottla.storage.directory.run_marker import (
+    RUN_MARKER,
+    RunMarker,
+    read_run_marker,
+    write_run_marker,
+)
+from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 
 def test_page_cache_keeps_its_name_while_the_machine_runs(tmp_path: Path) -> None:

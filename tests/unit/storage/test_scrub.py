@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.storage.errors import LogCorrupt
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
-from ottla.storage.scrub import STEP_BYTES, SegmentScrub, scrubs
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.log import Log
+from ottla.storage.recovery.scrub import STEP_BYTES, SegmentScrub, scrubs
 
 from .logs import FOLDER, append, flip, open_log
 

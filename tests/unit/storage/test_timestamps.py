@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
-from ottla.storage.log import Log
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.log import Log
 
 from .logs import open_log
 

@@ -1,6 +1,6 @@
 """Laws of truncation: the end that the leader does not have goes, with all that was known of it."""
 
-from ottla.storage.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 from .batches import batch, marker, parsed
 from .logs import append, open_log, ranges

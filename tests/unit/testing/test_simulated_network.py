@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ottla.testing.simulation.loop import VirtualLoop
-from ottla.testing.simulation.network import Network
-from ottla.testing.simulation.process import Process
+from ottla.testing.simulation.machine.process import Process
+from ottla.testing.simulation.network.network import Network
 
 
 class Ear(asyncio.Protocol):

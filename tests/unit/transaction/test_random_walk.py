@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla.storage.producer_state import ProducerStates
+from ottla.storage.producers.state import ProducerStates
 from ottla.transaction import adding, ending, initializing
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.state import TransactionState

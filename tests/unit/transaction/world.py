@@ -15,7 +15,7 @@ from ottla.base.ids import TopicPartition
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header
-from ottla.storage.producer_state import Guard, ProducerStates
+from ottla.storage.producers.state import Guard, ProducerStates
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
 from ottla.transaction.turn import Answered, Markers
 from tests.unit.transaction.driver import NEW, TIMEOUT_MS, Driver

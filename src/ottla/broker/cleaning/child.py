@@ -15,8 +15,8 @@ from ottla.base.errors import OttlaError
 from ottla.base.system import lower_priority
 from ottla.storage.cleaner.cleaning import Cleaning
 from ottla.storage.cleaner.job import CleaningJob
-from ottla.storage.errors import LogCorrupt
-from ottla.storage.filesystem import OsFileSystem
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.filesystem import OsFileSystem
 
 # Below what serves clients.
 _NICE = 10

@@ -18,17 +18,17 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.cleaning.health import CleanerHealth
 from ottla.broker.cleaning.status import CleaningStatus
 from ottla.broker.cleaning.worker import ChildWorker, OwnWorker, Stopped, Worker
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.record.sifting import ENTRY_BYTES
 from ottla.storage.cleaner.dirt import Dirt, look
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.preparing import LogCleaning
 from ottla.storage.cleaner.swap import Swap
-from ottla.storage.errors import StorageError, storage_error
-from ottla.storage.names import CLEANED_SUFFIX
+from ottla.storage.directory.names import CLEANED_SUFFIX
+from ottla.storage.disk.errors import StorageError, storage_error
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 

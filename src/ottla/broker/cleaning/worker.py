@@ -10,8 +10,8 @@ from typing import Protocol
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.storage.cleaner.cleaning import Cleaning
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
-from ottla.storage.errors import LogCorrupt, storage_error
-from ottla.storage.filesystem import FileSystem
+from ottla.storage.disk.errors import LogCorrupt, storage_error
+from ottla.storage.disk.filesystem import FileSystem
 
 # Not named by every system's `signal`.
 _SIGKILL = 9

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.cluster.registration import check_controller, check_registration
 from ottla.broker.controller.chronicle import Chronicle
 from ottla.broker.controller.context import Context, RulesOf
 from ottla.broker.controller.deciding import Decide, Deciding
@@ -19,7 +20,6 @@ from ottla.broker.controller.reports import Reports
 from ottla.broker.controller.sender import Deliver, Sender
 from ottla.broker.controller.silence import Reaches
 from ottla.broker.controller.writing import Deposed
-from ottla.broker.registration import check_controller, check_registration
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import found_cause, lose, settle
 from ottla.coordination.store import BadVersion, Delete, NoNode, Operation, Store

@@ -6,9 +6,9 @@ from enum import IntEnum
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.cluster.registration import check_controller, known_brokers
 from ottla.broker.controller.office import Office
 from ottla.broker.controller.writing import Deposed
-from ottla.broker.registration import check_controller, known_brokers
 from ottla.controller import reassignment
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import elect_unclean, prefer

@@ -4,11 +4,11 @@ import logging
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.cluster.registration import check_controller
 from ottla.broker.controller.office import Office
 from ottla.broker.controller.reading import read_states
 from ottla.broker.controller.writing import Deposed
-from ottla.broker.registration import check_controller
-from ottla.broker.topic_operations import removal
+from ottla.broker.topics.operations import removal
 from ottla.controller.deletion import plan_deletion
 from ottla.coordination.store import Create, Delete, NodeExists, NoNode, StoreError
 from ottla.metadata import paths

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.cluster.registration import check_controller
 from ottla.broker.controller.context import Context
-from ottla.broker.registration import check_controller
-from ottla.broker.topic_operations import topic_node
+from ottla.broker.topics.operations import topic_node
 from ottla.controller.change import Change
 from ottla.coordination.store import (
     BadVersion,

@@ -3,7 +3,7 @@
 import logging
 
 from ottla.base.ids import TopicPartition
-from ottla.storage.readable import Damage
+from ottla.storage.recovery.readable import Damage
 
 _log = logging.getLogger(__name__)
 

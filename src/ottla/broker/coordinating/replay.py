@@ -12,14 +12,14 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating.losses import Losses
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.record.codec import Record
 from ottla.record.compression import CorruptBatch
 from ottla.record.control import ControlType, read_marker
 from ottla.record.header import BatchHeader
 from ottla.record.reader import records
-from ottla.storage.log import Log
-from ottla.storage.readable import Damage, Whole
+from ottla.storage.log.log import Log
+from ottla.storage.recovery.readable import Damage, Whole
 
 # Below this a read is not worth a thread.
 _SMALL_BYTES = 1_048_576

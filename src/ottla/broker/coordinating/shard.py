@@ -21,8 +21,8 @@ from ottla.broker.coordinating.answering import (
     split,
 )
 from ottla.broker.coordinating.losses import Losses
-from ottla.broker.partition import OnBehalf, Partition
-from ottla.broker.purgatory import Purgatory
+from ottla.broker.partitions.partition import OnBehalf, Partition
+from ottla.broker.partitions.purgatory import Purgatory
 
 _log = logging.getLogger(__name__)
 

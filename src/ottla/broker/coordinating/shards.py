@@ -7,10 +7,10 @@ from typing import Any, Generic, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating.shard import Shard
-from ottla.broker.partition import Partition
-from ottla.broker.partitions import Partitions
-from ottla.broker.purgatory import Purgatory
-from ottla.broker.topics import ImageHolder
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.topics.topics import ImageHolder
 from ottla.group.placement import partition_of
 
 # How soon keys are waited for anew that could not be loaded yet.

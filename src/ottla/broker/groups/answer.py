@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handler import OnError
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import OnError
+from ottla.broker.requests.request import RequestContext
 
 
 class Answer(Protocol):

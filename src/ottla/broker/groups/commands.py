@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.shard import Command
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.request import RequestContext
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 class _Waiting:

@@ -14,15 +14,15 @@ from ottla.broker.coordinating import Shards
 from ottla.broker.groups.answer import Answer, Gathering
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.groups.shard import Command, GroupShard
-from ottla.broker.internal_topics import CONSUMER_OFFSETS
-from ottla.broker.partition import OnBehalf, Partition
-from ottla.broker.partitions import Partitions
-from ottla.broker.purgatory import Purgatory
-from ottla.broker.request import RequestContext
-from ottla.broker.topics import ImageHolder
+from ottla.broker.partitions.partition import OnBehalf, Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.topics.topics import ImageHolder
 from ottla.group.consumer.topics import Topics
-from ottla.group.flights import Flights
 from ottla.group.settings import GroupSettings
+from ottla.group.story.flights import Flights
 
 if TYPE_CHECKING:
     from ottla.broker.transactions.marker_writing import Outcome

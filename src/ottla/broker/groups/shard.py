@@ -10,13 +10,13 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.coordinating import TOO_LARGE, Shard
 from ottla.broker.coordinating.replay import Reading, replay
 from ottla.broker.groups.answer import Answer
-from ottla.broker.partition import OnBehalf, Partition
-from ottla.broker.purgatory import Deadline, Purgatory
+from ottla.broker.partitions.partition import OnBehalf, Partition
+from ottla.broker.partitions.purgatory import Deadline, Purgatory
 from ottla.group.consumer.topics import Topics
 from ottla.group.coordinator import Coordinator
-from ottla.group.flights import Flights
 from ottla.group.records import CoordinatorRecord, OffsetRecord, decode, encode
 from ottla.group.settings import GroupSettings
+from ottla.group.story.flights import Flights
 from ottla.group.turn import Call, Decision, Moment
 
 _log = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.handler import Handler
-from ottla.broker.internal_topics import CONSUMER_OFFSETS
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.transaction import Identity
 from ottla.transaction.turn import Answered
@@ -18,7 +18,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _PRODUCER_FENCED_FROM = 2
 _CLIENT_VERSION = 1

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.admission import proven_broker, refuse_client
 from ottla.broker.groups.answer import Gathering
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.admission import proven_broker, refuse_client
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.broker.transactions.enlisting import Codes
 from ottla.metadata.image import INTERNAL_TOPICS
@@ -32,7 +32,7 @@ from ottla.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _BROKERS_FROM = 4
 _PRODUCER_FENCED_FROM = 2

@@ -6,9 +6,9 @@ Each entity stands for itself; what is set is in effect at once, on all brokers.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.quota_settings import Wish
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.quota_settings import Wish
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import QuotaEntity, parse_entity
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_client_quotas import (
@@ -21,7 +21,7 @@ from ottla.wire.messages.alter_client_quotas import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import shortened
-from ottla.broker.config_requests import alter_each
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.configs.requests import alter_each
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -20,7 +20,7 @@ from ottla.wire.messages.alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

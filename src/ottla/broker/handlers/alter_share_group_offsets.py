@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
-from ottla.broker.features import require_feature
 from ottla.broker.groups.commands import command
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.features import require_feature
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import begin_state, delete_state, require
 from ottla.broker.share.messages import Begin
 from ottla.group.share.groups import Allowed
@@ -24,7 +24,7 @@ from ottla.wire.messages.alter_share_group_offsets import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _NO_SUCH = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 

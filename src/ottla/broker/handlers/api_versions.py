@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import SUPPORTED
 from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.messages.api_versions import (
@@ -23,7 +23,7 @@ from ottla.wire.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _OWN_CLIENTS = "ottla"
 _FEATURES_SINCE = 3

@@ -1,19 +1,20 @@
 """BrokerHandshake (1000), version 0: another broker proves that it belongs to this cluster.
 
-Two calls on each new connection between brokers; what they prove stands in `broker/handshake.py`.
-Not advertised, and taken on the listener that brokers use among themselves only.
+Two calls on each new connection between brokers; what they prove stands in
+`broker/cluster/handshake.py`. Not advertised, and taken on the listener that brokers use among
+themselves only.
 """
 
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

@@ -7,14 +7,14 @@ compact` ask every replica's broker.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.storage.cleaner.job import CleaningOutcome
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 TELL, ESTIMATE, CLEAN = 0, 1, 2
 

@@ -7,10 +7,10 @@ Joining, reporting and leaving are one request; the settings of the group (KIP-8
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.features import require_feature
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.features import require_feature
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.group.consumer.pace import Pace
 from ottla.metadata.features import GROUP
 from ottla.wire.api import ApiKey
@@ -20,7 +20,7 @@ from ottla.wire.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(broker: "Broker", request: RequestContext, body: ConsumerGroupHeartbeatRequest) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
-from ottla.broker.admission import require_broker
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.admission import require_broker
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
@@ -18,7 +18,7 @@ from ottla.wire.messages.controlled_shutdown import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

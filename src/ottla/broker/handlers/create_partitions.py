@@ -4,10 +4,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.mutation_quota import admit
-from ottla.broker.request import RequestContext
-from ottla.broker.topics import patience_ms
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.mutation_quota import admit
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.topics import patience_ms
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -17,7 +17,7 @@ from ottla.wire.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _TELLS_QUOTA_SINCE = 3
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.base.settings.setting import shortened
-from ottla.broker.handler import Handler
-from ottla.broker.mutation_quota import admit
-from ottla.broker.request import RequestContext
-from ottla.broker.topics import Outcome, patience_ms
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.mutation_quota import admit
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.topics import Outcome, patience_ms
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import NewTopic, check_partition_count
 from ottla.wire.api import ApiKey
@@ -26,7 +26,7 @@ from ottla.wire.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _TELLS_QUOTA_SINCE = 6
 _KRAFT_LOG = "__cluster_metadata"

@@ -1,8 +1,8 @@
 """DeleteAcls (31), versions 1-3: refused without an authorizer, as in Kafka."""
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handler import Handler
-from ottla.broker.no_authorizer import refuse
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.no_authorizer import refuse
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_acls import (
     DeleteAclsFilterResult,

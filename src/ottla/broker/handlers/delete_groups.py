@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.commands import command
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import delete_state
 from ottla.group.coordinator import Coordinator
 from ottla.group.share.groups import Allowed
@@ -22,7 +22,7 @@ from ottla.wire.messages.delete_groups import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

@@ -6,10 +6,14 @@ Answered when the replicas that live have moved theirs, with the least of them, 
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.delayed_delete_records import DelayedDeleteRecords, Waiting, low_watermark
-from ottla.broker.handler import Handler
-from ottla.broker.partition import Partition
-from ottla.broker.request import RequestContext
+from ottla.broker.partitions.delayed_delete_records import (
+    DelayedDeleteRecords,
+    Waiting,
+    low_watermark,
+)
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_records import (
@@ -20,7 +24,7 @@ from ottla.wire.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 # Asks for everything up to the high watermark.
 _HIGH_WATERMARK = -1

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
-from ottla.broker.features import require_feature
 from ottla.broker.groups.commands import command
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.features import require_feature
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import delete_state, require
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
@@ -21,7 +21,7 @@ from ottla.wire.messages.delete_share_group_offsets import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

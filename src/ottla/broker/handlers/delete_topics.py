@@ -6,10 +6,10 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
-from ottla.broker.handler import Handler
-from ottla.broker.mutation_quota import admit
-from ottla.broker.request import RequestContext
-from ottla.broker.topics import patience_ms, unknown_topic
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.mutation_quota import admit
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.topics import patience_ms, unknown_topic
 from ottla.metadata.image import ClusterImage, TopicImage
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_topics import (
@@ -20,7 +20,7 @@ from ottla.wire.messages.delete_topics import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _TELLS_QUOTA_SINCE = 5
 

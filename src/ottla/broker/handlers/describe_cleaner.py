@@ -6,8 +6,8 @@ Ottla's own, and advertised to Ottla's own clients only: `ottla cluster health` 
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_cleaner import (
     DescribeCleanerRequest,
@@ -17,7 +17,7 @@ from ottla.wire.messages.describe_cleaner import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import entity_parts
 from ottla.quota.filter import check_filter, parse_component
 from ottla.wire.api import ApiKey
@@ -17,7 +17,7 @@ from ottla.wire.messages.describe_client_quotas import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

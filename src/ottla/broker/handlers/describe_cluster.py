@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.advertised import broker_addresses
-from ottla.broker.authorized import CLUSTER_OPERATIONS, NOT_ASKED
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.cluster.advertised import broker_addresses
+from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -15,7 +15,7 @@ from ottla.wire.messages.describe_cluster import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _BROKERS, _CONTROLLERS = 1, 2
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import Resolved, UpdateMode
-from ottla.broker.configs import ResourceType
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.configs.configs import ResourceType
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -22,7 +22,7 @@ from ottla.wire.messages.describe_configs import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

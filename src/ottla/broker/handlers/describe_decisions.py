@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.decisions import Decision
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_decisions import (
@@ -18,7 +18,7 @@ from ottla.wire.messages.describe_decisions import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.authorized import with_operations
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.authorized import with_operations
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator import Coordinator
 from ottla.group.turn import Call, Decision, Moment
 from ottla.wire.api import ApiKey
@@ -20,7 +20,7 @@ from ottla.wire.messages.describe_groups import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(broker: "Broker", request: RequestContext, body: DescribeGroupsRequest) -> None:

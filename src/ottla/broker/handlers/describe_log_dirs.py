@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
-from ottla.storage.log_directory import LogDirectory
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
+from ottla.storage.directory.log_directory import LogDirectory
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -23,7 +23,7 @@ from ottla.wire.messages.describe_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

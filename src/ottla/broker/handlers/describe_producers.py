@@ -6,8 +6,8 @@ For finding transactions that hang (KIP-664). Any replica answers, a follower wi
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -18,7 +18,7 @@ from ottla.wire.messages.describe_producers import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

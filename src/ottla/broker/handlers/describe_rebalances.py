@@ -6,10 +6,10 @@ Ottla's own, and advertised to Ottla's own clients only. `ottla why rebalance` a
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
-from ottla.group.flights import Flight
-from ottla.group.notes import Cause, Who
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
+from ottla.group.story.flights import Flight
+from ottla.group.story.notes import Cause, Who
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
@@ -20,7 +20,7 @@ from ottla.wire.messages.describe_rebalances import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _NOBODY = Who("")
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.features import require_feature
 from ottla.broker.groups.commands import command
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.features import require_feature
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.log_ends import log_ends
 from ottla.broker.share.messages import SUMMARY
 from ottla.group.share.groups import Allowed
@@ -29,7 +29,7 @@ from ottla.wire.messages.describe_share_group_offsets import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _PATIENCE_MS = 5_000
 

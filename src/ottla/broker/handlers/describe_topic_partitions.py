@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.authorized import TOPIC_OPERATIONS
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.authorized import TOPIC_OPERATIONS
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.topic_names import check_topic_name
 from ottla.wire.api import ApiKey
@@ -24,7 +24,7 @@ from ottla.wire.messages.describe_topic_partitions import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

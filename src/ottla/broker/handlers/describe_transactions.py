@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import by_topic
 from ottla.broker.groups.answer import Gathering
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.answer import Answer
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.transaction import Transaction
@@ -21,7 +21,7 @@ from ottla.wire.messages.describe_transactions import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(broker: "Broker", request: RequestContext, body: DescribeTransactionsRequest) -> None:

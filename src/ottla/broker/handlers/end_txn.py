@@ -7,8 +7,8 @@ PRODUCER_FENCED; 5 raises the producer's epoch and tells the new one (KIP-890).
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.ending import End
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
@@ -17,7 +17,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _PRODUCER_FENCED_FROM = 2
 _EPOCH_PER_TRANSACTION_FROM = 5

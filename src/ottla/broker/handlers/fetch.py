@@ -9,11 +9,11 @@ a replica fetches only a broker that has proven to be that one; see `replication
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.admission import require_broker
-from ottla.broker.delayed_fetch import FOLLOWERS_SINCE, DelayedFetch
-from ottla.broker.fetch_read import failed, read_all
-from ottla.broker.fetch_reply import FullReply, IncrementalReply, Reply, by_topic
-from ottla.broker.fetch_sessions import (
+from ottla.broker.cluster.new_leaders import tell_consumer
+from ottla.broker.fetch.delayed import FOLLOWERS_SINCE, DelayedFetch
+from ottla.broker.fetch.read import failed, read_all
+from ottla.broker.fetch.reply import FullReply, IncrementalReply, Reply, by_topic
+from ottla.broker.fetch.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,
@@ -21,15 +21,15 @@ from ottla.broker.fetch_sessions import (
     Wanted,
     merge,
 )
-from ottla.broker.handler import Handler
-from ottla.broker.new_leaders import tell_consumer
 from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.admission import require_broker
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _READ_COMMITTED = 1
 _TOPIC_IDS_SINCE = 13

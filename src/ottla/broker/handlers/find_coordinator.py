@@ -9,11 +9,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.advertised import BrokerAddress, broker_address
-from ottla.broker.handler import Handler
-from ottla.broker.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from ottla.broker.request import RequestContext
+from ottla.broker.cluster.advertised import BrokerAddress, broker_address
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.states import require_key
+from ottla.broker.topics.internal_topics import (
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+)
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.find_coordinator import (
     Coordinator,
@@ -22,7 +26,7 @@ from ottla.wire.messages.find_coordinator import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _TOPICS = {

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings.alter import Alteration
-from ottla.broker.config_requests import alter_each
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.configs.requests import alter_each
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -16,7 +16,7 @@ from ottla.wire.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId, TopicId
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import PartitionImage, TopicImage
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.leader_and_isr import (
@@ -23,7 +23,7 @@ from ottla.wire.messages.leader_and_isr import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

@@ -6,9 +6,9 @@ Version 0 lists subscriptions to clients' metrics only.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.configs import ResourceType
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.configs.configs import ResourceType
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_config_resources import (
     ConfigResource,
@@ -17,7 +17,7 @@ from ottla.wire.messages.list_config_resources import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _LISTED = (
     ResourceType.TOPIC,

@@ -9,9 +9,9 @@ new leader knows what its predecessor may have shown (OFFSET_NOT_AVAILABLE, KIP-
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.partition import Partition
-from ottla.broker.request import RequestContext
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -22,7 +22,7 @@ from ottla.wire.messages.list_offsets import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 LATEST = -1
 EARLIEST = -2

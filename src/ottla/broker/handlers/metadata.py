@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId
-from ottla.broker.advertised import broker_addresses
-from ottla.broker.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.cluster.advertised import broker_addresses
+from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import (
     INTERNAL_TOPICS,
     BrokerImage,
@@ -35,7 +35,7 @@ from ottla.wire.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 # A client whose leader has died asks within the same millisecond, perhaps before this broker has
 # read that its own connection to it ended too. An answer that names the dead one ends the client's

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicId
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
-from ottla.group.committing import PartitionCheck, commit_refused
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
+from ottla.group.offsets.committing import PartitionCheck, commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_commit import (
@@ -21,7 +21,7 @@ from ottla.wire.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _TOPIC_IDS_FROM = 10
 

@@ -13,10 +13,10 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.broker.groups.answer import Gathering
 from ottla.broker.groups.shard import Command
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator import Coordinator
-from ottla.group.fetching import (
+from ottla.group.offsets.fetching import (
     FetchedOffset,
     FetchedTopic,
     WantedTopic,
@@ -37,7 +37,7 @@ from ottla.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _GROUP_ERROR_FROM = 2
 _MANY_GROUPS_FROM = 8

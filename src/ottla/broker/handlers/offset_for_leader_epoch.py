@@ -6,9 +6,9 @@ Followers are told of the log's end, consumers of what is committed.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.admission import require_broker
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.admission import require_broker
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -19,7 +19,7 @@ from ottla.wire.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(

@@ -7,12 +7,12 @@ batches, in a thread: what compaction, retention and elections took is in the le
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.partition import Partition
-from ottla.broker.request import RequestContext
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.ledger.account import Account
-from ottla.storage.accounting import Accounting, Moved
-from ottla.storage.errors import storage_error
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.ledger.accounting import Accounting, Moved
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_ledger import (
     CompactedOffsets,
@@ -23,7 +23,7 @@ from ottla.wire.messages.offset_ledger import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _HIGH_WATERMARK = -1
 # A log that is cleaned or cut during the walk is walked again.

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
-from ottla.broker.handler import NO_ANSWER, Handler, NoAnswer
-from ottla.broker.internal_topics import check_may_produce
-from ottla.broker.new_leaders import tell_producer
-from ottla.broker.partition import Partition
-from ottla.broker.refused_batches import log_refused_batch
-from ottla.broker.request import RequestContext
+from ottla.broker.cluster.new_leaders import tell_producer
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.produce.refused_batches import log_refused_batch
+from ottla.broker.requests.handler import NO_ANSWER, Handler, NoAnswer
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.broker.transactions.produce import ProduceInTransaction
 from ottla.network.service import CloseConnection
 from ottla.record.validation import RejectedBatch, validate
-from ottla.storage.producer_state import Guard
+from ottla.storage.producers.state import Guard
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -34,7 +34,7 @@ from ottla.wire.messages.produce import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _ACKS_ALL = -1
 _NONE = ErrorCode.NONE

@@ -6,8 +6,8 @@ Between brokers: the leaders of partitions and the groups' coordinators ask.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import SUMMARY
 from ottla.share.coordinator import Answered
 from ottla.wire.api import ApiKey
@@ -15,7 +15,7 @@ from ottla.wire.messages.read_share_group_state_summary import ReadShareGroupSta
 from ottla.wire.notation import Message
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

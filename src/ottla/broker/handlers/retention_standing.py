@@ -6,11 +6,11 @@ retention` ask it.
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.handler import Handler
-from ottla.broker.partition import Partition
-from ottla.broker.request import RequestContext
-from ottla.storage.errors import storage_error
-from ottla.storage.holding import Hold, bytes_per_ms, deadline
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.log.holding import Hold, bytes_per_ms, deadline
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.retention_standing import (
     OffsetDeadline,
@@ -21,7 +21,7 @@ from ottla.wire.messages.retention_standing import (
 
 if TYPE_CHECKING:
     from ottla.base.errors import ErrorCode
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _NEVER = -1
 

@@ -1,9 +1,9 @@
 """SaslAuthenticate (36), versions 0-2: refused with ILLEGAL_SASL_STATE, as Kafka does (KIP-152)."""
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handler import Handler
 from ottla.broker.handlers.sasl_handshake import no_sasl
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,

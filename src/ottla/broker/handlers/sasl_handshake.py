@@ -4,8 +4,8 @@ All listeners are PLAINTEXT ones, where no client has to prove who it is (KIP-43
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 

@@ -7,10 +7,10 @@ is written.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.features import require_feature
-from ottla.broker.handler import Handler
-from ottla.broker.new_leaders import tell_sharer
-from ottla.broker.request import RequestContext
+from ottla.broker.cluster.new_leaders import tell_sharer
+from ottla.broker.requests.features import require_feature
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.acknowledging import Results, acknowledge_all, require_renew_told, said
 from ottla.broker.share.group_settings import share_group_config
 from ottla.broker.share.replying import acknowledge_topics
@@ -23,7 +23,7 @@ from ottla.wire.messages.share_acknowledge import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(broker: "Broker", request: RequestContext, body: ShareAcknowledgeRequest) -> None:

@@ -8,9 +8,9 @@ locks (KIP-1222).
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.features import require_feature
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.features import require_feature
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.acknowledging import require_renew_told, said
 from ottla.broker.share.fetching import ShareFetching
 from ottla.metadata.features import SHARE
@@ -19,7 +19,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(broker: "Broker", request: RequestContext, body: ShareFetchRequest) -> None:

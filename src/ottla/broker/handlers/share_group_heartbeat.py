@@ -7,11 +7,11 @@ topic has it begun before it is answered, so that its member need not wait for t
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.features import require_feature
 from ottla.broker.groups.commands import command
 from ottla.broker.groups.image_topics import ImageTopics
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.features import require_feature
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import begin_state, delete_state, keys_of
 from ottla.broker.share.group_settings import share_pace
 from ottla.broker.share.messages import Begin
@@ -25,7 +25,7 @@ from ottla.wire.messages.share_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

@@ -7,9 +7,9 @@ leader epoch per partition (KIP-570). What is not here is stopped already.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handler import Handler
-from ottla.broker.partitions import StopOrder
-from ottla.broker.request import RequestContext
+from ottla.broker.partitions.partitions import StopOrder
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.stop_replica import (
     StopReplicaPartitionError,
@@ -18,7 +18,7 @@ from ottla.wire.messages.stop_replica import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 async def handle(

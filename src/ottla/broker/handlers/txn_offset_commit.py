@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.handler import Handler
-from ottla.broker.partition import OnBehalf
-from ottla.broker.request import RequestContext
-from ottla.group.committing import transactional_commit_refused
+from ottla.broker.partitions.partition import OnBehalf
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
+from ottla.group.offsets.committing import transactional_commit_refused
 from ottla.metadata.image import ClusterImage
-from ottla.storage.producer_state import Guard
+from ottla.storage.producers.state import Guard
 from ottla.transaction.transaction import Identity
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _ADDS_FROM = 5
 # What a transaction's coordinator says, as a group's coordinator may say it.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
-from ottla.broker.handler import Handler
-from ottla.broker.registration import remove
-from ottla.broker.request import RequestContext
+from ottla.broker.cluster.registration import remove
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
@@ -19,7 +19,7 @@ from ottla.wire.messages.unregister_broker import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 

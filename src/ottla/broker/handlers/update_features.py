@@ -6,8 +6,8 @@ All of a request or nothing, as in Kafka. Any broker takes it; the store makes a
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import FeatureUpdate, UpgradeType
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.update_features import (
@@ -17,7 +17,7 @@ from ottla.wire.messages.update_features import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 _UPGRADE_TYPE_SINCE = 1

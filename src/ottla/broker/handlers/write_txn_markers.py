@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import Gathering
-from ottla.broker.handler import Handler
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.marker_writing import Outcome, write_markers
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.write_txn_markers import (
@@ -24,7 +24,7 @@ from ottla.wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 def handle(broker: "Broker", request: RequestContext, body: WriteTxnMarkersRequest) -> None:

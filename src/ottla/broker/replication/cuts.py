@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.source_link import Spawn
 from ottla.replica.follower import Follower
-from ottla.storage.errors import StorageError
-from ottla.storage.log_directories import LogDirectories
-from ottla.storage.log_directory import LogDirectory
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.directory.log_directory import LogDirectory
+from ottla.storage.disk.errors import StorageError
 from ottla.wire.messages.fetch import PartitionData
 
 Taken = Callable[[Partition], None]

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.purgatory import Deadline
+from ottla.broker.partitions.purgatory import Deadline
+from ottla.broker.partitions.woken import Woken
 from ottla.broker.replication.replica_session import ReplicaSession
-from ottla.broker.request import RequestContext
-from ottla.broker.woken import Woken
+from ottla.broker.requests.request import RequestContext
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 class DelayedReplicaFetch(Woken):

@@ -14,7 +14,7 @@ from uuid import UUID
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.follower_session import FetchLimits, FollowerSession
 from ottla.broker.replication.following import Following
 from ottla.broker.replication.ledger_news import told_lost

@@ -2,7 +2,7 @@
 
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.fetcher import Fetcher
 from ottla.broker.replication.follower_session import FetchLimits
 from ottla.broker.replication.following import Following

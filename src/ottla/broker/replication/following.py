@@ -6,7 +6,7 @@ from typing import assert_never
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.cuts import Cuts, Taken
 from ottla.broker.replication.ledger_news import gone_of
 from ottla.broker.replication.roles import FIRST_RETRY_MS, Roles
@@ -25,9 +25,9 @@ from ottla.replica.effects import (
 )
 from ottla.replica.follower import Follower
 from ottla.replica.standing import Standing
-from ottla.storage.deletion import Deletion
-from ottla.storage.errors import StorageError
-from ottla.storage.log_directories import LogDirectories
+from ottla.storage.directory.deletion import Deletion
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.disk.errors import StorageError
 from ottla.wire.messages.fetch import PartitionData
 
 _log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.source_link import Peers, Spawn
 from ottla.replica.standing import NEVER, Standing

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
-from ottla.broker.partition import Partition
-from ottla.broker.registration import check_controller, check_registration
+from ottla.broker.cluster.registration import check_controller, check_registration
+from ottla.broker.partitions.partition import Partition
 from ottla.coordination.store import (
     BadVersion,
     Check,

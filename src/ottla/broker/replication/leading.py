@@ -9,7 +9,7 @@ from typing import Protocol, assert_never
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.metadata.decisions import Decision, Decisions
 from ottla.replica.effects import (
     AdvanceHighWatermark,

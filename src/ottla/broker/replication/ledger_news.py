@@ -1,6 +1,6 @@
 """What leaders and followers tell each other of their ledgers, beside the records."""
 
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.ledger.history import Cause, Gone, Loss
 from ottla.wire.messages.fetch import DeletedOffsets, LostOffsets, PartitionData
 

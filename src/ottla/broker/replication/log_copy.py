@@ -11,7 +11,7 @@ from typing import assert_never
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.metadata.decisions import Decision
 from ottla.metadata.image import PartitionImage
 from ottla.replica.compare import compare
@@ -26,11 +26,11 @@ from ottla.replica.effects import (
 )
 from ottla.replica.follower import NO_FETCH, Follower
 from ottla.replica.standing import Standing
-from ottla.storage.answers import Slice
-from ottla.storage.deletion import Deletion
-from ottla.storage.errors import StorageError, storage_error
-from ottla.storage.log import Log
-from ottla.storage.log_directory import LogDirectory
+from ottla.storage.directory.deletion import Deletion
+from ottla.storage.directory.log_directory import LogDirectory
+from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.log.answers import Slice
+from ottla.storage.log.log import Log
 
 # The one that follows is no broker, and the one it follows is always here.
 _COPY, _LOCAL = BrokerId(-3), BrokerId(0)

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.log_copy import LogCopy
 from ottla.quota.replication import ReplicationQuota
-from ottla.storage.deletion import Deletion
-from ottla.storage.errors import DirectoryFailed, StorageError
-from ottla.storage.future_logs import future_folders, remove
-from ottla.storage.log import Log
-from ottla.storage.log_directories import LogDirectories
-from ottla.storage.log_directory import LogDirectory
+from ottla.storage.directory.deletion import Deletion
+from ottla.storage.directory.future_logs import future_folders, remove
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.directory.log_directory import LogDirectory
+from ottla.storage.disk.errors import DirectoryFailed, StorageError
+from ottla.storage.log.log import Log
 
 if TYPE_CHECKING:
-    from ottla.broker.partitions import Partitions
+    from ottla.broker.partitions.partitions import Partitions
 
 _log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
-from ottla.broker.fetch_read import Read
-from ottla.broker.partition import Partition
+from ottla.broker.fetch.read import Read
+from ottla.broker.partitions.partition import Partition
 from ottla.metadata.image import ClusterImage
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"

@@ -7,9 +7,9 @@ Who is not in sync is asked to ask again twice a second, as if it had news: what
 from typing import TYPE_CHECKING
 
 from ottla.base.ids import BrokerId
-from ottla.broker.fetch_reply import by_topic
-from ottla.broker.fetch_sessions import PartitionKey
-from ottla.broker.partition import Partition
+from ottla.broker.fetch.reply import by_topic
+from ottla.broker.fetch.sessions import PartitionKey
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.ledger_news import learn_lost
 from ottla.broker.replication.replica_entry import Entry, answer, good, has_news, waiting_bytes

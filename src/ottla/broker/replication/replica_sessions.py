@@ -13,8 +13,8 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.fetch_sessions import PartitionKey
-from ottla.broker.partition import Partition
+from ottla.broker.fetch.sessions import PartitionKey
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.roles import Roles
@@ -24,7 +24,7 @@ from ottla.replica.standing import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 if TYPE_CHECKING:
-    from ottla.broker.partitions import Partitions
+    from ottla.broker.partitions.partitions import Partitions
 
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1

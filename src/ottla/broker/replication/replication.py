@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.follower_session import FetchLimits
 from ottla.broker.replication.following import Following
@@ -23,11 +23,11 @@ from ottla.coordination.store import Session, Store
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
 from ottla.replica.standing import NEVER, Standing
-from ottla.storage.deletion import Deletion
-from ottla.storage.log_directories import LogDirectories
+from ottla.storage.directory.deletion import Deletion
+from ottla.storage.directory.log_directories import LogDirectories
 
 if TYPE_CHECKING:
-    from ottla.broker.partitions import Partitions
+    from ottla.broker.partitions.partitions import Partitions
 
 # How soon a leader whose session is in doubt is held back, and let go on again.
 _CERTAINTY_S = 0.1

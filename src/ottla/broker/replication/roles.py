@@ -8,7 +8,7 @@ import logging
 from typing import Protocol, assert_never
 
 from ottla.base.clock import Clock
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.leading import Leading
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import PartitionImage

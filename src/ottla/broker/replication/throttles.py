@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.metadata.image import ClusterImage, TopicImage
 from ottla.quota.replication import ReplicationQuota
 from ottla.quota.throttled_replicas import ThrottledPartitions, is_throttled, throttled_here

@@ -9,16 +9,16 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.retention.readers import UNKNOWN, Readers
 from ottla.metadata.decisions import Decision, DecisionKind
-from ottla.storage.errors import storage_error
-from ottla.storage.holding import Hold, hold
-from ottla.storage.log import Log
-from ottla.storage.retention import Verdict
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.log.holding import Hold, hold
+from ottla.storage.log.log import Log
+from ottla.storage.log.retention import Verdict
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 

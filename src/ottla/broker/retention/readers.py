@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.groups.commands import command
-from ottla.broker.internal_topics import CONSUMER_OFFSETS
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.links import Links
 from ottla.group.coordinator import Coordinator
-from ottla.group.fetching import FetchedTopic
+from ottla.group.offsets.fetching import FetchedTopic
 from ottla.group.turn import Call, Decision, Moment
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -22,7 +22,7 @@ from ottla.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 # Not known, or nothing committed: either way nobody says that the records were read.
 UNKNOWN = -1

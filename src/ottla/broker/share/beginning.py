@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.commands import command
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import DELETE, INITIALIZE, Begin
 from ottla.group.share.groups import Allowed
 from ottla.group.share.records import TopicState
@@ -13,7 +13,7 @@ from ottla.share.coordinator import Answered
 from ottla.share.records import ShareKey
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 # How long a member waits for its first partitions.
 _PATIENCE_MS = 5_000

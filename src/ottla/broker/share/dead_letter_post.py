@@ -20,7 +20,7 @@ from ottla.wire.messages.produce import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.share.dead_letter_post import DeadLetterPost
 from ottla.broker.share.group_settings import share_group_config
 from ottla.broker.share.reading import PORTION_BYTES, read_portion
@@ -21,7 +21,7 @@ from ottla.share.dead_letters import TOPIC_NAME, Origin, write_letters
 from ottla.share.deliveries import Dead
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 # So long a batch is tried again where its topic cannot be written to for now.
 _PATIENCE_MS = 120_000

@@ -3,21 +3,21 @@
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.new_leaders import tell_sharer
-from ottla.broker.partition import Partition
-from ottla.broker.request import RequestContext
+from ottla.broker.cluster.new_leaders import tell_sharer
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.woken import Woken
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.acknowledging import Results, acknowledge_all
 from ottla.broker.share.group_settings import share_group_config
 from ottla.broker.share.replying import SlotResult, fetch_topics
 from ottla.broker.share.served import ServedPartition
-from ottla.broker.woken import Woken
 from ottla.share.deliveries import Acknowledged
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, ShareSession, Slot
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
-    from ottla.broker.purgatory import Deadline
+    from ottla.broker.partitions.purgatory import Deadline
+    from ottla.broker.process.broker import Broker
 
 _RECORD_LIMIT = 1
 

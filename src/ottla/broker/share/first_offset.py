@@ -1,7 +1,7 @@
 """Where a share group begins in a partition that it never read."""
 
 from ottla.base.settings.offset_reset import Reset
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 
 
 def first_offset(partition: Partition, reset: Reset, now_ms: int) -> int:

@@ -11,7 +11,7 @@ from ottla.share import dead_letters
 from ottla.share.deliveries import Limits
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ottla.wire.messages.list_offsets import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _LATEST = -1
 _CONSUMER = -1

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.share.messages import Operation
 from ottla.broker.share.states import ShareStates, key_text
+from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.transactions.links import Links, idle_ms
 from ottla.share.coordinator import Answered
 from ottla.share.records import ShareKey
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 _AGAIN = frozenset(
     {

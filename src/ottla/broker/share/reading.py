@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.reader import CorruptBatch, batches
 from ottla.share.deliveries import Acquired, Found
-from ottla.storage.errors import storage_error
-from ottla.storage.transaction_index import AbortedTransaction
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.index.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
-    from ottla.broker.partition import Partition
+    from ottla.broker.partitions.partition import Partition
     from ottla.record.header import BatchHeader
 
 # What is read of a partition at a time, at most; one batch may be larger.

@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.watching import Waiter
 from ottla.broker.share.dead_letter_post import DeadLetterPost
 from ottla.broker.share.dead_letters import DeadLetterWriter
 from ottla.broker.share.first_offset import first_offset
 from ottla.broker.share.group_settings import ShareGroupConfig, share_group_config
 from ottla.broker.share.messages import READ, WRITE
 from ottla.broker.share.reading import Portion, count_bytes, read_portion
-from ottla.broker.watching import Waiter
 from ottla.share.coordinator import Write
 from ottla.share.deliveries import Acknowledged, Acquired
 from ottla.share.partition import SharePartition
 from ottla.share.records import UNKNOWN, ShareKey
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
-    from ottla.broker.purgatory import Deadline
+    from ottla.broker.partitions.purgatory import Deadline
+    from ottla.broker.process.broker import Broker
     from ottla.broker.share.persister import Persister
 
 _log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.share.dead_letter_post import DeadLetterPost
 from ottla.broker.share.persister import Persister
 from ottla.broker.share.served import ServedPartition
@@ -14,7 +14,7 @@ from ottla.share.records import ShareKey
 from ottla.share.session import MemberKey, ShareSession, ShareSessions
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 class Sharing:

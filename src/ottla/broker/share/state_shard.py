@@ -9,8 +9,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import Shard, Ticket
 from ottla.broker.coordinating.losses import Losses
 from ottla.broker.coordinating.replay import read_back
-from ottla.broker.partition import OnBehalf, Partition
-from ottla.broker.purgatory import Purgatory
+from ottla.broker.partitions.partition import OnBehalf, Partition
+from ottla.broker.partitions.purgatory import Purgatory
 from ottla.record.codec import Record
 from ottla.record.header import BatchHeader
 from ottla.share.coordinator import Decision, ShareCoordinator

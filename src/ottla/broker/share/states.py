@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import Shards
-from ottla.broker.internal_topics import SHARE_GROUP_STATE
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.share.state_shard import Command, ShareStateShard
+from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.metadata.topic_id import topic_id_text, topic_id_value
 from ottla.share.coordinator import Answered
 from ottla.share.records import ShareKey
 from ottla.share.settings import ShareStateSettings
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 class _Ticket:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.request import RequestContext
+from ottla.broker.requests.request import RequestContext
 
 
 class Answer:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition, by_topic
-from ottla.broker.internal_topics import TRANSACTION_STATE
+from ottla.broker.topics.internal_topics import TRANSACTION_STATE
 from ottla.broker.transactions.answer import Answer
 from ottla.broker.transactions.links import Links
 from ottla.transaction.coordinator import Coordinator
@@ -23,7 +23,7 @@ from ottla.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
     from ottla.broker.transactions.transactions import Transactions
 
 Codes = Mapping[TopicPartition, ErrorCode]

@@ -7,7 +7,7 @@ from typing import Any
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.peers import Peers
+from ottla.broker.cluster.peers import Peers
 from ottla.network.peer import PeerConnection
 from ottla.wire.notation import Message
 

@@ -22,7 +22,7 @@ from ottla.wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
     from ottla.broker.transactions.shard import TransactionShard
 
 _log = logging.getLogger(__name__)

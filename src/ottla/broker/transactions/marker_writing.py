@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.record.control import ControlType, EndTransactionMarker
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 
 class Outcome(NamedTuple):

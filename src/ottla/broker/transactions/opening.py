@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions.enlisting import Codes, Enlisting
-from ottla.storage.producer_state import Guard
+from ottla.storage.producers.state import Guard
 from ottla.transaction.transaction import Identity
 
 # A marker comes between once, for the transaction before.

@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.internal_topics import check_may_produce
-from ottla.broker.partition import Partition
-from ottla.broker.request import RequestContext
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.record.header import HEADER_SIZE, read_header
-from ottla.storage.producer_state import Guard
+from ottla.storage.producers.state import Guard
 from ottla.transaction.transaction import Identity
 from ottla.wire.messages.produce import (
     PartitionProduceData,
@@ -22,7 +22,7 @@ from ottla.wire.messages.produce import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 # From here on leaders add partitions to transactions themselves (KIP-890).
 _ADDS_FROM = 12

@@ -13,8 +13,8 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import Shard, Ticket, give
 from ottla.broker.coordinating.replay import replay
-from ottla.broker.partition import OnBehalf, Partition
-from ottla.broker.purgatory import Deadline, Purgatory
+from ottla.broker.partitions.partition import OnBehalf, Partition
+from ottla.broker.partitions.purgatory import Deadline, Purgatory
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.records import decode, encode
 from ottla.transaction.settings import TransactionSettings

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.coordinating import Shards, Ticket
-from ottla.broker.internal_topics import TRANSACTION_STATE
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.topics.internal_topics import TRANSACTION_STATE
 from ottla.broker.transactions.enlisting import Enlisting
 from ottla.broker.transactions.links import Links, idle_ms
 from ottla.broker.transactions.marker_sender import MarkerSender
@@ -18,7 +18,7 @@ from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.turn import Decision
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.process.broker import Broker
 
 # A Command that is also given a producer id which was never used, or None.
 NeedyCommand = Callable[[Coordinator, Any, int | None, int], Decision]

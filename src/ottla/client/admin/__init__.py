@@ -19,7 +19,7 @@ from ottla.client.admin.share_groups import ShareGroups
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
 from ottla.client.arguments import checked_options
-from ottla.client.cluster import Cluster, ClusterOptions
+from ottla.client.connection.cluster import Cluster, ClusterOptions
 
 __all__ = ["Admin", "AdminOptions"]
 

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.cluster import Cluster
-from ottla.client.coordinator import MOVED, Coordinator
+from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.coordinator import MOVED, Coordinator
+from ottla.client.connection.view import NO_LEADER
 from ottla.client.errors import (
     ConnectionFailed,
     RequestTimedOut,
@@ -15,7 +16,6 @@ from ottla.client.errors import (
     check,
     refused,
 )
-from ottla.client.view import NO_LEADER
 from ottla.wire.notation import Message
 
 Result = TypeVar("Result")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from ottla.client.admin.calls import Calls
+from ottla.client.connection.view import BrokerView
 from ottla.client.errors import check
-from ottla.client.view import BrokerView
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,

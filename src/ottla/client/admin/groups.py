@@ -8,9 +8,9 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.arguments import Names, Partitions, name_list, partition_list
+from ottla.client.consumer.partition_state import OffsetAndMetadata
 from ottla.client.errors import check
-from ottla.client.partition_state import OffsetAndMetadata
-from ottla.client.subscriptions import PROTOCOL_TYPE, decode_assignment
+from ottla.client.group.subscriptions import PROTOCOL_TYPE, decode_assignment
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,

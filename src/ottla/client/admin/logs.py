@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client.account import OffsetAccount, account_of
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.retention import RetentionStanding, standing
 from ottla.client.arguments import Partitions, partition_list
-from ottla.client.errors import check
-from ottla.client.offsets import (
+from ottla.client.consumer.offsets import (
     LATEST,
     READ_COMMITTED,
     READ_UNCOMMITTED,
     OffsetAndTimestamp,
     list_offsets,
 )
+from ottla.client.errors import check
+from ottla.client.ranges.account import OffsetAccount, account_of
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

@@ -10,8 +10,8 @@ from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.topics import Topics
 from ottla.client.arguments import Names, name_list, partition_list
+from ottla.client.connection.view import NO_LEADER, TopicView
 from ottla.client.errors import BrokerRefused, UnsupportedByBroker, check, refused
-from ottla.client.view import NO_LEADER, TopicView
 from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
 from ottla.client.arguments import Names, name_list
+from ottla.client.connection.view import ClusterView, TopicView, merged
 from ottla.client.errors import ClientError, check, refused, unknown_topic
-from ottla.client.view import ClusterView, TopicView, merged
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_partitions import (
     CreatePartitionsRequest,

@@ -6,7 +6,7 @@ from ottla.client.assignors.range import RangeAssignor
 from ottla.client.assignors.round_robin import RoundRobinAssignor
 from ottla.client.assignors.sticky import StickyAssignor
 from ottla.client.errors import ClientError
-from ottla.client.subscriptions import Assignor
+from ottla.client.group.subscriptions import Assignor
 
 __all__ = [
     "Assignor",

@@ -5,16 +5,21 @@ from typing import Any, Self
 
 from ottla.base.ids import TopicPartition
 from ottla.client.arguments import Partitions
-from ottla.client.consumer import Consumer as AsyncConsumer
-from ottla.client.consumer_options import ConsumerOptions, Listener
-from ottla.client.group_metadata import GroupMetadata
-from ottla.client.offsets import OffsetAndTimestamp
-from ottla.client.partition_state import ConsumedRecord, OffsetAndMetadata, RawBatches, Records
+from ottla.client.consumer.consumer import Consumer as AsyncConsumer
+from ottla.client.consumer.offsets import OffsetAndTimestamp
+from ottla.client.consumer.options import ConsumerOptions, Listener
+from ottla.client.consumer.partition_state import (
+    ConsumedRecord,
+    OffsetAndMetadata,
+    RawBatches,
+    Records,
+)
 from ottla.client.sync.loop_thread import LoopThread
+from ottla.client.transactions.group_metadata import GroupMetadata
 
 
 class Consumer:
-    """`ottla.client.consumer.Consumer` as plain calls; `for record in consumer`, or `poll`.
+    """`ottla.client.Consumer` as plain calls; `for record in consumer`, or `poll`.
 
     Listeners are called on the background thread, during `poll`, and must not block.
     """

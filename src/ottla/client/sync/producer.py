@@ -7,12 +7,12 @@ from time import time
 from typing import Self
 
 from ottla import _compiled
-from ottla.client.accumulator import as_bytes
-from ottla.client.columns import Column
-from ottla.client.delivery import Delivery
-from ottla.client.producer import Producer as AsyncProducer
-from ottla.client.producer_options import ProducerOptions
-from ottla.client.queues import Headers, TopicQueues
+from ottla.client.producer.accumulator import as_bytes
+from ottla.client.producer.columns import Column
+from ottla.client.producer.delivery import Delivery
+from ottla.client.producer.options import ProducerOptions
+from ottla.client.producer.producer import Producer as AsyncProducer
+from ottla.client.producer.queues import Headers, TopicQueues
 from ottla.client.sync.loop_thread import LoopThread
 from ottla.record import builder
 
@@ -24,7 +24,7 @@ def _is_add_atomic() -> bool:
 
 
 class Producer:
-    """`ottla.client.producer.Producer` as plain calls; `with Producer("host:9092") as producer`.
+    """`ottla.client.Producer` as plain calls; `with Producer("host:9092") as producer`.
 
     `on_delivery` is called on the background thread, once per batch, and must not block.
     """
@@ -69,7 +69,7 @@ class Producer:
     ) -> Delivery:
         """Accept one record; waits only while the producer's memory is full.
 
-        See `ottla.client.producer.Producer.send`. Wait for the returned batch with `wait`.
+        See `ottla.client.producer.producer.Producer.send`. Wait for the returned batch with `wait`.
         """
         queues = self._router.known.get(topic)
         if queues is None or self._closed:

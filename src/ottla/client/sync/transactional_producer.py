@@ -4,13 +4,13 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 
 from ottla.base.errors import OttlaError
-from ottla.client.delivery import Delivery
-from ottla.client.group_metadata import GroupMetadata
-from ottla.client.producer_options import ProducerOptions
-from ottla.client.queues import Headers
+from ottla.client.producer.delivery import Delivery
+from ottla.client.producer.options import ProducerOptions
+from ottla.client.producer.queues import Headers
 from ottla.client.sync.producer import Producer
-from ottla.client.transactional_producer import Offsets
-from ottla.client.transactional_producer import (
+from ottla.client.transactions.group_metadata import GroupMetadata
+from ottla.client.transactions.producer import Offsets
+from ottla.client.transactions.producer import (
     TransactionalProducer as AsyncTransactionalProducer,
 )
 

@@ -2,7 +2,7 @@
 
 from ottla.group.consumer.group import AWAY, ConsumerGroup
 from ottla.group.consumer.records import Current, MemberMetadata, MemberState
-from ottla.group.notes import (
+from ottla.group.story.notes import (
     CONSUMER,
     Cause,
     Given,

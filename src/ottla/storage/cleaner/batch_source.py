@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
-from ottla.storage.batch_walk import header_fault
-from ottla.storage.errors import LogCorrupt
-from ottla.storage.filesystem import FileSystem
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.log.batch_walk import header_fault
 
 _WINDOW_BYTES = 1 << 20
 _REMEDY = (

@@ -4,8 +4,7 @@ from ottla.ledger.files import encode_removals
 from ottla.ledger.removals import Removals
 from ottla.record.header import BatchHeader
 from ottla.storage.cleaner.batch_source import Pace
-from ottla.storage.filesystem import Buffer, FileSystem
-from ottla.storage.names import (
+from ottla.storage.directory.names import (
     CLEANED_SUFFIX,
     LEDGER_SUFFIX,
     LOG_SUFFIX,
@@ -14,9 +13,10 @@ from ottla.storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file,
 )
-from ottla.storage.offset_index import OffsetIndex
-from ottla.storage.time_index import TimeIndex
-from ottla.storage.transaction_index import AbortedTransaction, TransactionIndex
+from ottla.storage.disk.filesystem import Buffer, FileSystem
+from ottla.storage.index.offset_index import OffsetIndex
+from ottla.storage.index.time_index import TimeIndex
+from ottla.storage.index.transaction_index import AbortedTransaction, TransactionIndex
 
 _BUFFER_BYTES = 1 << 20
 # What may be written before it is on the disk. The file system commits all files together: who

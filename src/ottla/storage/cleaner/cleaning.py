@@ -17,10 +17,10 @@ from ottla.storage.cleaner.cleaned_segment import CleanedSegment
 from ottla.storage.cleaner.job import CleanedGroup, CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.keeping import Fate, Keeping, Transactions, has_horizon
 from ottla.storage.cleaner.rewriting import header_alone, smaller
-from ottla.storage.control import read_marker
-from ottla.storage.filesystem import Buffer, FileSystem
-from ottla.storage.names import LEDGER_SUFFIX, LOG_SUFFIX, segment_file
-from ottla.storage.segment import RELATIVE_OFFSET_MAX
+from ottla.storage.directory.names import LEDGER_SUFFIX, LOG_SUFFIX, segment_file
+from ottla.storage.disk.filesystem import Buffer, FileSystem
+from ottla.storage.log.control import read_marker
+from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 
 # Of a compressed batch, which was accepted at its compressed size.
 _EXPANDED_BYTES_MAX = 256 << 20

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ottla.storage.cleaner.keeping import LastOfProducer
-from ottla.storage.transaction_index import AbortedTransaction
+from ottla.storage.index.transaction_index import AbortedTransaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ottla.record.header import DELETE_HORIZON_FLAG, BatchHeader
-from ottla.storage.transaction_index import AbortedTransaction
+from ottla.storage.index.transaction_index import AbortedTransaction
 
 NO_DATA = -1
 

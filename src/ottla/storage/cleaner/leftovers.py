@@ -7,10 +7,8 @@ then on the segments that it was made of do.
 import contextlib
 
 from ottla.ledger.files import decode_removals
-from ottla.storage.batch_walk import walk
 from ottla.storage.cleaner.cleaned_segment import CLEANED_FILES
-from ottla.storage.filesystem import FileSystem
-from ottla.storage.names import (
+from ottla.storage.directory.names import (
     CLEANED_SUFFIX,
     LEDGER_SUFFIX,
     LOG_SUFFIX,
@@ -19,6 +17,8 @@ from ottla.storage.names import (
     parse_segment_file,
     segment_file,
 )
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.log.batch_walk import walk
 
 
 def complete_swaps(filesystem: FileSystem, folder: str) -> None:

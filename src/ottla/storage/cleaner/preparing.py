@@ -3,8 +3,8 @@
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.keeping import NO_DATA, LastOfProducer
 from ottla.storage.cleaner.swap import Swap
-from ottla.storage.log import Log
-from ottla.storage.segment import Segment
+from ottla.storage.log.log import Log
+from ottla.storage.segment.segment import Segment
 
 
 class LogCleaning:

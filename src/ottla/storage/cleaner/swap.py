@@ -13,11 +13,11 @@ file system is writing. Should the log be cut meanwhile, it says so (`settle`).
 """
 
 from ottla.storage.cleaner.swap_files import SwapFiles
-from ottla.storage.deletion import Deletion
-from ottla.storage.errors import StorageError, storage_error
-from ottla.storage.log import Log
-from ottla.storage.names import SWAP_SUFFIX
-from ottla.storage.segment import Segment
+from ottla.storage.directory.deletion import Deletion
+from ottla.storage.directory.names import SWAP_SUFFIX
+from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.log.log import Log
+from ottla.storage.segment.segment import Segment
 
 
 class Swap:

@@ -8,16 +8,16 @@ import threading
 
 from ottla.storage.cleaner.cleaned_segment import CLEANED_FILES
 from ottla.storage.cleaner.leftovers import give_names
-from ottla.storage.errors import StorageError, storage_error
-from ottla.storage.filesystem import FileSystem
-from ottla.storage.names import (
+from ottla.storage.directory.names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     segment_file,
 )
-from ottla.storage.segment import Segment
+from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.segment.segment import Segment
 
 
 class SwapFiles:

@@ -9,16 +9,16 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from ottla.testing.simulation.aimed import AIMED_SEED_S, draw_aimed
-from ottla.testing.simulation.calm import CALM_SEED_S, draw_calm
 from ottla.testing.simulation.decisions import Decision, from_json, to_json
-from ottla.testing.simulation.exact import draw_exact
-from ottla.testing.simulation.idle import IDLE_SEED_S, draw_idle
-from ottla.testing.simulation.profile import draw
-from ottla.testing.simulation.report import Report
+from ottla.testing.simulation.judging.report import Report
+from ottla.testing.simulation.judging.table import events, repeatable, summary, wrongs
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.shrinking import Shrinker
-from ottla.testing.simulation.table import events, repeatable, summary, wrongs
+from ottla.testing.simulation.worlds.aimed import AIMED_SEED_S, draw_aimed
+from ottla.testing.simulation.worlds.calm import CALM_SEED_S, draw_calm
+from ottla.testing.simulation.worlds.exact import draw_exact
+from ottla.testing.simulation.worlds.idle import IDLE_SEED_S, draw_idle
+from ottla.testing.simulation.worlds.profile import draw
 
 _DRAWN = {"": draw, "calm": draw_calm, "exact": draw_exact, "aimed": draw_aimed, "idle": draw_idle}
 _SECONDS = {"calm": CALM_SEED_S, "exact": 30.0, "aimed": AIMED_SEED_S, "idle": IDLE_SEED_S}

@@ -25,9 +25,9 @@ from ottla.client import (
 )
 from ottla.client.errors import ConnectionFailed, RequestTimedOut
 from ottla.testing.history.operation import Step
-from ottla.testing.simulation.process import Process
+from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.workload import TOPIC, Workload, value_of
-from ottla.testing.simulation.world import World
+from ottla.testing.simulation.worlds.world import World
 
 TARGET = "copies"
 COPY_GROUP = "copiers"

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from ottla.testing.simulation.atlas import Atlas
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.profile import AIMED_KINDS, COPIER_KINDS, IDLE_KINDS, KINDS
+from ottla.testing.simulation.judging.atlas import Atlas
 from ottla.testing.simulation.troubles.aimed import AimedTrouble
 from ottla.testing.simulation.troubles.copiers import CopierTrouble
 from ottla.testing.simulation.troubles.disks import DiskTrouble
@@ -13,7 +12,8 @@ from ottla.testing.simulation.troubles.network import NetworkTrouble
 from ottla.testing.simulation.troubles.processes import ProcessTrouble
 from ottla.testing.simulation.troubles.stores import StoreTrouble
 from ottla.testing.simulation.troubles.trouble import Mending
-from ottla.testing.simulation.world import World
+from ottla.testing.simulation.worlds.profile import AIMED_KINDS, COPIER_KINDS, IDLE_KINDS, KINDS
+from ottla.testing.simulation.worlds.world import World
 
 Action = Callable[[Decision], Awaitable[None]]
 _TROUBLES = (

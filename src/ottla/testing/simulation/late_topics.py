@@ -4,8 +4,8 @@ import asyncio
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import Admin, NewTopic
-from ottla.testing.simulation.replicas import state_of
-from ottla.testing.simulation.world import World
+from ottla.testing.simulation.judging.replicas import state_of
+from ottla.testing.simulation.worlds.world import World
 
 MADE_WHILE_AWAY = "topic made while a broker is away"
 _PARTITIONS = 2

@@ -15,10 +15,10 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from zlib import crc32
 
-from ottla.testing.simulation.process import PROCESS, Process
+from ottla.testing.simulation.machine.process import PROCESS, Process
 
 if TYPE_CHECKING:
-    from ottla.testing.simulation.network import Network
+    from ottla.testing.simulation.network.network import Network
 
 Result = TypeVar("Result")
 

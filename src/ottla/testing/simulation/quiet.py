@@ -3,7 +3,7 @@
 import gc
 import logging
 
-from ottla.testing.simulation.world import FailureLog, World
+from ottla.testing.simulation.worlds.world import FailureLog, World
 
 
 class Quiet:

@@ -12,20 +12,20 @@ from ottla.client import Admin, NewTopic
 from ottla.testing.history.anomaly import Rules
 from ottla.testing.history.checker import Verdict, check
 from ottla.testing.history.recorder import Recorder
-from ottla.testing.simulation.atlas import Atlas
 from ottla.testing.simulation.copying import TARGET, Copying
 from ottla.testing.simulation.decisions import ChoiceSource, Decision
 from ottla.testing.simulation.faults import Faults
-from ottla.testing.simulation.invariants import Invariants
+from ottla.testing.simulation.judging.atlas import Atlas
+from ottla.testing.simulation.judging.invariants import Invariants
+from ottla.testing.simulation.judging.liveness import PATIENCE_S, Liveness
+from ottla.testing.simulation.judging.report import Report
+from ottla.testing.simulation.judging.sights import Sights
 from ottla.testing.simulation.late_topics import LateTopics
-from ottla.testing.simulation.liveness import PATIENCE_S, Liveness
 from ottla.testing.simulation.loop import Deadlock, VirtualLoop
-from ottla.testing.simulation.profile import Profile, draw
 from ottla.testing.simulation.quiet import Quiet
-from ottla.testing.simulation.report import Report
-from ottla.testing.simulation.sights import Sights
 from ottla.testing.simulation.workload import TOPIC, Workload
-from ottla.testing.simulation.world import OFFSETS, OFFSETS_PARTITIONS, STATE, World
+from ottla.testing.simulation.worlds.profile import Profile, draw
+from ottla.testing.simulation.worlds.world import OFFSETS, OFFSETS_PARTITIONS, STATE, World
 
 _LOOK_EVERY_S = 0.1
 _START_S = 30.0

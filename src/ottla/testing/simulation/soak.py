@@ -12,11 +12,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ottla.testing.simulation.calm import CALM_SEED_S, draw_calm
-from ottla.testing.simulation.exact import draw_exact
-from ottla.testing.simulation.report import Report
+from ottla.testing.simulation.judging.report import Report
+from ottla.testing.simulation.judging.table import events, wrongs
 from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.table import events, wrongs
+from ottla.testing.simulation.worlds.calm import CALM_SEED_S, draw_calm
+from ottla.testing.simulation.worlds.exact import draw_exact
 
 _TELL_EVERY = 6
 

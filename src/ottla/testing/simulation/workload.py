@@ -22,7 +22,7 @@ from ottla.client import (
 )
 from ottla.testing.history.operation import Step
 from ottla.testing.history.recorder import Recorder
-from ottla.testing.simulation.profile import Profile
+from ottla.testing.simulation.worlds.profile import Profile
 
 TOPIC = "t"
 GROUP = "g"

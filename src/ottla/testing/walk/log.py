@@ -1,7 +1,7 @@
 """A partition's log in memory: records are (leader epoch, value), numbered from 0."""
 
 from ottla.controller.election import LogReach
-from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.index.leader_epochs import LeaderEpochs
 
 Record = tuple[int, int]
 # Stands where a log that began again at a higher offset has nothing.

@@ -2,7 +2,7 @@
 
 Sent twice on each new connection between brokers, before anything else: first with a challenge
 and no proof, then with the proof that answers the challenge of the first response. What is proven
-stands in `ottla.broker.handshake`.
+stands in `ottla.broker.cluster.handshake`.
 """
 
 from ottla.wire.notation import Message, binary, int16, int32, int64, string

@@ -1,8 +1,8 @@
 """DescribeRebalances (key 1004, Ottla's own): why a group rebalanced, and what that cost.
 
 Each broker remembers the latest rebalances of the groups it coordinated, so all are asked. The
-texts of `ending` and `kind` are those of `ottla.group.flights` and `ottla.group.notes`. Numbers
-that are not known are -1.
+texts of `ending` and `kind` are those of `ottla.group.story.flights` and `ottla.group.story.notes`.
+Numbers that are not known are -1.
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from ottla.testing.simulation.copying import TARGET
 from ottla.testing.simulation.decisions import Decision
 from ottla.testing.simulation.loop import resume
-from ottla.testing.simulation.machine import PORT, Machine
-from ottla.testing.simulation.transport import Endpoint
+from ottla.testing.simulation.machine.machine import PORT, Machine
+from ottla.testing.simulation.network.transport import Endpoint
 from ottla.testing.simulation.troubles.trouble import Trouble
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Transaction

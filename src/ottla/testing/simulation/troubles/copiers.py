@@ -4,7 +4,7 @@ import asyncio
 
 from ottla.testing.simulation.decisions import Decision
 from ottla.testing.simulation.loop import resume
-from ottla.testing.simulation.machine import Machine
+from ottla.testing.simulation.machine.machine import Machine
 from ottla.testing.simulation.troubles.trouble import Trouble
 
 

@@ -6,7 +6,7 @@ import os
 
 from ottla.record.header import HEADER_SIZE, MAGIC, read_header
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.machine import Machine
+from ottla.testing.simulation.machine.machine import Machine
 from ottla.testing.simulation.troubles.trouble import Trouble
 
 _FREE_BYTES_UNIT = 200

@@ -3,7 +3,7 @@
 import asyncio
 
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.machine import Machine
+from ottla.testing.simulation.machine.machine import Machine
 from ottla.testing.simulation.troubles.trouble import Trouble
 
 # How long a disk takes that is behind, at least and at most.

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
-from ottla.testing.simulation.atlas import Atlas
 from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.machine import Machine
-from ottla.testing.simulation.world import World
+from ottla.testing.simulation.judging.atlas import Atlas
+from ottla.testing.simulation.machine.machine import Machine
+from ottla.testing.simulation.worlds.world import World
 
 
 class Mending:

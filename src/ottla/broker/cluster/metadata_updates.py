@@ -1,0 +1,187 @@
+"""The one way in which a broker's image of its cluster changes: the controller's UpdateMetadata."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ottla.base.ids import BrokerId, TopicId
+from ottla.broker.cluster.controller_fence import ControllerFence
+from ottla.broker.topics.topics import ImageHolder, PartitionHost
+from ottla.coordination.store import Store
+from ottla.metadata import nodes, paths
+from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
+from ottla.wire.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+)
+
+# As the leader of a partition: its topic is being deleted.
+LEADER_DURING_DELETE = -2
+_EVERYTHING = 2
+# Fewer settings than this are read one by one.
+_FEW = 16
+
+
+class MetadataUpdates:
+    """Applies updates in their order, and tells who waits for an image."""
+
+    def __init__(
+        self,
+        holder: ImageHolder,
+        store: Store,
+        fence: ControllerFence,
+        host: PartitionHost,
+        on_image: Callable[[], None],
+    ) -> None:
+        self._holder = holder
+        self._store = store
+        self._fence = fence
+        self._host = host
+        self._on_image = on_image
+        # Held by whoever changes the image, from reading it to replacing it.
+        self.changing = asyncio.Lock()
+        # Of topics that the image does not have yet.
+        self._configs: dict[TopicId, Mapping[str, str]] = {}
+        self._waiters: list[tuple[Callable[[ClusterImage], bool], asyncio.Future[None]]] = []
+        # Whether a controller has been heard in this registration.
+        self.heard = False
+
+    async def apply(self, request: UpdateMetadataRequest) -> None:
+        """Show clients what the controller says. Raises OttlaError where it is not to be heard."""
+        self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
+        ids = {
+            topic.topic_name: TopicId(topic.topic_id)
+            for topic in request.topic_states
+            if not _is_deleted(topic.partition_states)
+        }
+        async with self.changing:
+            configs = await self.configs_of(ids)
+            # The epoch may have moved on while the settings were read.
+            self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
+            image = _updated(self._holder.image, request, configs)
+            await self._show(image)
+            for topic_id in ids.values():
+                self._configs.pop(topic_id, None)
+        self.heard = True
+        self._tell()
+
+    async def configs_of(self, topics: Mapping[str, TopicId]) -> dict[str, Mapping[str, str]]:
+        """What topics set themselves, by name: from the image, or read from the store."""
+        image = self._holder.image
+        found: dict[str, Mapping[str, str]] = {}
+        unknown: dict[str, TopicId] = {}
+        for name, topic_id in topics.items():
+            known = image.topics.get(name)
+            if known is not None and known.id == topic_id:
+                found[name] = known.configs
+            elif topic_id in self._configs:
+                found[name] = self._configs[topic_id]
+            else:
+                unknown[name] = topic_id
+        if len(unknown) > _FEW:
+            tree = await self._store.subtree(paths.CONFIG_TOPICS)
+        for name, topic_id in unknown.items():
+            path = paths.topic_config(name)
+            node = tree.get(path) if len(unknown) > _FEW else await self._store.get(path)
+            found[name] = {} if node is None else nodes.decode_configs(path, node.data)
+            self._configs[topic_id] = found[name]
+        return found
+
+    async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
+        """Return True as soon as the image is as wished, False if it is not in time."""
+        if condition(self._holder.image):
+            return True
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append((condition, waiter))
+        try:
+            await asyncio.wait_for(waiter, timeout_s)
+        except TimeoutError:
+            return False
+        finally:
+            self._waiters = [entry for entry in self._waiters if entry[1] is not waiter]
+        return True
+
+    async def _show(self, image: ClusterImage) -> None:
+        """Partitions are open before clients see them, and hidden before they close."""
+        before = self._holder.image
+        if any(t.id not in image.topics_by_id for t in before.topics.values()):
+            self._holder.image = image
+            await self._host.apply(image)
+            return
+        try:
+            await self._host.apply(image)
+        finally:
+            self._holder.image = image
+
+    def _tell(self) -> None:
+        self._on_image()
+        for condition, waiter in list(self._waiters):
+            if not waiter.done() and condition(self._holder.image):
+                waiter.set_result(None)
+
+
+def _updated(
+    image: ClusterImage, request: UpdateMetadataRequest, configs: Mapping[str, Mapping[str, str]]
+) -> ClusterImage:
+    everything = request.type == _EVERYTHING
+    topics: dict[str, TopicImage] = {} if everything else dict(image.topics)
+    for topic in request.topic_states:
+        known = image.topics.get(topic.topic_name)
+        if _is_deleted(topic.partition_states):
+            if known is not None and known.id == topic.topic_id:
+                topics.pop(topic.topic_name, None)
+            continue
+        if known is None or known.id != topic.topic_id:
+            known = TopicImage(
+                topic.topic_name, TopicId(topic.topic_id), (), configs[topic.topic_name]
+            )
+        partitions = _partitions(known, topic.partition_states)
+        topics[topic.topic_name] = replace(known, partitions=partitions)
+    return replace(
+        image,
+        controller_id=BrokerId(request.controller_id),
+        brokers={BrokerId(broker.id): _broker(broker) for broker in request.live_brokers},
+        topics=topics,
+        topics_by_id={topic.id: topic for topic in topics.values()},
+    )
+
+
+def _is_deleted(states: list[UpdateMetadataPartitionState]) -> bool:
+    return bool(states) and states[0].leader == LEADER_DURING_DELETE
+
+
+def _partitions(
+    topic: TopicImage, states: list[UpdateMetadataPartitionState]
+) -> tuple[PartitionImage, ...]:
+    partitions = dict(enumerate(topic.partitions))
+    for state in states:
+        known = partitions.get(state.partition_index)
+        told = _partition(state)
+        # A state that was overtaken on its way says nothing new.
+        if known is None or (told.leader_epoch, told.version) >= (
+            known.leader_epoch,
+            known.version,
+        ):
+            partitions[state.partition_index] = told
+    count = 0
+    while count in partitions:
+        count += 1
+    return tuple(partitions[index] for index in range(count))
+
+
+def _partition(state: UpdateMetadataPartitionState) -> PartitionImage:
+    return PartitionImage(
+        leader=BrokerId(state.leader),
+        leader_epoch=state.leader_epoch,
+        replicas=tuple(BrokerId(broker) for broker in state.replicas),
+        isr=tuple(BrokerId(broker) for broker in state.isr),
+        version=state.zk_version,
+        elr=tuple(BrokerId(broker) for broker in state.elr),
+        last_known_elr=tuple(BrokerId(broker) for broker in state.last_known_elr),
+    )
+
+
+def _broker(broker: UpdateMetadataBroker) -> BrokerImage:
+    endpoints = {e.listener: Endpoint(e.host, e.port) for e in broker.endpoints}
+    return BrokerImage(BrokerId(broker.id), endpoints, broker.rack, broker.epoch)

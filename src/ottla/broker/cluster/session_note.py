@@ -1,0 +1,82 @@
+"""Which sessions this broker had, kept beside its data: by it a broker knows its own old node.
+
+After a kill -9 or a power cut a broker may be back before the store has noticed the end of its
+last session. The node under its id is then its own: it is waited for, not taken for another
+broker.
+
+Where the store takes a credential, the session is ended instead. Its holder is dead for certain if
+it had this very folder, for a broker keeps a lock on its data folder and the kernel frees that with
+the process: so the note names the folder's place, and is worth nothing in a copy of the folder.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ottla.coordination.store import Session
+from ottla.storage.directory.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import FileSystem
+
+_log = logging.getLogger(__name__)
+
+SESSION_NOTE = "ottla-session.note"
+
+
+class NotedSession(NamedTuple):
+    """A session by its id; `credential` is empty where it cannot be ended by its successor."""
+
+    id: int
+    credential: str = ""
+
+
+class SessionNote:
+    """Sessions in a file in the folder of a broker's data, a line each: id, credential, place."""
+
+    def __init__(self, filesystem: FileSystem, folder: str) -> None:
+        """The caller holds the folder's lock."""
+        self._filesystem = filesystem
+        self._folder = folder
+        self._path = f"{folder}/{SESSION_NOTE}"
+
+    def read(self) -> tuple[NotedSession, ...]:
+        """The sessions that may still stand; none where nothing is noted or it is unreadable."""
+        try:
+            if not self._filesystem.exists(self._path):
+                return ()
+            text = self._filesystem.read_bytes(self._path).decode("utf-8")
+            return tuple(self._noted(line) for line in text.splitlines())
+        except (OSError, ValueError) as error:
+            _log.warning("%s cannot be read and is made anew: %s", self._path, error)
+            return ()
+
+    async def write(self, sessions: Sequence[NotedSession]) -> None:
+        """Note them on the disk. What cannot be written is logged: it only saves waiting."""
+        text = "".join(f"{self._line(session)}\n" for session in sessions).encode("utf-8")
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(None, write_atomically, self._filesystem, self._path, text)
+        except OSError as error:
+            _log.warning("%s cannot be written: %s", self._path, error)
+
+    def _line(self, session: NotedSession) -> str:
+        if not session.credential:
+            return str(session.id)
+        return f"{session.id} {session.credential} {self._place()}"
+
+    def _noted(self, line: str) -> NotedSession:
+        number, _, rest = line.partition(" ")
+        credential, _, place = rest.partition(" ")
+        is_ours = bool(place) and place == self._place()
+        return NotedSession(int(number), credential if is_ours else "")
+
+    def _place(self) -> str:
+        """The machine since its start, the mounted disk, the folder; empty where not known."""
+        page_cache_id = self._filesystem.page_cache_id(self._folder)
+        return f"{page_cache_id} {os.path.realpath(self._folder)}" if page_cache_id else ""
+
+
+def noted(session: Session) -> NotedSession:
+    """What is noted of a session."""
+    return NotedSession(session.id, session.credential)

@@ -1,0 +1,62 @@
+"""How far this broker has seen the store go, kept beside its data (S15): a file of one line.
+
+A store that was put back to an older copy would give epochs out a second time, and two leaders
+the same one. Who has seen it further says so at its start, before it writes anything.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from ottla.coordination.store import Store, StoreError
+from ottla.storage.directory.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import FileSystem
+
+_log = logging.getLogger(__name__)
+
+STORE_MARK = "ottla-store.mark"
+
+
+class StoreMark:
+    """The mark in the folder of a broker's data. `run` does what waits for a disk."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        folder: str,
+        store: Store,
+        run: Callable[[Callable[[], None]], Awaitable[None]],
+    ) -> None:
+        self._filesystem = filesystem
+        self._path = f"{folder}/{STORE_MARK}"
+        self._store = store
+        self._run = run
+        self._kept = ""
+
+    async def check(self) -> None:
+        """Raises StoreRolledBack where changes that were seen are gone; StoreUnavailable."""
+        try:
+            if not self._filesystem.exists(self._path):
+                return
+            mark = self._filesystem.read_bytes(self._path).decode("ascii").strip()
+        except (OSError, ValueError) as error:
+            _log.warning("%s cannot be read, the store is taken as it is: %s", self._path, error)
+            return
+        if mark:
+            await self._store.require_history(mark)
+            self._kept = mark
+
+    async def keep(self) -> None:
+        """Write down how far the store has come, if that is news."""
+        try:
+            mark = await self._store.history()
+            if mark == self._kept:
+                return
+            await self._run(lambda: self._write(mark))
+            self._kept = mark
+        except StoreError as error:
+            _log.debug("the store's mark is kept later: %s", error.message)
+        except OSError as error:
+            _log.warning("%s cannot be written: %s", self._path, error)
+
+    def _write(self, mark: str) -> None:
+        write_atomically(self._filesystem, self._path, f"{mark}\n".encode("ascii"))

@@ -1,0 +1,372 @@
+"""Settings changed while running: stored, in effect at once, and described with their sources."""
+
+import logging
+from asyncio import Lock
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, BrokerSettings
+from ottla.base.settings.alter import Alteration, altered
+from ottla.base.settings.check import (
+    check_broker_configs,
+    check_changed_topic,
+    check_group_configs,
+)
+from ottla.base.settings.client_metrics import (
+    CLIENT_METRICS_SETTINGS,
+    check_client_metrics,
+    check_operations,
+    client_metrics_value,
+)
+from ottla.base.settings.oddities import MIN_ISR
+from ottla.base.settings.order import check_order, check_together
+from ottla.base.settings.resolve import (
+    THROTTLES,
+    ConfigSource,
+    Resolved,
+    Synonym,
+    broker_value,
+    group_value,
+    topic_value,
+)
+from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
+from ottla.broker.configs.changes import change_notice
+from ottla.broker.configs.cluster_min_isr import check_min_isr_change
+from ottla.broker.process.loggers import alter_loggers, loggers
+from ottla.broker.topics.topics import ImageHolder, PartitionHost, unknown_topic
+from ottla.coordination.store import Create, NoNode, Set, Store
+from ottla.metadata import paths
+from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
+from ottla.metadata.nodes import decode_configs, encode_configs
+from ottla.metadata.topic_names import check_topic_name
+from ottla.share import dead_letters
+
+_log = logging.getLogger(__name__)
+
+
+class ResourceType(IntEnum):
+    """What has settings, numbered as the protocol does."""
+
+    UNKNOWN = 0
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class Configs:
+    """Describes and alters the settings of topics, brokers, groups and client metrics."""
+
+    def __init__(
+        self,
+        holder: ImageHolder,
+        store: Store,
+        settings: BrokerSettings,
+        host: PartitionHost,
+        changing: Lock,
+        broker_id: BrokerId,
+        clock: Clock,
+        on_rules_changed: Callable[[], None],
+    ) -> None:
+        self._holder = holder
+        self._store = store
+        self._settings = settings
+        self._host = host
+        self._changing = changing
+        self._broker_id = broker_id
+        self._clock = clock
+        # Told when settings that decide elections may be others now.
+        self._on_rules_changed = on_rules_changed
+
+    def load(self) -> None:
+        """Put what the store holds for this broker into effect; the image is read by now."""
+        self._take_broker_configs(self._holder.image)
+
+    def describe(self, kind: int, name: str) -> list[Resolved]:
+        """Every setting of a resource that is not internal, by name. Raises OttlaError."""
+        match kind:
+            case ResourceType.TOPIC:
+                topic = self._topic(name)
+                return [
+                    topic_value(key, topic.configs, self._settings)
+                    for key in _described(TOPIC_SETTINGS)
+                ]
+            case ResourceType.BROKER:
+                return self._describe_broker(name)
+            case ResourceType.GROUP:
+                _check_group(name)
+                configs = self._holder.image.group_configs.get(name, {})
+                return [
+                    group_value(key, configs, self._settings) for key in _described(GROUP_SETTINGS)
+                ]
+            case ResourceType.CLIENT_METRICS:
+                _check_subscription(name)
+                configs = self._holder.image.client_metrics.get(name, {})
+                return [client_metrics_value(key, configs) for key in CLIENT_METRICS_SETTINGS]
+            case ResourceType.BROKER_LOGGER:
+                self._check_own_id(name)
+                return loggers()
+        raise _unsupported(kind)
+
+    async def alter(
+        self, kind: int, name: str, alterations: Sequence[Alteration], *, validate_only: bool
+    ) -> None:
+        """Change single settings (KIP-339). Raises OttlaError; then nothing was changed."""
+        if kind == ResourceType.BROKER_LOGGER:
+            self._check_own_id(name)
+            alter_loggers(alterations, validate_only=validate_only)
+            return
+        async with self._changing:
+            held = self._held(kind, name)
+            if kind == ResourceType.CLIENT_METRICS:
+                check_operations(alterations)
+            table, word = _table(kind)
+            inherited = self._inherited_lists(kind, held)
+            after = altered(held, alterations, table, word, inherited)
+            await self._replace(kind, name, held, after, validate_only=validate_only)
+
+    async def replace(
+        self, kind: int, name: str, configs: Mapping[str, str], *, validate_only: bool
+    ) -> None:
+        """Set exactly `configs` and no more (the older AlterConfigs). Raises OttlaError."""
+        async with self._changing:
+            held = self._held(kind, name)
+            await self._replace(kind, name, held, configs, validate_only=validate_only)
+
+    def resources(self, kinds: Sequence[int]) -> list[tuple[int, str]]:
+        """(type, name) of every resource of `kinds` that can have settings (KIP-1142)."""
+        image = self._holder.image
+        found: list[tuple[int, str]] = []
+        if ResourceType.TOPIC in kinds:
+            found += [(ResourceType.TOPIC, name) for name in sorted(image.topics)]
+        brokers = [str(broker) for broker in sorted(image.brokers)]
+        if ResourceType.BROKER in kinds:
+            found += [(ResourceType.BROKER, name) for name in brokers]
+        if ResourceType.BROKER_LOGGER in kinds:
+            found += [(ResourceType.BROKER_LOGGER, name) for name in brokers]
+        if ResourceType.CLIENT_METRICS in kinds:
+            named = sorted(name for name, configs in image.client_metrics.items() if configs)
+            found += [(ResourceType.CLIENT_METRICS, name) for name in named]
+        if ResourceType.GROUP in kinds:
+            named = sorted(name for name, configs in image.group_configs.items() if configs)
+            found += [(ResourceType.GROUP, name) for name in named]
+        return found
+
+    async def _replace(
+        self,
+        kind: int,
+        name: str,
+        held: Mapping[str, str],
+        after: Mapping[str, str],
+        *,
+        validate_only: bool,
+    ) -> None:
+        match kind:
+            case ResourceType.TOPIC:
+                factor = self._topic(name).replication_factor
+                for oddity in check_changed_topic(held, after, factor, self._settings):
+                    _log.warning("topic %s: %s", name, oddity.sentence)
+            case ResourceType.GROUP:
+                check_group_configs(after, self._settings)
+                letters = after.get(dead_letters.TOPIC_NAME, "").strip()
+                if letters and letters != held.get(dead_letters.TOPIC_NAME, "").strip():
+                    dead_letters.check_name(letters, self._settings.text(dead_letters.NAME_PREFIX))
+            case ResourceType.CLIENT_METRICS:
+                check_client_metrics(after)
+            case _:
+                changed = frozenset(
+                    key for key in {*held, *after} if held.get(key) != after.get(key)
+                )
+                check_min_isr_change(name, held.get(MIN_ISR), after.get(MIN_ISR))
+                check_broker_configs(after, changed, per_broker=bool(name))
+                check_order(changed, lambda key: self._broker_value(key, after))
+                check_together(changed, lambda key: self._broker_value(key, after))
+        if validate_only or dict(after) == dict(held):
+            return
+        await self._write(kind, name, encode_configs(after))
+        self._put_in_effect(kind, name, dict(after))
+        _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, dict(after))
+
+    def _broker_value(self, name: str, configs: Mapping[str, str]) -> Value:
+        """What a broker setting will be worth with `configs`, as far as this broker knows."""
+        if name in configs:
+            return BROKER_SETTINGS[name].parse(configs[name])
+        return self._settings.value(name)
+
+    async def _write(self, kind: int, name: str, data: bytes) -> None:
+        path = _path(kind, name)
+        notice = change_notice(path, self._clock.now_ms())
+        try:
+            await self._store.multi([Set(path, data), notice])
+        except NoNode:
+            await self._store.multi([Create(path, data), notice])
+
+    async def on_changed(self, entity: str) -> None:
+        """Some broker changed the settings of an entity (`topics/flights`): take them over."""
+        path = f"/config/{entity}"
+        parent, _, name = path.rpartition("/")
+        async with self._changing:
+            node = await self._store.get(path)
+            if node is None:
+                return
+            configs = decode_configs(path, node.data)
+            if parent == paths.CONFIG_TOPICS:
+                if name in self._holder.image.topics:
+                    self._put_in_effect(ResourceType.TOPIC, name, configs)
+            elif parent == paths.CONFIG_GROUPS:
+                self._put_in_effect(ResourceType.GROUP, paths.name_of(name), configs)
+            elif parent == paths.CONFIG_CLIENT_METRICS:
+                self._put_in_effect(ResourceType.CLIENT_METRICS, paths.name_of(name), configs)
+            elif parent == paths.CONFIG_BROKERS:
+                broker = "" if name == ALL_BROKERS else name
+                self._put_in_effect(ResourceType.BROKER, broker, configs)
+
+    def _put_in_effect(self, kind: int, name: str, configs: dict[str, str]) -> None:
+        image = self._holder.image
+        match kind:
+            case ResourceType.TOPIC:
+                topic = image.topics[name]
+                if topic.configs == configs:
+                    return
+                image = image.with_topic(
+                    TopicImage(name, topic.id, topic.partitions, configs, topic.version)
+                )
+            case ResourceType.GROUP:
+                image = image.with_group_configs(name, configs)
+            case ResourceType.CLIENT_METRICS:
+                self._holder.image = image.with_client_metrics(name, configs)
+                return
+            case _:
+                image = image.with_broker_configs(name or ALL_BROKERS, configs)
+        self._holder.image = image
+        if kind == ResourceType.BROKER:
+            self._take_broker_configs(image)
+        self._host.update_configs(image)
+        self._on_rules_changed()
+
+    def _take_broker_configs(self, image: ClusterImage) -> None:
+        configs = image.broker_configs
+        self._settings.set_dynamic(
+            configs.get(ALL_BROKERS, {}), configs.get(str(self._broker_id), {})
+        )
+
+    def _held(self, kind: int, name: str) -> Mapping[str, str]:
+        image = self._holder.image
+        match kind:
+            case ResourceType.TOPIC:
+                return self._topic(name).configs
+            case ResourceType.BROKER:
+                if name:
+                    self._check_broker(name)
+                return image.broker_configs.get(name or ALL_BROKERS, {})
+            case ResourceType.GROUP:
+                _check_group(name)
+                return image.group_configs.get(name, {})
+            case ResourceType.CLIENT_METRICS:
+                _check_subscription(name)
+                return image.client_metrics.get(name, {})
+        raise _unsupported(kind)
+
+    def _inherited_lists(self, kind: int, held: Mapping[str, str]) -> dict[str, str]:
+        """What list settings are worth where nothing is set for the resource itself."""
+        table, _ = _table(kind)
+        inherited: dict[str, str] = {}
+        for name, setting in table.items():
+            if setting.type is not ConfigType.LIST or name in held:
+                continue
+            if kind == ResourceType.TOPIC:
+                value = topic_value(name, {}, self._settings).value
+            elif kind == ResourceType.BROKER:
+                value = self._settings.value(name)
+            else:
+                value = setting.default
+            inherited[name] = setting.text_of(value) or ""
+        return inherited
+
+    def _topic(self, name: str) -> TopicImage:
+        check_topic_name(name)
+        topic = self._holder.image.topic(name)
+        if topic is None:
+            raise unknown_topic(name)
+        return topic
+
+    def _describe_broker(self, name: str) -> list[Resolved]:
+        if not name:
+            # The settings of all brokers: only what was set for all of them.
+            configs = self._holder.image.broker_configs.get(ALL_BROKERS, {})
+            return [_cluster_wide(BROKER_SETTINGS[key], configs[key]) for key in sorted(configs)]
+        self._check_own_id(name)
+        found = (broker_value(key, self._settings) for key in _described(BROKER_SETTINGS))
+        return [one for one in found if one.synonyms or one.setting.name not in THROTTLES]
+
+    def _check_own_id(self, name: str) -> None:
+        self._check_broker(name)
+        if name != str(self._broker_id):
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unexpected broker id, expected {self._broker_id} but received "
+                f"{shortened(name)}; ask the broker itself",
+            )
+
+    def _check_broker(self, name: str) -> None:
+        if not name.isdecimal():
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Broker id must be an integer, but it is: {shortened(name)}; leave it "
+                "empty for all brokers",
+            )
+
+
+def _described(table: dict[str, Setting]) -> list[str]:
+    return sorted(name for name, setting in table.items() if not setting.internal)
+
+
+def _table(kind: int) -> tuple[dict[str, Setting], str]:
+    if kind == ResourceType.TOPIC:
+        return TOPIC_SETTINGS, "topic"
+    if kind == ResourceType.GROUP:
+        return GROUP_SETTINGS, "group"
+    if kind == ResourceType.CLIENT_METRICS:
+        return CLIENT_METRICS_SETTINGS, "client metrics"
+    return BROKER_SETTINGS, "broker"
+
+
+def _path(kind: int, name: str) -> str:
+    if kind == ResourceType.TOPIC:
+        return paths.topic_config(name)
+    if kind == ResourceType.GROUP:
+        return paths.group_config(name)
+    if kind == ResourceType.CLIENT_METRICS:
+        return paths.client_metrics_config(name)
+    return paths.broker_config(name or ALL_BROKERS)
+
+
+def _check_subscription(name: str) -> None:
+    if not name:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "Client metrics subscription name must not be empty; name the subscription",
+        )
+
+
+def _check_group(name: str) -> None:
+    if not name:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "Group name cannot be empty; name the group")
+
+
+def _cluster_wide(setting: Setting, text: str) -> Resolved:
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    shown = None if setting.sensitive else text
+    return Resolved(setting, setting.parse(text), source, (Synonym(setting.name, shown, source),))
+
+
+def _unsupported(kind: int) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"Unsupported resource type {kind}; settings belong to topics (2), brokers (4), loggers "
+        "of brokers (8), client metrics (16) and groups (32)",
+    )

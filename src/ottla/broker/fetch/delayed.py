@@ -1,0 +1,95 @@
+"""A fetch that waits for `min_bytes`, woken by the high watermarks of its partitions (P10)."""
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.cluster.new_leaders import tell_consumer
+from ottla.broker.fetch.read import read_all
+from ottla.broker.fetch.reply import Reply
+from ottla.broker.fetch.sessions import PartitionKey, Wanted
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.woken import Woken
+from ottla.broker.requests.request import RequestContext
+from ottla.wire.messages.fetch import FetchRequest
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+_READ_COMMITTED = 1
+# The first version in which a client knows that a follower may answer (KIP-392).
+FOLLOWERS_SINCE = 11
+
+
+class DelayedFetch(Woken):
+    """Registered with every partition it reads until it is answered."""
+
+    __slots__ = (
+        "_body",
+        "_deadline",
+        "_done",
+        "_partitions",
+        "_reply",
+        "_request",
+        "_wanted",
+    )
+
+    def __init__(
+        self,
+        broker: "Broker",
+        request: RequestContext,
+        body: FetchRequest,
+        wanted: list[tuple[PartitionKey, Wanted]],
+        reply: Reply,
+        partitions: list[Partition],
+    ) -> None:
+        super().__init__(broker)
+        self._request = request
+        self._body = body
+        self._wanted = wanted
+        self._reply = reply
+        self._partitions = partitions
+        self._done = False
+
+    def start(self) -> None:
+        """Wait."""
+        self._request.on_abandoned(self._finish)
+        self._deadline = self._broker.purgatory.schedule(self._body.max_wait_ms, self._on_deadline)
+        for partition in self._partitions:
+            partition.add_waiter(self)
+
+    def take_over(self) -> None:
+        """Wait on for what has waited already; it is answered at once where there is cause."""
+        self.start()
+        self._try(at_last=self._body.max_wait_ms <= 0)
+
+    def _look(self) -> None:
+        if not self._done:
+            self._try(at_last=False)
+
+    def _on_deadline(self) -> None:
+        self._try(at_last=True)
+
+    def _try(self, *, at_last: bool) -> None:
+        body = self._body
+        throttle = self._request.throttle
+        if throttle is not None and not throttle.make_room(body):
+            self._finish()
+            self._request.reply(self._reply.nothing(self._broker.fetch_sessions))
+            return
+        found = read_all(
+            self._broker.partitions,
+            self._wanted,
+            body.max_bytes,
+            committed=body.isolation_level == _READ_COMMITTED,
+            from_followers=self._request.version >= FOLLOWERS_SINCE,
+        )
+        if at_last or found.urgent or found.size_bytes >= body.min_bytes:
+            self._finish()
+            response = self._reply.build(found)
+            tell_consumer(self._broker, self._request, response)
+            self._request.reply(response)
+
+    def _finish(self) -> None:
+        self._done = True
+        self._broker.purgatory.cancel(self._deadline)
+        for partition in self._partitions:
+            partition.waiters.pop(self, None)

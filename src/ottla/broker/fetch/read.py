@@ -1,0 +1,162 @@
+"""Reads for a fetch request: which slice of each partition's log goes into the answer.
+
+Nothing is read from disk here: a slice is located through the index, and its bytes go from the
+page cache to the socket when the connection takes them. Only what is below the high watermark
+(or the last stable offset, for read_committed) is visible (P15).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.fetch.sessions import PartitionKey, Wanted
+from ottla.broker.partitions.partition import Partition
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.log.log import Slice
+from ottla.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
+from ottla.wire.parts import FileRegion
+
+if TYPE_CHECKING:
+    from ottla.broker.partitions.partitions import Partitions
+
+_NO_EPOCH = -1
+
+
+@dataclass(slots=True)
+class Read:
+    """What one pass over the wanted partitions found. `answers` are in the order asked."""
+
+    answers: list[tuple[PartitionKey, PartitionData]]
+    # The partitions that could be read, to wait for more of them.
+    partitions: list[Partition]
+    size_bytes: int
+    # An error or a divergence is told at once, whatever the fetcher would wait for.
+    urgent: bool
+    # For each answer the partition it came from, None where there was an error.
+    readable: list[Partition | None] = field(default_factory=list)
+    # At which offset each of `partitions` was asked for.
+    offsets: dict[Partition, int] = field(default_factory=dict)
+
+
+def read_all(
+    partitions: "Partitions",
+    wanted: Iterable[tuple[PartitionKey, Wanted]],
+    max_bytes: int,
+    *,
+    committed: bool,
+    from_followers: bool,
+) -> Read:
+    """Locate up to `max_bytes` of whole batches over all partitions, but at least one batch.
+
+    `from_followers`: whether a follower may answer too (KIP-392).
+    """
+    found = Read([], [], 0, urgent=False)
+    for key, what in wanted:
+        readable: Partition | None = None
+        try:
+            partition = _resolve(partitions, key)
+            if not from_followers or partition.follower is None:
+                partition.check_led()
+            answer, size = _read_one(
+                partition, key.partition, what, max_bytes - found.size_bytes, committed, found
+            )
+            readable = partition
+        except OttlaError as error:
+            answer, size = failed(key.partition, error.code), 0
+            found.urgent = True
+        found.answers.append((key, answer))
+        found.readable.append(readable)
+        found.size_bytes += size
+    return found
+
+
+def failed(index: int, code: ErrorCode) -> PartitionData:
+    """The answer for a partition that cannot be read."""
+    return PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b"")
+
+
+def _resolve(partitions: "Partitions", key: PartitionKey) -> Partition:
+    if isinstance(key.topic, UUID):
+        return partitions.get_by_id(key.topic, key.partition)
+    return partitions.get(key.topic, key.partition)
+
+
+# Hot: once per partition of a fetch.
+def _read_one(
+    partition: Partition, index: int, what: Wanted, budget: int, committed: bool, found: Read
+) -> tuple[PartitionData, int]:
+    partition.check_readable()
+    partition.check_leader_epoch(what.current_leader_epoch)
+    log = partition.log
+    high_watermark = partition.high_watermark
+    last_stable_offset = partition.last_stable_offset
+    answer = PartitionData(
+        partition_index=index,
+        high_watermark=high_watermark,
+        last_stable_offset=last_stable_offset,
+        log_start_offset=log.log_start_offset,
+        records=b"",
+    )
+    if what.last_fetched_epoch != _NO_EPOCH:
+        diverging = _divergence(partition, what)
+        if diverging is not None:
+            answer.diverging_epoch = diverging
+            found.urgent = True
+            return answer, 0
+    found.partitions.append(partition)
+    offset = found.offsets[partition] = what.fetch_offset
+    follower = partition.follower
+    if follower is not None:
+        code = follower.check_read(offset)
+        if code is not ErrorCode.NONE:
+            raise OttlaError(code, f"{partition.topic_partition} cannot be read at {offset} here")
+    elif not log.log_start_offset <= offset <= log.log_end_offset:
+        raise OttlaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{partition.topic_partition} holds {log.log_start_offset} to {log.log_end_offset},"
+            f" not {offset}",
+        )
+    end = last_stable_offset if committed else high_watermark
+    nothing_yet = found.size_bytes == 0
+    size = min(what.max_bytes, budget)
+    if offset >= end or (size <= 0 and not nothing_yet):
+        return answer, 0
+    located = log.read(offset, max(size, 0), max_offset=end, min_one_batch=nothing_yet)
+    if located is None or located.size == 0:
+        return answer, 0
+    answer.records = as_part(located)
+    if committed:
+        answer.aborted_transactions = [
+            AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+            for aborted in log.aborted_transactions(offset, end)
+        ]
+    return answer, located.size
+
+
+def as_part(located: Slice) -> FileRegion | bytes:
+    """A slice of a log as a part of an answer; nothing is read where there is a file.
+
+    Raises StorageError.
+    """
+    descriptor = located.file.fileno()
+    if descriptor is None:
+        try:
+            return located.file.pread(located.size, located.position)
+        except OSError as error:
+            raise storage_error(error, located.file.path, "read") from error
+    return FileRegion(descriptor, located.position, located.size)
+
+
+def _divergence(partition: Partition, what: Wanted) -> EpochEndOffset | None:
+    """Where the fetcher's history leaves ours, told while fetching (KIP-595)."""
+    epoch, end_offset = partition.log.end_offset_for_epoch(what.last_fetched_epoch)
+    if epoch == _NO_EPOCH or end_offset < 0:
+        raise OttlaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{partition.topic_partition} knows no leader epoch {what.last_fetched_epoch}",
+        )
+    if epoch < what.last_fetched_epoch or end_offset < what.fetch_offset:
+        return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    return None

@@ -1,0 +1,115 @@
+"""From what was read to the response: everything asked, or only what changed in the session."""
+
+from collections.abc import Iterable
+from typing import Protocol
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.fetch.read import Read
+from ottla.broker.fetch.sessions import (
+    NO_SESSION,
+    FetchSession,
+    FetchSessions,
+    PartitionKey,
+    Remembered,
+)
+from ottla.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+
+
+class Reply(Protocol):
+    """How one request wants to be answered."""
+
+    def build(self, found: Read) -> FetchResponse: ...
+
+    def nothing(self, sessions: FetchSessions) -> FetchResponse:
+        """An answer that says nothing but that the fetch came too early (KIP-219)."""
+        ...
+
+
+class FullReply:
+    """Answers every partition asked for, and tells the id of the session that this began."""
+
+    def __init__(self, session: FetchSession | None) -> None:
+        self._session = session
+
+    def build(self, found: Read) -> FetchResponse:
+        session = self._session
+        if session is not None:
+            for key, answer in found.answers:
+                remembered = session.partitions.get(key)
+                if remembered is not None:
+                    remember(remembered, answer)
+        return FetchResponse(
+            session_id=NO_SESSION if session is None else session.id,
+            responses=by_topic(found.answers),
+        )
+
+    def nothing(self, sessions: FetchSessions) -> FetchResponse:
+        """Without a session: the client asks for everything again."""
+        if self._session is not None:
+            sessions.close(self._session.id)
+        return FetchResponse(session_id=NO_SESSION)
+
+
+class IncrementalReply:
+    """Answers the partitions with records, errors or other news.
+
+    Those that had records go to the end of the line, so that none starves behind a busy one.
+    """
+
+    def __init__(self, session: FetchSession) -> None:
+        self._session = session
+
+    def build(self, found: Read) -> FetchResponse:
+        partitions = self._session.partitions
+        told = []
+        for key, answer in found.answers:
+            remembered = partitions.get(key)
+            has_records = bool(answer.records)
+            if remembered is None or is_news(remembered, answer) or has_records:
+                told.append((key, answer))
+            if remembered is not None:
+                remember(remembered, answer)
+                if has_records:
+                    partitions[key] = partitions.pop(key)
+        return FetchResponse(session_id=self._session.id, responses=by_topic(told))
+
+    def nothing(self, _sessions: FetchSessions) -> FetchResponse:
+        """As if nothing had changed."""
+        return FetchResponse(session_id=self._session.id)
+
+
+def is_news(remembered: Remembered, answer: PartitionData) -> bool:
+    """Whether an answer without records says what the fetcher has not been told."""
+    return (
+        answer.error_code != ErrorCode.NONE
+        or answer.diverging_epoch.epoch >= 0
+        or answer.high_watermark != remembered.high_watermark
+        or answer.log_start_offset != remembered.log_start_offset
+    )
+
+
+def remember(remembered: Remembered, answer: PartitionData) -> None:
+    """Note what the fetcher is told. After an error the next good answer is news again."""
+    if answer.error_code != ErrorCode.NONE:
+        remembered.high_watermark = -1
+    else:
+        remembered.high_watermark = answer.high_watermark
+        remembered.log_start_offset = answer.log_start_offset
+
+
+def by_topic(answers: Iterable[tuple[PartitionKey, PartitionData]]) -> list[FetchableTopicResponse]:
+    """Group neighbours of one topic. A topic may come twice where a session mixed their order."""
+    topics: list[FetchableTopicResponse] = []
+    last: str | UUID | None = None
+    for key, answer in answers:
+        if key.topic != last:
+            last = key.topic
+            topics.append(
+                FetchableTopicResponse(topic_id=last)
+                if isinstance(last, UUID)
+                else FetchableTopicResponse(topic=last)
+            )
+            topics[-1].partitions = []
+        topics[-1].partitions.append(answer)
+    return topics

@@ -1,0 +1,143 @@
+"""What a consumer of one partition repeats in every fetch, learnt once per connection.
+
+Such a fetch differs from the one before in its correlation id, its offset and, where there is a
+session, its number; all else stands in the same bytes. Where those are known and there are records
+to send, they are located at once, and the answer is a copy of a known one with other numbers in
+it; where there are none yet, `fetch_wait` waits for them. Whatever is unusual goes the general
+way, through the codec and `handlers/fetch`: to take the shortcut or not is never seen from outside.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import OttlaError
+from ottla.broker.fetch.known import KnownFetch
+from ottla.broker.fetch.sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSession
+from ottla.broker.fetch.wait import FetchWait
+from ottla.broker.partitions.partition import Partition
+from ottla.network.connection import Connection
+from ottla.wire.codec import decode
+from ottla.wire.frames import Part, decode_request_header
+from ottla.wire.messages.fetch import FetchRequest
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+# From here on there are sessions.
+_MIN_VERSION = 7
+_TOPIC_IDS_SINCE = 13
+_NO_EPOCH = -1
+# A connection whose fetches are never the same twice is not learnt from for ever.
+_LEARNT_MAX = 1000
+
+
+class FetchShortcut:
+    """The shortcut of one connection: the last fetch of one partition that it brought."""
+
+    __slots__ = (
+        "_broker",
+        "_connection",
+        "_known",
+        "_learnt",
+        "_listener",
+        "_now_ms",
+        "_sessions",
+    )
+
+    def __init__(self, broker: "Broker", connection: Connection, listener: str) -> None:
+        self._broker = broker
+        self._connection = connection
+        self._listener = listener
+        self._sessions = broker.fetch_sessions
+        self._now_ms = broker.clock.monotonic_ms
+        self._known: KnownFetch | None = None
+        self._learnt = 0
+
+    # Hot: once per request.
+    def serve(self, frame: memoryview) -> list[Part] | None:
+        """Answer `frame` now or later, or do nothing and return None where it is not known."""
+        known = self._known
+        if known is None or len(frame) != known.size:
+            return None
+        request = frame.tobytes()
+        if not known.matches(request) or not known.fits_leader():
+            return None
+        session = None
+        if known.session is not None:
+            epoch = known.epoch_of(request)
+            session = self._sessions.expecting(known.session.id, epoch)
+            if session is None or not known.fits(session):
+                return None
+        offset = known.offset_of(request)
+        parts = known.read(request, offset)
+        if parts is None or (not parts and known.max_wait_ms <= 0):
+            return None
+        if session is not None:
+            self._sessions.use(session, self._now_ms())
+            known.want(offset)
+        if not parts:
+            FetchWait(self._broker, self._connection, self._listener, known, request).start()
+        return parts
+
+    def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:
+        """Remember a fetch that was served the general way, where it is of the usual kind."""
+        if version < _MIN_VERSION or not _is_usual(body):
+            return
+        session = None
+        if body.session_id != NO_SESSION:
+            session = self._sessions.find(body.session_id)
+            if session is None or len(session.partitions) != 1:
+                return
+        partition = self._partition(body, version)
+        if partition is None or self._knows(frame, partition, session):
+            return
+        self._learnt += 1
+        if self._learnt > _LEARNT_MAX:
+            return
+        _, position = decode_request_header(frame)
+        # Decoded anew: its handler may have lowered what was asked for.
+        body = decode(FetchRequest, version, frame, position)
+        max_bytes = min(body.max_bytes, self._broker.settings.integer("fetch.max.bytes"))
+        try:
+            self._known = KnownFetch(frame.tobytes(), version, body, max_bytes, partition, session)
+        except ValueError:
+            self._known = None
+
+    def _knows(self, frame: memoryview, partition: Partition, session: FetchSession | None) -> bool:
+        known = self._known
+        return (
+            known is not None
+            and known.partition is partition
+            and known.fits(session)
+            and known.size == len(frame)
+            and known.matches(frame.tobytes())
+        )
+
+    def _partition(self, body: FetchRequest, version: int) -> Partition | None:
+        topic = body.topics[0]
+        index = topic.partitions[0].partition
+        partitions = self._broker.partitions
+        try:
+            if version >= _TOPIC_IDS_SINCE:
+                return partitions.get_by_id(topic.topic_id, index)
+            return partitions.get(topic.topic, index)
+        except OttlaError:
+            return None
+
+
+def _is_usual(body: FetchRequest) -> bool:
+    """Whether a consumer fetches one partition, on and on, from wherever it is led."""
+    if (
+        body.replica_id >= 0
+        or body.replica_state.replica_id >= 0
+        or body.rack_id
+        or body.forgotten_topics_data
+        or len(body.topics) != 1
+        or len(body.topics[0].partitions) != 1
+    ):
+        return False
+    asked = body.topics[0].partitions[0]
+    if asked.last_fetched_epoch != _NO_EPOCH or min(asked.partition_max_bytes, body.max_bytes) <= 0:
+        return False
+    if body.session_id == NO_SESSION:
+        return body.session_epoch == FINAL_EPOCH
+    return body.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH)

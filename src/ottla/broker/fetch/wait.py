@@ -1,0 +1,97 @@
+"""A known fetch of one partition that waits for records, as `delayed_fetch` does for any fetch.
+
+It is answered without the codec where records came, as nearly all are. In every other case (the
+time is over, the partition moved, an error) it becomes a `DelayedFetch`, and that answers.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.fetch.delayed import DelayedFetch
+from ottla.broker.fetch.known import KnownFetch
+from ottla.broker.fetch.reply import FullReply, IncrementalReply
+from ottla.broker.partitions.woken import Woken
+from ottla.broker.requests.request import RequestContext
+from ottla.network.connection import Connection
+from ottla.wire.codec import decode
+from ottla.wire.frames import decode_request_header
+from ottla.wire.messages.fetch import FetchRequest
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+
+class FetchWait(Woken):
+    """Registered with its partition until it is answered, or handed on."""
+
+    __slots__ = (
+        "_connection",
+        "_deadline",
+        "_done",
+        "_frame",
+        "_known",
+        "_listener",
+        "_received_ms",
+        "_slot",
+    )
+
+    def __init__(
+        self,
+        broker: "Broker",
+        connection: Connection,
+        listener: str,
+        known: KnownFetch,
+        frame: bytes,
+    ) -> None:
+        super().__init__(broker)
+        self._connection = connection
+        self._listener = listener
+        self._known = known
+        self._frame = frame
+        self._done = False
+
+    def start(self) -> None:
+        """Wait, in the request's place in line; its session has counted it."""
+        broker, known = self._broker, self._known
+        self._received_ms = broker.clock.monotonic_ms()
+        self._slot = self._connection.defer(known.size)
+        self._slot.on_abandoned = self._finish
+        self._deadline = broker.purgatory.schedule(known.max_wait_ms, self._hand_on)
+        known.partition.add_waiter(self)
+
+    # Hot: once per fetch that waited, or for each of several appends that bring too little.
+    def _look(self) -> None:
+        if self._done:
+            return
+        known = self._known
+        if not known.fits_leader() or not known.fits(known.session):
+            self._hand_on()
+            return
+        parts = known.read(self._frame, known.offset_of(self._frame))
+        if parts is None:
+            self._hand_on()
+        elif parts:
+            self._finish()
+            self._slot.answer(parts)
+
+    def _hand_on(self) -> None:
+        """Go on the general way, with the time that is left."""
+        self._finish()
+        broker, known = self._broker, self._known
+        header, position = decode_request_header(self._frame)
+        body = decode(FetchRequest, known.version, self._frame, position)
+        waited_ms = broker.clock.monotonic_ms() - self._received_ms
+        body.max_bytes = known.max_bytes
+        body.max_wait_ms = max(0, known.max_wait_ms - waited_ms)
+        request = RequestContext(
+            header, self._connection, self._listener, self._received_ms, known.size
+        )
+        request.wait_in(self._slot)
+        session = known.session
+        reply = FullReply(None) if session is None else IncrementalReply(session)
+        wanted = [(known.key, known.wanted_at(known.offset_of(self._frame)))]
+        DelayedFetch(broker, request, body, wanted, reply, [known.partition]).take_over()
+
+    def _finish(self) -> None:
+        self._done = True
+        self._broker.purgatory.cancel(self._deadline)
+        self._known.partition.waiters.pop(self, None)

@@ -1,0 +1,4 @@
+"""The replicas on this broker: opened, appended to, flushed together, waited for, given up.
+
+Begin with `partition` (one replica, whatever its role) and `partitions` (all of them).
+"""

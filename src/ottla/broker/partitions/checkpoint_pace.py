@@ -1,0 +1,33 @@
+"""When it is time to let a recovery start later in a log, so that it has less to read."""
+
+from ottla.storage.log.log import Log
+
+# After so much or so long a partition is flushed in a way that saves a recovery from reading it.
+_BYTES = 16 << 20
+_MS = 60_000
+
+
+class CheckpointPace:
+    """Where, how large and when a log was at its last checkpoint."""
+
+    __slots__ = ("_end", "_size_bytes", "_when_ms")
+
+    def __init__(self, log: Log, now_ms: int) -> None:
+        self.note(log, now_ms)
+
+    def note(self, log: Log, now_ms: int) -> None:
+        """There is a checkpoint of the log as it stands."""
+        self._end = log.log_end_offset
+        self._size_bytes = log.size_bytes
+        self._when_ms = now_ms
+
+    def is_due(self, log: Log, now_ms: int) -> bool:
+        """Whether the log has grown by much, or by anything for long."""
+        if log.log_end_offset == self._end:
+            return False
+        grown_bytes = log.size_bytes - self._size_bytes
+        return grown_bytes >= _BYTES or now_ms - self._when_ms >= _MS
+
+    def on_copied(self, log: Log) -> None:
+        """The same records are in `log` from now on, in other files."""
+        self._size_bytes = log.size_bytes

@@ -1,0 +1,86 @@
+"""A DeleteRecords that waits until all live replicas have moved their starts, too (KIP-107)."""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.woken import Woken
+from ottla.broker.requests.request import RequestContext
+from ottla.wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+Waiting = list[tuple[Partition, int, DeleteRecordsPartitionResult]]
+
+
+def low_watermark(broker: "Broker", partition: Partition) -> int:
+    """The least start among the replicas that live; -1 while one has not told its own."""
+    image = partition.image
+    replicas = () if image is None else image.replicas
+    live = broker.replication.standing.live
+    starts = [
+        partition.follower_starts.get(replica, -1)
+        for replica in replicas
+        if replica != broker.broker_id and replica in live
+    ]
+    return min([partition.log_start_offset, *starts])
+
+
+class DelayedDeleteRecords(Woken):
+    """Registered with every partition whose followers are waited for, until it is answered."""
+
+    __slots__ = ("_deadline", "_request", "_response", "_waiting")
+
+    def __init__(
+        self,
+        broker: "Broker",
+        request: RequestContext,
+        response: DeleteRecordsResponse,
+        waiting: Waiting,
+    ) -> None:
+        """`waiting`: partitions, the starts wanted of them, and their parts of `response`."""
+        super().__init__(broker)
+        self._request = request
+        self._response = response
+        self._waiting = waiting
+
+    def start(self, timeout_ms: int) -> None:
+        """Wait, `timeout_ms` at most."""
+        self._request.on_abandoned(self._finish)
+        self._deadline = self._broker.purgatory.schedule(timeout_ms, self._on_timeout)
+        for partition, _, _ in self._waiting:
+            partition.start_waiters[self] = None
+
+    def _look(self) -> None:
+        still: Waiting = []
+        for partition, offset, answer in self._waiting:
+            if partition.leader is None:
+                partition.start_waiters.pop(self, None)
+                answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                continue
+            answer.low_watermark = low_watermark(self._broker, partition)
+            if answer.low_watermark >= offset:
+                partition.start_waiters.pop(self, None)
+            else:
+                still.append((partition, offset, answer))
+        was_waiting, self._waiting = bool(self._waiting), still
+        if was_waiting and not still:
+            self._finish()
+            self._request.reply(self._response)
+
+    def _on_timeout(self) -> None:
+        for partition, _, answer in self._waiting:
+            answer.low_watermark = low_watermark(self._broker, partition)
+            answer.error_code = ErrorCode.REQUEST_TIMED_OUT
+        self._finish()
+        self._request.reply(self._response)
+
+    def _finish(self) -> None:
+        self._broker.purgatory.cancel(self._deadline)
+        for partition, _, _ in self._waiting:
+            partition.start_waiters.pop(self, None)
+        self._waiting = []

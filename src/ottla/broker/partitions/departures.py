@@ -1,0 +1,43 @@
+"""Logs on their way out: their folders are renamed beside the loop, many with one flush."""
+
+import asyncio
+from collections.abc import Callable
+
+from ottla.base.errors import OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.storage.directory.deletion import Deletion, Departure, depart
+from ottla.storage.directory.log_directories import LogDirectories
+
+
+class Departures:
+    """Of a broker's log directories. Whoever uses it sees to it that none is opened meanwhile."""
+
+    def __init__(
+        self, directories: LogDirectories, on_deletion: Callable[[Deletion], None]
+    ) -> None:
+        self._directories = directories
+        self._on_deletion = on_deletion
+        self._waiting: dict[TopicPartition, Departure] = {}
+
+    def add(self, partition: TopicPartition) -> None:
+        """Take a log out of its directory. Raises OttlaError."""
+        self._waiting[partition] = self._directories.take_out(partition)
+
+    async def carry_out(self) -> dict[TopicPartition, OttlaError]:
+        """Rename the folders of those that were added, durably; what failed, and why."""
+        waiting, self._waiting = self._waiting, {}
+        if not waiting:
+            return {}
+        departures = list(waiting.values())
+        if self._directories.in_memory:
+            outcomes = depart(departures)
+        else:
+            loop = asyncio.get_running_loop()
+            outcomes = await loop.run_in_executor(None, depart, departures)
+        failed: dict[TopicPartition, OttlaError] = {}
+        for partition, outcome in zip(waiting, outcomes, strict=True):
+            if isinstance(outcome, Deletion):
+                self._on_deletion(outcome)
+            else:
+                failed[partition] = outcome
+        return failed

@@ -1,0 +1,215 @@
+"""Group commit: one fsync job at a time, for all partitions that were appended to meanwhile.
+
+What a turn of the loop appends is flushed together; while the disk is busy the next group
+gathers. The completion of a job advances the flushed ends, and so answers who waits for them.
+Where nobody waits (acks=1 and no reader at the end) a job begins a few milliseconds later, so
+that the disk is not driven for nobody's sake.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import Protocol
+
+from ottla.base.clock import Clock
+from ottla.storage.disk.errors import StorageError
+from ottla.storage.log.flush import FlushJob
+from ottla.storage.log.log import Log
+
+_RETRY_S = 1.0
+# How long a group gathers when nobody waits for it.
+_RELAXED_S = 0.005
+
+
+class Flushable(Protocol):
+    """A partition, as far as flushing is concerned."""
+
+    log: Log
+
+    def on_flushed(self) -> None: ...
+
+    def flush_soon(self) -> None: ...
+
+    def on_flush_failed(self, error: StorageError) -> None: ...
+
+
+class Worker(Protocol):
+    """Does blocking jobs beside the loop, one after the other."""
+
+    def start(self, job: Callable[[], None]) -> None:
+        """Do `job` as soon as those before it are done."""
+        ...
+
+    def close(self) -> None:
+        """Return once the last job is done; there will be no more."""
+        ...
+
+
+class ThreadWorker:
+    """A thread, made with its first job."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def start(self, job: Callable[[], None]) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="ottla-flush", daemon=True)
+            self._thread.start()
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+
+Batch = list[tuple[Flushable, Log, FlushJob]]
+Outcome = list[tuple[Flushable, Log, FlushJob, StorageError | None]]
+
+
+class Flusher:
+    """Flushes partitions in the background. With `inline` (memory), at the end of the turn."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        *,
+        inline: bool = False,
+        worker: Worker | None = None,
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._inline = inline
+        self._dirty: dict[Flushable, None] = {}
+        # Those of the dirty that are to be flushed so that a recovery starts there.
+        self._checkpoints: set[Flushable] = set()
+        # Whether a job runs; else when the next begins, if anything is dirty; and whether somebody
+        # waits for what is dirty.
+        self._running = False
+        self._start: asyncio.Handle | None = None
+        self._urgent = False
+        self._worker = worker or ThreadWorker()
+        # Who waits for the job under way, and for the one after it.
+        self._settled: list[asyncio.Future[None]] = []
+        self._next_settled: list[asyncio.Future[None]] = []
+        # How many jobs have run: with requests per second, the size of the groups.
+        self.jobs_total = 0
+
+    # Hot: once per append.
+    def mark_dirty(self, partition: Flushable) -> None:
+        """Have the partition flushed by the next job."""
+        self._dirty[partition] = None
+        if self._start is None and not self._running:
+            self._begin_soon()
+
+    def hurry(self) -> None:
+        """Somebody waits for what is dirty: flush it at the end of this turn, or next."""
+        if self._urgent or not self._dirty:
+            return
+        self._urgent = True
+        if not self._running:
+            if self._start is not None:
+                self._start.cancel()
+            self._start = self._loop.call_soon(self._start_job)
+
+    def mark_for_checkpoint(self, partition: Flushable) -> None:
+        """Have it flushed with its indexes and a snapshot of its producers."""
+        self._checkpoints.add(partition)
+        self.mark_dirty(partition)
+
+    def forget(self, partition: Flushable) -> None:
+        """The partition is no longer there."""
+        self._dirty.pop(partition, None)
+        self._checkpoints.discard(partition)
+
+    async def settle(self) -> None:
+        """Wait until everything marked by now was flushed, or could not be."""
+        if self._dirty or self._running:
+            self.hurry()
+            settled = self._loop.create_future()
+            self._next_settled.append(settled)
+            await settled
+
+    def close(self) -> None:
+        """Stop, once the last job is done."""
+        if self._start is not None:
+            self._start.cancel()
+        self._worker.close()
+
+    def _begin_soon(self) -> None:
+        if self._urgent or self._inline:
+            self._start = self._loop.call_soon(self._start_job)
+        else:
+            self._start = self._loop.call_later(_RELAXED_S, self._start_job)
+
+    def _start_job(self) -> None:
+        batch = [
+            (
+                partition,
+                partition.log,
+                partition.log.prepare_flush(checkpoint=partition in self._checkpoints),
+            )
+            for partition in self._dirty
+        ]
+        self._dirty.clear()
+        self._checkpoints.clear()
+        self._start = None
+        self._urgent = False
+        self._running = True
+        self.jobs_total += 1
+        self._settled, self._next_settled = self._next_settled, []
+        if self._inline:
+            self._finish(_run(batch))
+            return
+        self._worker.start(partial(self._work, batch))
+
+    def _work(self, batch: Batch) -> None:
+        outcome = _run(batch)
+        # A loop that was closed without stopping the broker is told nothing.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._finish, outcome)
+
+    def _finish(self, outcome: Outcome) -> None:
+        now_ms = self._clock.now_ms()
+        for partition, log, job, error in outcome:
+            if partition.log is not log:
+                continue  # It was moved meanwhile, to a log that was flushed with that.
+            if error is None:
+                log.on_flushed(job, now_ms)
+                partition.on_flushed()
+            else:
+                partition.on_flush_failed(error)
+                if not error.stops_log:  # The disk is full: there may be room later.
+                    self._loop.call_later(_RETRY_S, partition.flush_soon)
+        self._running = False
+        settled, self._settled = self._settled, []
+        if not self._dirty:
+            settled += self._next_settled
+            self._next_settled = []
+        else:
+            self._begin_soon()
+        for future in settled:
+            if not future.done():
+                future.set_result(None)
+
+
+def _run(batch: Batch) -> Outcome:
+    outcome: Outcome = []
+    for partition, log, job in batch:
+        try:
+            job.run()
+        except StorageError as error:
+            outcome.append((partition, log, job, error))
+        else:
+            outcome.append((partition, log, job, None))
+    return outcome

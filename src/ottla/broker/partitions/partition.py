@@ -1,0 +1,519 @@
+"""One partition on this broker: its log, its role, its high watermark, and who waits for it.
+
+Which role, and what follows from it, is decided by the cores in `replica` and carried out by
+`broker.replication.roles`; here is what requests need all day.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicId, TopicPartition
+from ottla.broker.partitions.checkpoint_pace import CheckpointPace
+from ottla.broker.partitions.flush import Flusher
+from ottla.broker.partitions.watching import Waiter, Watcher
+from ottla.broker.produce.sequence_gaps import SequenceGaps
+from ottla.ledger.history import Cause
+from ottla.metadata.image import PartitionImage
+from ottla.record.builder import BatchBuilder
+from ottla.record.control import EndTransactionMarker, build_marker
+from ottla.record.header import (
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    read_header,
+)
+from ottla.replica.follower import Follower
+from ottla.replica.leader import Leader
+from ottla.storage.disk.errors import StorageError
+from ottla.storage.disk.filesystem import Buffer
+from ottla.storage.log.append_run import append_run, can_append_run
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Appended, Log
+from ottla.storage.producers.state import Guard, ProducerEntry
+
+
+class Roles(Protocol):
+    """Carries out what a partition's role asks for; `broker.replication.roles` is one."""
+
+    def on_own_end(self, partition: "Partition", own_end: int) -> None:
+        """The log holds everything below `own_end`: flushed, with group commit."""
+        ...
+
+    def on_failure(self, partition: "Partition") -> None:
+        """The log is out of use."""
+        ...
+
+
+class OnBehalf(NamedTuple):
+    """The producer for whose transaction a coordinator writes; `guard` as in `Partition.append`."""
+
+    producer_id: int
+    producer_epoch: int
+    guard: Guard
+
+
+class Partition:
+    """A replica of a partition, whatever its role.
+
+    Invariant: log_start_offset <= high_watermark <= log_end_offset; at most one of `leader` and
+    `follower` is there; `closed` is None exactly while this broker leads and may append.
+    """
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: TopicId,
+        log: Log,
+        flusher: Flusher,
+        clock: Clock,
+        roles: Roles,
+        *,
+        high_watermark: int = 0,
+        group_commit: bool,
+        on_storage_error: Callable[["Partition", StorageError], None],
+    ) -> None:
+        """`high_watermark` is what the last checkpoint said."""
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.log = log
+        # The state that the role follows from; the term and the version of it, -1 before any.
+        self.image: PartitionImage | None = None
+        self.leader_epoch = -1
+        self.version = -1
+        self.leader: Leader | None = None
+        self.follower: Follower | None = None
+        # Whether the ISR is too small for acks=all.
+        self.under_min_isr = False
+        # Producers whose batches came out of order, in this term.
+        self.gaps = SequenceGaps()
+        self._flusher = flusher
+        self._clock = clock
+        self._roles = roles
+        self.group_commit = group_commit
+        self.high_watermark = max(min(high_watermark, self.own_end), log.log_start_offset)
+        self._on_storage_error = on_storage_error
+        # (offset, callback) of those who wait for the high watermark, in the order of offsets.
+        self._acks: deque[tuple[int, Callable[[ErrorCode], None]]] = deque()
+        # In the order of their coming, which is the order they are woken in.
+        self.waiters: dict[Waiter, None] = {}
+        self.watchers: dict[Watcher, None] = {}
+        # Where the logs of followers begin, as they told last; and who waits to hear of it.
+        self.follower_starts: dict[int, int] = {}
+        self.start_waiters: dict[Waiter, None] = {}
+        # Who is told of the next flush only: a follower's fetcher.
+        self.on_next_flush: Callable[[Partition], None] | None = None
+        self._checkpoints = CheckpointPace(log, clock.now_ms())
+        # Why the log cannot be used, once its disk has failed or it was given up.
+        self.failure: str | None = None
+        # Why nothing may be appended here by clients.
+        self.closed: str | None = f"{topic_partition} is not led by this broker"
+        self._closed_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    @property
+    def topic(self) -> str:
+        return self.topic_partition.topic
+
+    @property
+    def index(self) -> int:
+        return self.topic_partition.partition
+
+    @property
+    def config(self) -> LogConfig:
+        return self.log.config
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.log.log_end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it no transaction is undecided."""
+        return self.log.last_stable_offset(self.high_watermark)
+
+    @property
+    def own_end(self) -> int:
+        """The end that this replica counts as held: the flushed one with group commit."""
+        log = self.log
+        return (
+            min(log.recovery_point, log.log_end_offset)
+            if self.group_commit
+            else (log.log_end_offset)
+        )
+
+    # Hot: once per batch.
+    def append(
+        self,
+        buffer: memoryview | bytearray,
+        header: BatchHeader,
+        now_ms: int,
+        guard: Guard | None = None,
+    ) -> Appended:
+        """Append a validated batch, patched in place. Raises OttlaError.
+
+        `guard`: what shows that the transaction is open, where the batch is the first of it here.
+        """
+        if self.closed is not None:
+            raise OttlaError(self._closed_code, self.closed)
+        log = self.log
+        attributes = header.attributes
+        if attributes & TRANSACTIONAL_FLAG and not attributes & CONTROL_FLAG:
+            log.producers.check_open(header, guard)
+        if buffer.__class__ is not memoryview:
+            buffer = memoryview(buffer)
+        appended = self._append_in_order(buffer, header, now_ms)
+        self._on_appended()
+        return appended
+
+    # Hot: once per run.
+    def append_run(
+        self, batches: Sequence[memoryview], headers: Sequence[BatchHeader], now_ms: int
+    ) -> int | None:
+        """Append validated batches with one write, patched in place; the first one's offset.
+
+        They are data, in no transaction, each the next one of the same producer (or of nobody).
+        None, and nothing is done, where they are to be appended one by one. Raises OttlaError:
+        then none of them is appended.
+        """
+        log = self.log
+        if self.closed is not None or self.gaps.is_any or not can_append_run(log, headers, now_ms):
+            return None
+        try:
+            first_offset = append_run(log, batches, headers, self.leader_epoch)
+        except StorageError as error:
+            self._on_storage_error(self, error)
+            self.gaps.on_refused(headers[0], error.code)
+            raise
+        self._on_appended()
+        return first_offset
+
+    def _on_appended(self) -> None:
+        log = self.log
+        leader = self.leader
+        if leader is not None and leader.full_end >= 0:
+            leader.on_grown(self._clock.monotonic_ms())
+        if self.group_commit:
+            self._flusher.mark_dirty(self)
+            if self.waiters:
+                self._flusher.hurry()
+        else:
+            self._roles.on_own_end(self, log.log_end_offset)
+            if log.rolled or log.unflushed_records >= log.config.flush_messages:
+                self._flusher.mark_dirty(self)
+        if self.watchers:
+            self._tell_appended()
+
+    def _append_in_order(self, buffer: memoryview, header: BatchHeader, now_ms: int) -> Appended:
+        """Append, unless batches of the producer that come before this one may be on their way."""
+        log = self.log
+        producer_id = header.producer_id
+        if header.base_sequence > 0 <= producer_id and producer_id not in log.producers.entries:
+            self.gaps.check(None, header)
+        try:
+            appended = log.append_as_leader(buffer, header, self.leader_epoch, now_ms)
+        except StorageError as error:
+            self._on_storage_error(self, error)
+            # Where there is no space, it may come again.
+            self.gaps.on_refused(header, error.code)
+            raise
+        except OttlaError as error:
+            if error.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                self.gaps.check(log.producers.entries[producer_id], header)
+            elif error.code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+                self._check_old_committed(log.producers.entries[producer_id])
+            raise
+        if self.gaps.is_any:
+            self.gaps.on_appended(producer_id)
+        return appended
+
+    def _check_old_committed(self, entry: ProducerEntry) -> None:
+        """Have a producer come again that repeats a batch before those kept of `entry`.
+
+        It takes DUPLICATE_SEQUENCE_NUMBER for an acknowledgement. Raises OttlaError.
+        """
+        if self.high_watermark < entry.batches[0].first_offset:
+            raise OttlaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+                f"producer {entry.producer_id} sent a batch again that {self.topic_partition} has,"
+                " and that is not yet committed",
+            )
+
+    def append_as_follower(self, records: Buffer, now_ms: int) -> None:
+        """Append what the leader sent. Raises OttlaError; what stood before the fault is kept."""
+        log = self.log
+        before = log.log_end_offset
+        try:
+            log.append_as_follower(records, now_ms)
+        except StorageError as error:
+            self._on_storage_error(self, error)
+            raise
+        finally:
+            if log.log_end_offset != before and self.failure is None:
+                self._flush_followed()
+
+    def _flush_followed(self) -> None:
+        log = self.log
+        if self.group_commit:
+            self._flusher.mark_dirty(self)
+            self._flusher.hurry()
+        elif log.rolled or log.unflushed_records >= log.config.flush_messages:
+            self._flusher.mark_dirty(self)
+
+    def on_high_watermark(self, offset: int, callback: Callable[[ErrorCode], None]) -> None:
+        """Call `callback` once the high watermark is at `offset` or above: with NONE, or an error.
+
+        Called at once where it is already so.
+        """
+        if self.high_watermark >= offset:
+            callback(ErrorCode.NONE)
+        elif self.closed is not None:
+            callback(self._closed_code)
+        else:
+            self._acks.append((offset, callback))
+            self._flusher.hurry()
+
+    def add_waiter(self, waiter: Waiter) -> None:
+        """Wake `waiter` whenever the high watermark moves."""
+        self.waiters[waiter] = None
+        self._flusher.hurry()
+
+    def check_leader_epoch(self, epoch: int) -> None:
+        """Refuse a client whose view of the leader is of another term (KIP-320). -1: unknown."""
+        if epoch < 0 or epoch == self.leader_epoch:
+            return
+        if epoch < self.leader_epoch:
+            raise OttlaError(
+                ErrorCode.FENCED_LEADER_EPOCH,
+                f"{self.topic_partition} is in leader epoch {self.leader_epoch}, not {epoch}",
+            )
+        raise OttlaError(
+            ErrorCode.UNKNOWN_LEADER_EPOCH,
+            f"{self.topic_partition} is in leader epoch {self.leader_epoch}, {epoch} is not known",
+        )
+
+    def check_readable(self) -> None:
+        """Raise OttlaError where the log cannot be used any more."""
+        if self.failure is not None:
+            raise OttlaError(self._closed_code, self.failure)
+
+    def check_led(self) -> None:
+        """Raise OttlaError where this broker does not lead the partition, or may not any more."""
+        if self.closed is not None:
+            raise OttlaError(self._closed_code, self.closed)
+
+    def check_in_sync(self) -> None:
+        """Raise OttlaError where too few replicas are in sync to commit anything (P25)."""
+        if self.under_min_isr:
+            image = self.image
+            count = 0 if image is None else len(image.isr)
+            raise OttlaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{self.topic_partition} has {count} replica{'' if count == 1 else 's'} in sync,"
+                f" and min.insync.replicas is {self.config.min_insync_replicas}",
+            )
+
+    def note_refused(self, records: object, code: ErrorCode) -> None:
+        """A client's batch was refused before it was looked at, and is likely to come again."""
+        if (
+            self.leader is not None
+            and isinstance(records, memoryview)
+            and len(records) >= HEADER_SIZE
+        ):
+            self.gaps.on_refused(read_header(records), code)
+
+    def latest_offset(self) -> int:
+        """What a consumer may take for the end. Raises OttlaError.
+
+        After an election it is held back until this leader has committed all that its
+        predecessor may have shown (R-10).
+        """
+        self.check_led()
+        assert self.leader is not None
+        latest = self.leader.latest_offset()
+        if latest is None:
+            raise OttlaError(
+                ErrorCode.OFFSET_NOT_AVAILABLE,
+                f"{self.topic_partition} has a new leader, whose followers are not yet heard of",
+            )
+        return latest
+
+    def epoch_of(self, offset: int) -> int:
+        """The leader epoch in which the record at `offset` was appended; -1 where unknown."""
+        return self.log.leader_epochs.epoch_of(offset)
+
+    def advance_log_start(self, offset: int) -> None:
+        """Make everything below `offset` unreadable; retention deletes the files."""
+        self.check_led()
+        self.log.advance_log_start(offset, Cause.DELETE_RECORDS, self._clock.now_ms())
+        self._wake()
+        self.tell_log_start()
+
+    def tell_log_start(self) -> None:
+        """Let followers hear at once where the log begins now, also where nothing is written."""
+        self._tell_appended()
+
+    def on_follower_start(self, broker_id: int, log_start_offset: int) -> None:
+        """A follower's log begins at `log_start_offset`."""
+        self.follower_starts[broker_id] = log_start_offset
+        for waiter in list(self.start_waiters):
+            waiter.wake()
+
+    def append_internal(
+        self,
+        records: Sequence[tuple[bytes | None, bytes | None]],
+        producer: "OnBehalf | None" = None,
+    ) -> tuple[int, int]:
+        """Append the broker's own records as one batch; return its first and last offset.
+
+        Pairs of key and value; with `producer` as a part of its transaction. They are meant to be
+        committed. Raises OttlaError.
+        """
+        assert records
+        self.check_in_sync()
+        now_ms = self._clock.now_ms()
+        if producer is None:
+            builder, guard = BatchBuilder(), None
+        else:
+            producer_id, producer_epoch, guard = producer
+            builder = BatchBuilder(
+                producer_id=producer_id, producer_epoch=producer_epoch, transactional=True
+            )
+        for key, value in records:
+            builder.append(now_ms, key, value)
+        batch = builder.build()
+        appended = self.append(memoryview(batch), read_header(batch), now_ms, guard)
+        return appended.base_offset, appended.last_offset
+
+    def end_transaction(
+        self,
+        marker: EndTransactionMarker,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        raises_epoch: bool,
+    ) -> int:
+        """Append a producer's marker; return the offset below which all must be committed.
+
+        `raises_epoch` as in `ProducerStates.check_marker`. Raises OttlaError.
+        """
+        self.check_led()
+        self.check_in_sync()
+        now_ms = self._clock.now_ms()
+        batch = build_marker(
+            marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=now_ms
+        )
+        header = read_header(batch)
+        producers = self.log.producers
+        if producers.check_marker(header, marker.coordinator_epoch, raises_epoch=raises_epoch):
+            self.append(memoryview(batch), header, now_ms)
+        return self.log_end_offset
+
+    def flush_soon(self) -> None:
+        """Have everything appended so far flushed by the next job."""
+        if self.failure is None and self.log.recovery_point < self.log.log_end_offset:
+            self._flusher.mark_dirty(self)
+
+    def checkpoint_soon(self, now_ms: int) -> bool:
+        """Have a recovery start here, if it would have much to read otherwise; whether it is so."""
+        if self.failure is not None or not self._checkpoints.is_due(self.log, now_ms):
+            return False
+        self._checkpoints.note(self.log, now_ms)
+        self._flusher.mark_for_checkpoint(self)
+        return True
+
+    def on_flushed(self) -> None:
+        """A flush job of this log is done, and the log knows its new recovery point."""
+        if self.failure is not None:
+            return
+        if self.group_commit:
+            self._roles.on_own_end(self, self.own_end)
+        told = self.on_next_flush
+        if told is not None:
+            told(self)
+
+    def on_flush_failed(self, error: StorageError) -> None:
+        """The disk lost what it was given: the log can no longer be trusted."""
+        self._on_storage_error(self, error)
+
+    def replace_log(self, log: Log) -> None:
+        """Go on with a copy of the log that has all of it, flushed, in another directory."""
+        assert log.log_end_offset == self.log.log_end_offset
+        self.log = log
+        for role in (self.leader, self.follower):
+            if role is not None:
+                role.log = log
+        self._flusher.forget(self)
+        self._checkpoints.on_copied(log)
+        self.on_flushed()
+
+    def open_to_clients(self) -> None:
+        """This broker leads, and may append."""
+        assert self.leader is not None
+        assert self.failure is None
+        self.closed = None
+
+    def close_to_clients(
+        self, reason: str, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ) -> None:
+        """Let clients append and read no more, until it is opened again."""
+        if self.failure is None:
+            self.closed = reason
+            self._closed_code = code
+
+    def fail_acks(self, code: ErrorCode) -> None:
+        """Tell everyone who waits for the high watermark that it will not come, or not soon."""
+        acks, self._acks = self._acks, deque()
+        for _, callback in acks:
+            callback(code)
+
+    def fail(self, reason: str, code: ErrorCode = ErrorCode.KAFKA_STORAGE_ERROR) -> None:
+        """Serve no more; tell everyone who waits."""
+        self.close_to_clients(reason, code)
+        self.failure = self.failure or reason
+        self._flusher.forget(self)
+        self.fail_acks(code)
+        self._roles.on_failure(self)
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        """Have everyone who waits look again: the role or the log's fate has changed."""
+        self._wake()
+        for waiter in list(self.start_waiters):
+            waiter.wake()
+        for watcher in list(self.watchers):
+            watcher.on_role()
+
+    def advance(self, offset: int) -> None:
+        """Everything below `offset` is committed."""
+        if offset <= self.high_watermark:
+            return
+        self.high_watermark = offset
+        producers = self.log.producers
+        if producers.unreplicated:
+            producers.on_high_watermark(offset)
+        acks = self._acks
+        while acks and acks[0][0] <= offset:
+            acks.popleft()[1](ErrorCode.NONE)
+        if self.waiters:
+            self._wake()
+        for watcher in self.watchers:
+            watcher.on_committed()
+
+    def lower_high_watermark(self, offset: int) -> None:
+        """The log was cut: what is known to be committed ends with it."""
+        self.high_watermark = min(self.high_watermark, offset)
+
+    def _tell_appended(self) -> None:
+        for watcher in self.watchers:
+            watcher.on_appended()
+
+    def _wake(self) -> None:
+        for waiter in list(self.waiters):
+            waiter.wake()

@@ -1,0 +1,395 @@
+"""The partitions this broker has a replica of: opened, given roles, found by name or by id."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicId, TopicPartition
+from ottla.broker.partitions.departures import Departures
+from ottla.broker.partitions.flush import Flusher
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.roles import Roles
+from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ottla.storage.directory.deletion import Deletion
+from ottla.storage.directory.log_directories import LogDirectories, Wanted
+from ottla.storage.disk.errors import LogCorrupt, StorageError
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
+from ottla.storage.recovery import salvage
+
+_log = logging.getLogger(__name__)
+
+_REMINDER_MS = 10_000
+_KEPT = (
+    " The partition stays in use, for its coordinator has no other copy; what can be read of it "
+    "is salvaged when this broker is started next."
+)
+# Partitions that are changed in one turn of the loop.
+_SLICE = 50
+
+Key = tuple[str, int]
+ConfigOf = Callable[[TopicImage], LogConfig]
+
+
+class StopOrder(NamedTuple):
+    """To give a replica up, and with `delete` its log.
+
+    An epoch below the one known comes from an order that was overtaken: -1 and -2 ask for no such
+    check (KIP-570).
+    """
+
+    topic: str
+    partition_index: int
+    leader_epoch: int
+    delete: bool
+
+
+class Partitions:
+    """Every partition that this broker has a replica of, whatever its role.
+
+    Invariant: a partition is found by name if and only if it is found by its topic's id.
+    """
+
+    def __init__(
+        self,
+        directories: LogDirectories,
+        flusher: Flusher,
+        clock: Clock,
+        *,
+        roles: Roles,
+        group_commit: bool,
+        config_of: ConfigOf,
+        on_deletion: Callable[[Deletion], None],
+        image: Callable[[], ClusterImage],
+    ) -> None:
+        self._directories = directories
+        self._flusher = flusher
+        self._clock = clock
+        self._roles = roles
+        self._image = image
+        self._group_commit = group_commit
+        self._config_of = config_of
+        self._departures = Departures(directories, on_deletion)
+        self._by_name: dict[Key, Partition] = {}
+        self._by_id: dict[tuple[UUID, int], Partition] = {}
+        # Partitions whose log could not be opened, and why.
+        self._refused: dict[Key, StorageError] = {}
+        # What the topics set themselves, as it was carried into the logs.
+        self._configs: dict[str, Mapping[str, str]] = {}
+        # Topics of the image that was applied last.
+        self._topic_ids: frozenset[TopicId] = frozenset()
+        self._applying = asyncio.Lock()
+        # Called after replicas went out of use.
+        self.on_failed: Callable[[], None] = _nobody
+        self._silent_until_ms = 0
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(list(self._by_name.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    # Hot: once per partition of a request.
+    def get(self, topic: str, index: int) -> Partition:
+        """The partition of that name. Raises OttlaError, as Kafka does where there is none."""
+        partition = self._by_name.get((topic, index))
+        if partition is None:
+            raise self._refused.get((topic, index)) or self._missing(topic, index)
+        return partition
+
+    def get_by_id(self, topic_id: UUID, index: int) -> Partition:
+        """The partition of the topic with that id. Raises OttlaError."""
+        partition = self._by_id.get((topic_id, index))
+        if partition is not None:
+            return partition
+        topic = self._image().topic_by_id(TopicId(topic_id))
+        if topic is None:
+            raise OttlaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
+        return self.get(topic.name, index)
+
+    def _missing(self, topic: str, index: int) -> OttlaError:
+        if self._image().partition(topic, index) is not None:
+            return OttlaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not on this broker"
+            )
+        return OttlaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+        )
+
+    def find(self, topic: str, index: int) -> Partition | None:
+        """The partition of that name, None where it is not here."""
+        return self._by_name.get((topic, index))
+
+    async def apply(self, image: ClusterImage) -> None:
+        """Delete and configure partitions as `image` says; to open them takes an order."""
+        async with self._applying:
+            await self._delete_gone(image)
+            for name in {topic for topic, _ in self._by_name}:
+                topic = image.topics.get(name)
+                if topic is not None and topic.configs is not self._configs.get(name):
+                    self._configure(topic)
+
+    async def order(
+        self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
+    ) -> dict[Key, OttlaError]:
+        """Open what is not open and give roles; what failed, and why.
+
+        Returns when that is so: a topic may be answered as created after it. A state older than
+        the one acted on changes nothing.
+        """
+        async with self._applying:
+            return await self._take(states)
+
+    async def _take(
+        self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
+    ) -> dict[Key, OttlaError]:
+        """Open what is not open, then let each take its role. Opening touches the disk."""
+        states = list(states)
+        await self._open_missing((topic, index) for topic, index, _ in states)
+        given_up = [
+            (topic, index) for topic, index, state in states if self._give_up(topic, index, state)
+        ]
+        await self._carry_out_departures()
+        await self._open_missing(given_up)
+        failed: dict[Key, OttlaError] = {}
+        for number, (topic, index, state) in enumerate(states, 1):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+            key = (topic.name, index)
+            partition = self._by_name.get(key)
+            if partition is None:
+                failed[key] = self._refused.get(key) or self._missing(*key)
+            elif partition.topic_id != topic.id:
+                failed[key] = OttlaError(
+                    ErrorCode.INCONSISTENT_TOPIC_ID,
+                    f"{topic.name}-{index} is here for topic {partition.topic_id}",
+                )
+            elif partition.failure is not None:
+                failed[key] = StorageError(partition.failure)
+            else:
+                self._roles.become(partition, state)
+        return failed
+
+    def _give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
+        """Give up what is left of a damaged replica that nobody counts on; whether it was one.
+
+        So it is where another broker leads, and this one is neither in sync nor eligible.
+        """
+        key = (topic.name, index)
+        name, partition = TopicPartition(*key), self._by_name.get(key)
+        home = self._directories.home(name)
+        damaged = home is not None and isinstance(home.refused.get(name), LogCorrupt)
+        if not damaged or (partition is not None and partition.topic_id != topic.id):
+            return False
+        own = self._roles.standing.broker_id
+        counted = (state.leader, *state.isr, *state.elr, *state.last_known_elr)
+        if state.leader == NO_LEADER or own in counted or own not in state.replicas:
+            return False
+        _log.warning("%s: the damaged replica is made anew from broker %d", name, state.leader)
+        if partition is not None:
+            self._delete(key, partition)
+        else:
+            self._refused.pop(key, None)
+            self._departures.add(name)
+        return True
+
+    async def _carry_out_departures(self) -> dict[Key, OttlaError]:
+        failed = await self._departures.carry_out()
+        for partition, error in failed.items():
+            _log.error("the log of %s stays where it is: %s", partition, error.message)
+        return {(name.topic, name.partition): error for name, error in failed.items()}
+
+    async def stop(self, orders: Sequence[StopOrder]) -> dict[Key, OttlaError]:
+        """Give replicas up, and their logs where that is ordered; what failed, and why."""
+        failed: dict[Key, OttlaError] = {}
+        async with self._applying:
+            for start in range(0, len(orders), _SLICE):
+                for order in orders[start : start + _SLICE]:
+                    try:
+                        self._stop(order)
+                    except OttlaError as error:
+                        failed[order.topic, order.partition_index] = error
+                failed |= await self._carry_out_departures()
+                await asyncio.sleep(0)
+        return failed
+
+    def _stop(self, order: StopOrder) -> None:
+        key = (order.topic, order.partition_index)
+        partition = self._by_name.get(key)
+        if partition is None:
+            known = TopicPartition(*key)
+            if order.delete and self._directories.home(known) is not None:
+                self._refused.pop(key, None)
+                self._departures.add(known)
+            return
+        if 0 <= order.leader_epoch < partition.leader_epoch:
+            raise OttlaError(
+                ErrorCode.FENCED_LEADER_EPOCH,
+                f"{partition.topic_partition} is in leader epoch {partition.leader_epoch}",
+            )
+        if order.delete:
+            self._delete(key, partition)
+        else:
+            self._roles.give_up(partition, f"{partition.topic_partition} was stopped")
+            partition.wake_all()
+            self._roles.on_role(partition)
+
+    def update_configs(self, image: ClusterImage) -> None:
+        """Carry changed settings into the logs at once."""
+        for name in {topic for topic, _ in self._by_name}:
+            topic = image.topics.get(name)
+            if topic is not None:
+                self._configure(topic)
+
+    def on_storage_error(self, partition: Partition, error: StorageError) -> None:
+        """A log could not be written or read: take offline what the error concerns."""
+        if self._by_name.get((partition.topic, partition.index)) is not partition:
+            return  # It was deleted meanwhile; another may have its name.
+        now_ms = self._clock.monotonic_ms()
+        is_kept = self._keep_damaged(partition, error)
+        if (error.stops_log and not is_kept) or now_ms >= self._silent_until_ms:
+            # A full disk refuses every batch, and is told now and then.
+            self._silent_until_ms = now_ms + _REMINDER_MS
+            _log.error("%s%s", error.message, _KEPT if is_kept else "")
+        if is_kept:
+            return
+        failed = self._directories.fail(partition.topic_partition, error)
+        for offline in failed:
+            found = self._by_name.get(offline)
+            if found is not None:
+                found.fail(error.message)
+        if failed:
+            self.on_failed()
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        """For the checkpoint."""
+        return {
+            partition.topic_partition: partition.high_watermark
+            for partition in self._by_name.values()
+        }
+
+    def close(self) -> None:
+        """Serve no more; whoever waits for a partition is told. The logs stay open."""
+        for partition in self:
+            partition.fail("the broker stops", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._by_name.clear()
+        self._by_id.clear()
+
+    async def _delete_gone(self, image: ClusterImage) -> None:
+        """Delete what belongs to a topic that was there in the last image, and is not in this.
+
+        A topic that no image had yet is not gone: orders may come before news.
+        """
+        gone = self._topic_ids.difference(image.topics_by_id)
+        self._topic_ids = frozenset(image.topics_by_id)
+        if not gone:
+            return
+        found = [(key, one) for key, one in self._by_name.items() if one.topic_id in gone]
+        for start in range(0, len(found), _SLICE):
+            for key, partition in found[start : start + _SLICE]:
+                self._delete(key, partition)
+            await self._carry_out_departures()
+
+    def _delete(self, key: Key, partition: Partition) -> None:
+        del self._by_name[key]
+        del self._by_id[partition.topic_id, partition.index]
+        self._configs.pop(key[0], None)
+        partition.fail(
+            f"{partition.topic_partition} was deleted", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
+        self._departures.add(partition.topic_partition)
+
+    async def _open_missing(self, replicas: Iterable[tuple[TopicImage, int]]) -> None:
+        topics = {
+            (topic.name, index): topic
+            for topic, index in replicas
+            if (topic.name, index) not in self._by_name
+        }
+        if not topics:
+            return
+        # Once for each topic: it takes longer than a partition's own part.
+        by_name = {topic.name: topic for topic in topics.values()}
+        configs = {name: self._config_of(topic) for name, topic in by_name.items()}
+        wanted = [
+            Wanted(TopicPartition(*k), t.id, configs[k[0]], salvages=self._is_last_resort(t, k[1]))
+            for k, t in topics.items()
+        ]
+
+        def open_logs() -> dict[TopicPartition, Log | StorageError]:
+            found = self._directories.open_all(wanted, now_ms=self._clock.now_ms())
+            if self._group_commit:
+                # What recovery found may not be on the disk yet; what is shown must be.
+                for topic_partition, log in found.items():
+                    if isinstance(log, Log) and log.recovery_point < log.log_end_offset:
+                        try:
+                            log.flush()
+                        except StorageError as error:
+                            found[topic_partition] = error
+            return found
+
+        if self._directories.in_memory:
+            found = open_logs()
+        else:
+            found = await asyncio.get_running_loop().run_in_executor(None, open_logs)
+        for number, (key, topic) in enumerate(topics.items(), 1):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+            log = found[TopicPartition(*key)]
+            if isinstance(log, Log):
+                self._add(key, topic, log)
+            else:
+                _log.error("partition %s-%d stays offline: %s", *key, log.message)
+                self._refused[key] = log
+
+    def _add(self, key: Key, topic: TopicImage, log: Log) -> None:
+        topic_partition = TopicPartition(*key)
+        partition = Partition(
+            topic_partition,
+            topic.id,
+            log,
+            self._flusher,
+            self._clock,
+            self._roles,
+            high_watermark=self._directories.high_watermark(topic_partition),
+            group_commit=self._group_commit,
+            on_storage_error=self.on_storage_error,
+        )
+        for note in log.recovery.salvaged:
+            _log.error("%s is salvaged: %s", topic_partition, note)
+        self._refused.pop(key, None)
+        self._by_name[key] = partition
+        self._by_id[topic.id, key[1]] = partition
+
+    def _is_last_resort(self, topic: TopicImage | None, index: int) -> bool:
+        """Whether coordinators need what is left of a damaged log: no other broker has a copy."""
+        if topic is None or not topic.is_internal or index >= len(topic.partitions):
+            return False
+        return topic.partitions[index].replicas == (self._roles.standing.broker_id,)
+
+    def _keep_damaged(self, partition: Partition, error: StorageError) -> bool:
+        """Keep a damaged log in use until the next start, where nothing could take its place."""
+        topic = self._image().topic(partition.topic)
+        if not isinstance(error, LogCorrupt) or not self._is_last_resort(topic, partition.index):
+            return False
+        try:
+            salvage.mark(partition.log.filesystem, partition.log.folder)
+        except OSError:
+            return False
+        return True
+
+    def _configure(self, topic: TopicImage) -> None:
+        config = self._config_of(topic)
+        self._configs[topic.name] = topic.configs
+        for index in range(len(topic.partitions)):
+            partition = self._by_name.get((topic.name, index))
+            if partition is not None and config != partition.config:
+                partition.log.update_config(config)
+                self._roles.on_config(partition)
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,52 @@
+"""The stopping broker's side of a controlled shutdown."""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.wire.messages.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+_log = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
+_PAUSE_S = 0.2
+_REQUEST_TIMEOUT_MS = 5_000
+
+
+async def hand_over(broker: "Broker") -> None:
+    """Ask the controller until it has moved all it can; after some attempts stop anyway."""
+    for _ in range(_ATTEMPTS):
+        try:
+            remaining = await asyncio.wait_for(_ask(broker), _REQUEST_TIMEOUT_MS / 1000)
+        except (OttlaError, TimeoutError) as error:
+            _log.warning("controlled shutdown: %s", getattr(error, "message", "no answer"))
+        else:
+            if not remaining:
+                return
+            _log.info("controlled shutdown: %d partition(s) have nowhere to go yet", remaining)
+        await asyncio.sleep(_PAUSE_S)
+
+
+async def _ask(broker: "Broker") -> int:
+    """How many partitions could not be moved. Raises OttlaError."""
+    broker_id, broker_epoch = broker.broker_id, broker.fence.broker_epoch
+    controller_id = broker.controller.controller_id
+    if controller_id == broker_id:
+        return len(await broker.controller.shut_down(broker_id, broker_epoch))
+    if controller_id is None:
+        raise OttlaError(ErrorCode.NOT_CONTROLLER, "there is no controller at the moment")
+    request = ControlledShutdownRequest(broker_id=broker_id, broker_epoch=broker_epoch)
+    response: ControlledShutdownResponse = await broker.peers.request(
+        controller_id, request, timeout_ms=_REQUEST_TIMEOUT_MS
+    )
+    if response.error_code != ErrorCode.NONE:
+        code = ErrorCode(response.error_code)
+        raise OttlaError(code, f"the controller, broker {controller_id}, refused: {code.name}")
+    return len(response.remaining_partitions)

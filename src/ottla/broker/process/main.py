@@ -1,0 +1,121 @@
+"""Runs one broker as a process: `python -m ottla.broker.process.main server.properties`."""
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ottla.base.errors import OttlaError
+from ottla.base.log_lines import log_to_stderr
+from ottla.base.settings import BrokerSettings, parse_properties
+from ottla.broker.process.broker import Broker
+
+_log = logging.getLogger(__name__)
+
+# Requests make almost no cycles; looking for them rarely keeps pauses out of the latencies, and
+# looking through few objects at a time keeps the pauses that remain short.
+_WARM_UP_S = 0.5
+_GC_THRESHOLDS = (10_000, 50, 50)
+
+
+def run(
+    settings: BrokerSettings,
+    *,
+    on_ready: Callable[[Broker], None] | None = None,
+    ends_with_others: bool = False,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then stop in order. `on_ready` is told once clients can come.
+
+    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that there is nobody
+    to hand leadership over to. Raises OttlaError where the broker cannot start: the message says
+    why and what to do.
+    """
+    _run_loop(_serve(settings, on_ready, ends_with_others=ends_with_others))
+
+
+async def _serve(
+    settings: BrokerSettings,
+    on_ready: Callable[[Broker], None] | None,
+    *,
+    ends_with_others: bool,
+) -> None:
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+    received: list[signal.Signals] = []
+
+    def on_signal(number: signal.Signals) -> None:
+        received.append(number)
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        _call_on_signal(loop, number, on_signal)
+    broker = Broker(settings)
+    await broker.start()
+    if on_ready is not None:
+        on_ready(broker)
+    loop.call_later(_WARM_UP_S, _tune_garbage_collection)
+    await stopping.wait()
+    _log.info("stopping")
+    all_stop = ends_with_others and received[0] == signal.SIGINT
+    await broker.stop(hands_over=not all_stop)
+
+
+def _call_on_signal(
+    loop: asyncio.AbstractEventLoop,
+    number: signal.Signals,
+    callback: Callable[[signal.Signals], None],
+) -> None:
+    try:
+        loop.add_signal_handler(number, callback, number)
+    except NotImplementedError:
+        # The loop of Windows.
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(callback, number))
+
+
+def _tune_garbage_collection() -> None:
+    """What start-up made stays; it is not looked through again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
+
+
+def _run_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Run on uvloop where it exists, else on asyncio's own loop."""
+    try:
+        import uvloop  # noqa: PLC0415  # Only here is it known to be missing or not.
+    except ImportError:
+        asyncio.run(main)
+    else:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(main)
+
+
+def main(arguments: list[str]) -> int:
+    """The entry point of the process; the exit code."""
+    log_to_stderr(logging.INFO, "[%(asctime)s] %(levelname)s %(message)s (%(name)s)")
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m ottla.broker.process.main server.properties\n")
+        return 2
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        sys.stderr.write(f"cannot read {arguments[0]}: {error}\n")
+        return 2
+    try:
+        run(BrokerSettings(parse_properties(text)), on_ready=_announce)
+    except OttlaError as error:
+        sys.stderr.write(f"the broker cannot start: {error.message}\n")
+        return 1
+    return 0
+
+
+def _announce(broker: Broker) -> None:
+    _log.info("broker %d serves on port %d", broker.broker_id, broker.port)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

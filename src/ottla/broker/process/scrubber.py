@@ -1,0 +1,99 @@
+"""Looks through all logs slowly, again and again, for records that the disk has damaged.
+
+One step at a time in a thread, so many bytes a second at most. What is found takes the replica
+out of use; the controller hears of it, and where others are in sync it is made anew from them.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from ottla.broker.partitions.partition import Partition
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.recovery.scrub import SegmentScrub, scrubs
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+_log = logging.getLogger(__name__)
+
+# After an orderly start others have more urgent things to do.
+_FIRST_PAUSE_S = 60.0
+_SECOND_LOOK_S = 0.5
+_SHORTEST_SLEEP_S = 0.1
+_LONGEST_SLEEP_S = 86_400.0
+
+
+class Scrubber:
+    """Scrubs one broker's logs: `run` is a task of its own."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        # Rounds through all logs that were finished, and what was found in all of them.
+        self.rounds = 0
+        self.damages = 0
+
+    async def run(self) -> None:
+        """Go round for ever; begin soon where the last run was not stopped in order."""
+        clock = self._broker.clock
+        if all(directory.was_clean for directory in self._broker.log_directories.online):
+            await asyncio.sleep(_FIRST_PAUSE_S)
+        while True:
+            began_ms = clock.monotonic_ms()
+            try:
+                if self._rate > 0:
+                    await self.round()
+            except Exception:  # noqa: BLE001  # The supervisor of this task.
+                _log.exception("looking through the logs failed")
+            interval_ms = self._broker.settings.integer("log.scrub.interval.ms")
+            rest_ms = began_ms + interval_ms - clock.monotonic_ms()
+            await asyncio.sleep(min(max(rest_ms / 1000, _SHORTEST_SLEEP_S), _LONGEST_SLEEP_S))
+
+    async def round(self) -> None:
+        """Look through every log once."""
+        for partition in self._broker.partitions:
+            if partition.failure is None:
+                for scrub in scrubs(partition.log):
+                    await self._scrub(partition, scrub)
+        self.rounds += 1
+
+    async def _scrub(self, partition: Partition, scrub: SegmentScrub) -> None:
+        try:
+            while not scrub.is_done and self._concerns(partition, scrub):
+                taken = await self._step(scrub)
+                await asyncio.sleep(self._pause_s(taken))
+        except LogCorrupt:
+            await self._look_again(partition, scrub)
+        except OSError as error:
+            if self._concerns(partition, scrub):
+                _log.error("cannot look through %s: %s", scrub.path, error)
+        finally:
+            scrub.close()
+
+    async def _look_again(self, partition: Partition, scrub: SegmentScrub) -> None:
+        """Believe it when it is seen twice: what is read wrong once need not be wrong."""
+        await asyncio.sleep(_SECOND_LOOK_S)
+        try:
+            await self._step(scrub)
+        except LogCorrupt as damage:
+            if self._concerns(partition, scrub):
+                self.damages += 1
+                self._broker.partitions.on_storage_error(partition, damage)
+
+    @staticmethod
+    def _concerns(partition: Partition, scrub: SegmentScrub) -> bool:
+        """Whether the partition's log still is what is looked at."""
+        return partition.failure is None and partition.log is scrub.log and scrub.still_holds
+
+    async def _step(self, scrub: SegmentScrub) -> int:
+        if self._broker.log_directories.in_memory:
+            return scrub.step()
+        return await self._broker.loop.run_in_executor(None, scrub.step)
+
+    @property
+    def _rate(self) -> int:
+        return self._broker.settings.integer("log.scrub.max.bytes.per.second")
+
+    def _pause_s(self, taken: int) -> float:
+        """How long so many bytes are to take."""
+        return taken / max(self._rate, 1)

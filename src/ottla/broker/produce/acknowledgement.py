@@ -1,0 +1,87 @@
+"""The answer to a produce request that waits until what it brought is committed."""
+
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.cluster.new_leaders import tell_producer
+from ottla.broker.produce.known import CORRELATION_POSITION, NUMBERS, Known
+from ottla.network.connection import Connection
+from ottla.network.service import Slot
+from ottla.wire.frames import Part
+from ottla.wire.messages.produce import PartitionProduceResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+
+
+class Asked(NamedTuple):
+    """What `new_leaders` asks of a produce request."""
+
+    version: int
+    listener: str
+    connection: Connection
+
+    @property
+    def local_host(self) -> str:
+        return self.connection.local_host
+
+
+class Acknowledgement:
+    """An answer that waits for the high watermark."""
+
+    __slots__ = ("_answer", "_asked", "_broker", "_deadline", "_known", "_slot")
+
+    def __init__(
+        self, broker: "Broker", slot: Slot, answer: bytearray, known: Known, asked: Asked
+    ) -> None:
+        self._broker = broker
+        self._slot: Slot | None = slot
+        self._answer = answer
+        self._known = known
+        self._asked = asked
+
+    def wait(self, offset: int) -> None:
+        """Answer once everything below `offset` is committed, or will not be."""
+        known = self._known
+        self._deadline = self._broker.purgatory.schedule(known.timeout_ms, self._on_timeout)
+        known.partition.on_high_watermark(offset, self._on_reached)
+
+    def _on_reached(self, code: ErrorCode) -> None:
+        if self._slot is not None:
+            self._broker.purgatory.cancel(self._deadline)
+            self._give(code)
+
+    def _on_timeout(self) -> None:
+        if self._slot is not None:
+            self._give(ErrorCode.REQUEST_TIMED_OUT)
+
+    def _give(self, code: ErrorCode) -> None:
+        slot, self._slot = self._slot, None
+        assert slot is not None
+        if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            slot.answer(self._redirection())
+            return
+        if code is not ErrorCode.NONE:
+            _INT16.pack_into(self._answer, self._known.numbers_position - _INT16.size, code)
+        slot.answer([self._answer])
+
+    def _redirection(self) -> list[Part]:
+        """Somebody else leads, and the answer says who (KIP-951)."""
+        known, answer = self._known, self._answer
+        base_offset, appended_ms, log_start = NUMBERS.unpack_from(answer, known.numbers_position)
+        response = known.response(
+            PartitionProduceResponse(
+                index=known.partition.index,
+                error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                base_offset=base_offset,
+                log_append_time_ms=appended_ms,
+                log_start_offset=log_start,
+            )
+        )
+        tell_producer(self._broker, self._asked, response)
+        (correlation_id,) = _INT32.unpack_from(answer, CORRELATION_POSITION)
+        return known.encode(response, correlation_id)

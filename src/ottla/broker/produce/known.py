@@ -1,0 +1,173 @@
+"""One partition as one producer addresses it: what its batches may be, and how its answers look."""
+
+from struct import Struct
+from typing import Final
+
+from ottla.base.errors import OttlaError
+from ottla.broker.partitions.partition import Partition
+from ottla.record.arrival import Arrived, usual_header, usual_run
+from ottla.record.codec import LONG_MAX
+from ottla.record.header import BatchHeader
+from ottla.storage.log.config import LogConfig
+from ottla.wire.api import ApiKey
+from ottla.wire.frames import Part, encode_response
+from ottla.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+# Flexible versions end in tag counts: of the partition, the topic and the request.
+FLEXIBLE_SINCE: Final = 9
+TRAILER: bytes = b"\x00\x00\x00"
+# Base offset, time of the append and log start offset, as they stand in an answer.
+NUMBERS: Final = Struct(">qqq")
+# Where the correlation id stands, in requests without their size and in answers with it.
+CORRELATION_POSITION: Final = 4
+_INT32: Final = Struct(">i")
+# Numbers that stand for themselves nowhere else in an answer.
+_MARKS = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
+
+
+class Known:
+    """One partition as one producer addresses it."""
+
+    __slots__ = (
+        "_after_max_ms",
+        "_config",
+        "_is_plain",
+        "_size_max",
+        "_topic_name",
+        "acks",
+        "answer",
+        "head",
+        "numbers_position",
+        "opening",
+        "partition",
+        "prefix",
+        "timeout_ms",
+        "trailer_bytes",
+        "version",
+        "was_usual",
+    )
+
+    def __init__(
+        self,
+        head: int,
+        prefix: bytes,
+        version: int,
+        body: ProduceRequest,
+        partition: Partition,
+    ) -> None:
+        # API key and version, as a number and as bytes.
+        self.head = head
+        self.opening = _INT32.pack(head)
+        # What is repeated between correlation id and records.
+        self.prefix = prefix
+        self.version = version
+        self.trailer_bytes = len(TRAILER) if version >= FLEXIBLE_SINCE else 0
+        self.acks = body.acks
+        self.timeout_ms = body.timeout_ms
+        self.partition = partition
+        # Whether the last batch was taken as it was: whoever sends others sends more of them.
+        self.was_usual = True
+        self._topic_name = body.topic_data[0].name
+        parts = self._encode(
+            PartitionProduceResponse(
+                index=partition.index,
+                base_offset=_MARKS[0],
+                log_append_time_ms=_MARKS[1],
+                log_start_offset=_MARKS[2],
+            ),
+            correlation_id=0,
+        )
+        self.answer = b"".join(
+            bytes(part) for part in parts if isinstance(part, (bytes, bytearray))
+        )
+        self.numbers_position = self.answer.index(NUMBERS.pack(*_MARKS))
+        self._take(partition.log.config)
+
+    # Hot: once per request.
+    def usual(self, frame: memoryview, position: int, now_ms: int) -> BatchHeader | None:
+        """The header of a batch that is taken as it is; None where it must be looked at closely."""
+        if not self._takes_usual():
+            return None
+        newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
+        flexible = self.version >= FLEXIBLE_SINCE
+        header = usual_header(frame.tobytes(), position, flexible, self._size_max, newest_max)
+        self.was_usual = header is not None
+        return header
+
+    # Hot: once per receive.
+    def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> list[Arrived]:
+        """The batches that are taken as they are, from the start of what was received on."""
+        if not self._takes_usual():
+            return []
+        newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
+        flexible = self.version >= FLEXIBLE_SINCE
+        run = usual_run(
+            received, self.opening, self.prefix, flexible, self._size_max, newest_max, count_max
+        )
+        self.was_usual = bool(run)
+        return run
+
+    # Hot: once per run.
+    def answers(self, run: list[Arrived], base_offset: int, log_start_offset: int) -> bytearray:
+        """The answers to requests whose batches were appended from `base_offset` on, in order."""
+        answers = bytearray(self.answer * len(run))
+        size, numbers_position = len(self.answer), self.numbers_position
+        position = 0
+        for arrived in run:
+            _INT32.pack_into(answers, position + CORRELATION_POSITION, arrived.correlation_id)
+            NUMBERS.pack_into(
+                answers, position + numbers_position, base_offset, -1, log_start_offset
+            )
+            base_offset += arrived.header.last_offset_delta + 1
+            position += size
+        return answers
+
+    def _takes_usual(self) -> bool:
+        """Whether the topic's settings (replaced as a whole) leave usual batches alone."""
+        config = self.partition.log.config
+        if config is not self._config:
+            self._take(config)
+        return self._is_plain
+
+    def _take(self, config: LogConfig) -> None:
+        """Remember what the topic's settings, which are replaced as a whole, mean for a batch."""
+        self._config = config
+        self._after_max_ms = config.message_timestamp_after_max_ms
+        self._size_max = min(config.max_message_bytes, config.segment_bytes)
+        self._is_plain = (
+            config.compression_type in ("producer", "uncompressed")
+            and config.message_timestamp_type == "CreateTime"
+            and config.message_timestamp_before_max_ms == LONG_MAX
+            and not config.is_compacted
+        )
+
+    def refusal(self, error: OttlaError, correlation_id: int) -> list[Part]:
+        """The answer where the log does not take the batch."""
+        answer = PartitionProduceResponse(
+            index=self.partition.index,
+            error_code=error.code,
+            base_offset=-1,
+            error_message=error.message,
+        )
+        return self._encode(answer, correlation_id)
+
+    def response(self, answer: PartitionProduceResponse) -> ProduceResponse:
+        """A whole response with the answer for the partition."""
+        topic = TopicProduceResponse(
+            name=self._topic_name,
+            topic_id=self.partition.topic_id,
+            partition_responses=[answer],
+        )
+        return ProduceResponse(responses=[topic])
+
+    def _encode(self, answer: PartitionProduceResponse, correlation_id: int) -> list[Part]:
+        return self.encode(self.response(answer), correlation_id)
+
+    def encode(self, response: ProduceResponse, correlation_id: int) -> list[Part]:
+        """A response, as the version wants it."""
+        return encode_response(response, ApiKey.PRODUCE, self.version, correlation_id)

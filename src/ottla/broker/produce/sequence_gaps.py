@@ -1,0 +1,111 @@
+"""Gaps in a producer's sequence that may close by themselves, in one term of a leader. Pure.
+
+A producer has several batches on the way. One of them comes before its predecessor where that was
+refused for a passing reason, or where it went to the former leader and is yet to be sent again:
+librdkafka may send what follows first, as one thread of it gives a batch back while another takes
+the next one. OUT_OF_ORDER_SEQUENCE_NUMBER would say that records are lost. librdkafka then begins
+a new epoch in all partitions, and what was appended elsewhere, unanswered, is appended twice. To
+append it where nothing is known of the producer is worse: the client takes that for the proof that
+what was before it was appended, too.
+
+So such a batch is sent back once with an error that says: again. A client sends again in order.
+Who comes a second time with the same batch has nothing before it, and the gap is one.
+"""
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import NO_SEQUENCE
+from ottla.record.header import BatchHeader
+from ottla.storage.producers.entry import BATCHES_KEPT, SEQUENCE_MASK, ProducerEntry
+
+# Producers in doubt that are remembered; the oldest are forgotten for new ones.
+_PRODUCERS_MAX = 1_000
+_HALF = SEQUENCE_MASK // 2
+
+
+class _Doubt:
+    """One producer of which a batch was refused or sent back, and none was appended since."""
+
+    __slots__ = ("code", "producer_epoch", "refused", "sent_back")
+
+    def __init__(self, producer_epoch: int) -> None:
+        self.producer_epoch = producer_epoch
+        # The first sequence of the earliest batch that was refused, and with what.
+        self.refused = NO_SEQUENCE
+        self.code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        # First sequences of batches that were sent back, the latest ones.
+        self.sent_back: list[int] = []
+
+
+class SequenceGaps:
+    """What a partition's leader remembers of producers whose batches did not come in order."""
+
+    __slots__ = ("_doubts", "_epoch_start")
+
+    def __init__(self) -> None:
+        self._epoch_start = 0
+        self._doubts: dict[int, _Doubt] = {}
+
+    def begin_term(self, epoch_start: int) -> None:
+        """This broker leads from offset `epoch_start` on."""
+        self._epoch_start = epoch_start
+        self._doubts.clear()
+
+    @property
+    def is_any(self) -> bool:
+        """Whether any producer is in doubt."""
+        return bool(self._doubts)
+
+    def on_refused(self, header: BatchHeader, code: ErrorCode) -> None:
+        """A batch was refused with an error after which clients try again."""
+        if header.producer_id < 0 or header.base_sequence == NO_SEQUENCE:
+            return
+        doubt = self._of(header)
+        sequence = header.base_sequence
+        if doubt.refused == NO_SEQUENCE or not _is_before(doubt.refused, sequence):
+            doubt.refused, doubt.code = sequence, code
+            # It has yet to come again, so what follows it may come too early again.
+            doubt.sent_back.clear()
+
+    def on_appended(self, producer_id: int) -> None:
+        """The producer is in order."""
+        self._doubts.pop(producer_id, None)
+
+    def check(self, entry: ProducerEntry | None, header: BatchHeader) -> None:
+        """Send a batch back that does not continue `entry`, if what is missing may yet come.
+
+        Raises OttlaError: NOT_LEADER_OR_FOLLOWER, or what an earlier batch was refused with.
+        """
+        sequence = header.base_sequence
+        doubt = self._doubts.get(header.producer_id)
+        if doubt is not None and doubt.producer_epoch == header.producer_epoch:
+            if sequence in doubt.sent_back:
+                return
+            if doubt.refused != NO_SEQUENCE and _is_before(doubt.refused, sequence):
+                self._send_back(header, doubt.code, "an earlier batch was refused")
+        if entry is None or entry.last_offset < self._epoch_start:
+            reason = "earlier batches may have gone to the former leader"
+            self._send_back(header, ErrorCode.NOT_LEADER_OR_FOLLOWER, reason)
+
+    def _send_back(self, header: BatchHeader, code: ErrorCode, reason: str) -> None:
+        doubt = self._of(header)
+        doubt.sent_back.append(header.base_sequence)
+        del doubt.sent_back[:-BATCHES_KEPT]
+        raise OttlaError(
+            code,
+            f"producer {header.producer_id} of epoch {header.producer_epoch} sent sequence "
+            f"{header.base_sequence} too early: {reason}; send those again, then this one",
+        )
+
+    def _of(self, header: BatchHeader) -> _Doubt:
+        doubts = self._doubts
+        doubt = doubts.get(header.producer_id)
+        if doubt is None or doubt.producer_epoch != header.producer_epoch:
+            if doubt is None and len(doubts) >= _PRODUCERS_MAX:
+                del doubts[next(iter(doubts))]
+            doubt = doubts[header.producer_id] = _Doubt(header.producer_epoch)
+        return doubt
+
+
+def _is_before(sequence: int, other: int) -> bool:
+    """Whether `sequence` comes before `other`; they wrap around."""
+    return 0 < (other - sequence & SEQUENCE_MASK) <= _HALF

@@ -1,0 +1,121 @@
+"""Whom this broker takes for a broker: proven by handshake, remembered with the connection."""
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.broker.cluster.handshake import Credentials, Receiver
+from ottla.metadata.image import ClusterImage
+from ottla.network.connection import Connection
+from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.requests.request import RequestContext
+
+_log = logging.getLogger(__name__)
+
+
+class Identity:
+    """What is known of who is at the other end of one connection."""
+
+    __slots__ = ("receiver", "warned")
+
+    def __init__(self) -> None:
+        self.receiver: Receiver | None = None
+        # Each connection is complained of once, however much it asks.
+        self.warned = False
+
+
+class Admission:
+    """The receiving side of all handshakes with this broker."""
+
+    def __init__(
+        self,
+        own: Credentials,
+        image: Callable[[], ClusterImage],
+    ) -> None:
+        self._own = own
+        self._image = image
+        # The highest that each broker has proven here; the image may lag behind.
+        self._epochs: dict[int, int] = {}
+
+    def on_handshake(
+        self, connection: Connection, request: BrokerHandshakeRequest
+    ) -> BrokerHandshakeResponse:
+        """Answer one step. Raises OttlaError where the sender is refused."""
+        identity = _identity(connection)
+        if identity.receiver is None:
+            identity.receiver = Receiver(self._own)
+        receiver = identity.receiver
+        known_epoch = max(self._epochs.get(request.broker_id, 0), self._epoch_of(request.broker_id))
+        try:
+            response = receiver.on_request(request, known_epoch)
+        except OttlaError as error:
+            _log.warning(
+                "refused a broker's handshake from %s:%d: %s",
+                connection.peer_host,
+                connection.peer_port,
+                error.message,
+            )
+            raise
+        if receiver.proven is not None:
+            self._epochs[receiver.proven.broker_id] = receiver.proven.broker_epoch
+        return response
+
+    def _epoch_of(self, broker_id: int) -> int:
+        broker = self._image().brokers.get(BrokerId(broker_id))
+        return 0 if broker is None else broker.epoch
+
+
+def proven_broker(connection: Connection) -> BrokerId | None:
+    """The broker at the other end; None for a client, or for who has proven nothing."""
+    identity = connection.identity
+    if not isinstance(identity, Identity):
+        return None
+    receiver = identity.receiver
+    if receiver is None or receiver.proven is None:
+        return None
+    return BrokerId(receiver.proven.broker_id)
+
+
+def require_broker(request: "RequestContext", what: str, broker_id: int | None = None) -> BrokerId:
+    """The broker that sent the request, which must be `broker_id` where that is given.
+
+    Raises OttlaError(CLUSTER_AUTHORIZATION_FAILED), and says so once per connection in the log:
+    `what` names the request.
+    """
+    found = proven_broker(request.connection)
+    if found is not None and broker_id in (None, found):
+        return found
+    raise refuse_client(request, what if broker_id is None else f"{what} as broker {broker_id}")
+
+
+def refuse_client(request: "RequestContext", what: str) -> OttlaError:
+    """The error for who is not the broker it must be; logged once per connection."""
+    found = proven_broker(request.connection)
+    whose = "a connection not proven to be a broker's" if found is None else f"broker {found}"
+    error = OttlaError(
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        f"{what} came over {whose}; clients must not send it, and brokers prove themselves first "
+        "by the cluster's secret: does one of them use another store?",
+    )
+    identity = _identity(request.connection)
+    if not identity.warned:
+        identity.warned = True
+        _log.warning(
+            "refused %s:%d (client id %s): %s",
+            request.client_host,
+            request.connection.peer_port,
+            request.client_id,
+            error.message,
+        )
+    return error
+
+
+def _identity(connection: Connection) -> Identity:
+    if not isinstance(connection.identity, Identity):
+        connection.identity = Identity()
+    assert isinstance(connection.identity, Identity)
+    return connection.identity

@@ -1,0 +1,314 @@
+"""From the bytes of a request to the handler of its API, and back.
+
+The one place where errors become answers: an OttlaError of a handler is told to the client by
+the handler's `on_error`; bytes that are no request close the connection, as in Kafka.
+"""
+
+import importlib
+import logging
+from collections.abc import Callable
+from struct import Struct
+from struct import error as StructError  # noqa: N812  # It is an exception class.
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.fetch.shortcut import FetchShortcut
+from ottla.broker.produce.shortcut import ProduceShortcuts
+from ottla.broker.requests.admission import proven_broker, refuse_client
+from ottla.broker.requests.handler import NO_ANSWER, Handler, OnError
+from ottla.broker.requests.request import RequestContext
+from ottla.network.connection import Connection
+from ottla.network.service import CloseConnection, Serve
+from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
+from ottla.wire.codec import decode
+from ottla.wire.errors import VersionError, WireError
+from ottla.wire.frames import Part, decode_request_header, encode_response
+from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+_log = logging.getLogger(__name__)
+
+_PREFIX = Struct(">hhi")
+
+# One module per API under `handlers/`; an API is advertised because it stands here, unless it is
+# between brokers (`wire.api.BROKER_APIS`).
+HANDLER_MODULES = (
+    "produce",
+    "fetch",
+    "list_offsets",
+    "metadata",
+    "offset_commit",
+    "offset_fetch",
+    "find_coordinator",
+    "join_group",
+    "heartbeat",
+    "leave_group",
+    "sync_group",
+    "describe_groups",
+    "list_groups",
+    "sasl_handshake",
+    "api_versions",
+    "create_topics",
+    "delete_topics",
+    "delete_records",
+    "init_producer_id",
+    "add_partitions_to_txn",
+    "add_offsets_to_txn",
+    "end_txn",
+    "write_txn_markers",
+    "txn_offset_commit",
+    "describe_transactions",
+    "list_transactions",
+    "offset_for_leader_epoch",
+    "describe_configs",
+    "alter_configs",
+    "alter_replica_log_dirs",
+    "describe_log_dirs",
+    "create_partitions",
+    "update_metadata",
+    "controlled_shutdown",
+    "elect_leaders",
+    "alter_partition_reassignments",
+    "list_partition_reassignments",
+    "sasl_authenticate",
+    "delete_groups",
+    "incremental_alter_configs",
+    "offset_delete",
+    "describe_client_quotas",
+    "alter_client_quotas",
+    "describe_user_scram_credentials",
+    "describe_acls",
+    "create_acls",
+    "delete_acls",
+    "update_features",
+    "describe_cluster",
+    "describe_producers",
+    "unregister_broker",
+    "consumer_group_heartbeat",
+    "consumer_group_describe",
+    "share_group_heartbeat",
+    "share_group_describe",
+    "share_fetch",
+    "share_acknowledge",
+    "describe_share_group_offsets",
+    "alter_share_group_offsets",
+    "delete_share_group_offsets",
+    "initialize_share_group_state",
+    "read_share_group_state",
+    "write_share_group_state",
+    "delete_share_group_state",
+    "read_share_group_state_summary",
+    "list_config_resources",
+    "describe_topic_partitions",
+    "broker_handshake",
+    "describe_decisions",
+    "compact_log",
+    "describe_rebalances",
+    "describe_cleaner",
+    "offset_ledger",
+    "retention_standing",
+    "leader_and_isr",
+    "stop_replica",
+    "log_ends",
+)
+
+
+# The handshake is how one becomes a proven broker.
+_PROVEN_ONLY = BROKER_APIS - {ApiKey.BROKER_HANDSHAKE}
+
+
+class Served(NamedTuple):
+    """A handler, ready to be called."""
+
+    min_version: int
+    max_version: int
+    handle: Callable[[Any, Any, Any], Any]
+    request_type: Any
+    on_error: OnError
+    is_coroutine: bool
+    brokers_only: bool
+
+
+def load_handlers() -> dict[int, Served]:
+    """Import the handlers and return them by API key."""
+    table: dict[int, Served] = {}
+    for name in HANDLER_MODULES:
+        module = importlib.import_module(f"ottla.broker.handlers.{name}")
+        handler: Handler = module.HANDLER
+        assert handler.api_key not in table, f"{name} is the second handler of {handler.api_key}"
+        request_type = API[handler.api_key].request
+        table[handler.api_key] = Served(
+            handler.min_version,
+            handler.max_version,
+            handler.handle,
+            request_type,
+            module.on_error,
+            handler.is_coroutine,
+            handler.api_key in _PROVEN_ONLY,
+        )
+    return table
+
+
+def api_ranges(table: dict[int, Served]) -> list[ApiVersion]:
+    """What ApiVersions tells clients, by key; from FIRST_PRIVATE_KEY on, Ottla's own clients."""
+    return [
+        ApiVersion(
+            api_key=key,
+            min_version=served.min_version,
+            max_version=served.max_version,
+        )
+        for key, served in sorted(table.items())
+        if key not in BROKER_APIS
+    ]
+
+
+class Dispatcher:
+    """The service behind a listener."""
+
+    def __init__(self, broker: "Broker", table: dict[int, Served], listener: str) -> None:
+        self._broker = broker
+        self._table = table
+        self._listener = listener
+
+    def attach(self, connection: Connection) -> Serve:
+        """See `network.connection.Service`."""
+        return Conversation(self._broker, self._table, self._listener, connection).serve
+
+
+class Conversation:
+    """The requests of one connection: decodes, calls the handler, encodes."""
+
+    def __init__(
+        self, broker: "Broker", table: dict[int, Served], listener: str, connection: Connection
+    ) -> None:
+        self._broker = broker
+        self._table = table
+        self._listener = listener
+        self._connection = connection
+        self._monotonic_ms = broker.clock.monotonic_ms
+        self._produces = ProduceShortcuts(broker, connection, listener)
+        self._fetches = FetchShortcut(broker, connection, listener)
+        connection.serve_run = self._serve_run
+
+    # Hot: once per receive that brought several requests.
+    def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
+        """See `network.connection.ServeRun`."""
+        if self._broker.throttling is not None:
+            return None
+        return self._produces.serve_run(received, count_max)
+
+    # Hot: once per request.
+    def serve(self, frame: memoryview) -> list[Part] | None:
+        """See `network.connection.Serve`."""
+        throttling = self._broker.throttling
+        if throttling is None:
+            parts = self._produces.serve(frame)
+            if parts is None:
+                parts = self._fetches.serve(frame)
+            if parts is not None:
+                return parts
+        try:
+            api_key, version, correlation_id = _PREFIX.unpack_from(frame)
+            if not self._broker.is_serving and self._must_wait(api_key):
+                return None
+            served = self._table.get(api_key)
+            if served is None or not served.min_version <= version <= served.max_version:
+                if self._comes_from_client(api_key):
+                    return self._refuse_client(frame)
+                return self._refuse(api_key, version, correlation_id)
+            if served.brokers_only and self._comes_from_client(api_key):
+                return self._refuse_client(frame)
+            header, position = decode_request_header(frame)
+            body = decode(served.request_type, version, frame, position)
+        except (WireError, VersionError, StructError) as error:
+            raise CloseConnection(f"it sent bytes that are no valid request: {error}") from error
+        request = RequestContext(
+            header, self._connection, self._listener, self._monotonic_ms(), len(frame)
+        )
+        if throttling is None or proven_broker(self._connection) is not None:
+            return self._handle(served, request, body, frame)
+        throttle = throttling.begin(request)
+        parts = self._handle(served, request, body, frame)
+        throttle.count_time()
+        return parts
+
+    def _handle(
+        self, served: Served, request: RequestContext, body: Any, frame: memoryview
+    ) -> list[Part] | None:
+        version = request.version
+        if served.is_coroutine:
+            request.settle()
+            self._broker.spawn(self._run(served, request, body))
+            return None
+        try:
+            response = served.handle(self._broker, request, body)
+        except OttlaError as error:
+            response = served.on_error(body, error.code, error.message, version)
+        if request.header.api_key == ApiKey.PRODUCE:
+            self._produces.learn(frame, version, body)
+        elif request.header.api_key == ApiKey.FETCH:
+            self._fetches.learn(frame, version, body)
+        if response is None:
+            return request.settle()
+        if response is NO_ANSWER:
+            return None
+        return request.encode(response)
+
+    async def _run(self, served: Served, request: RequestContext, body: Any) -> None:
+        try:
+            response = await served.handle(self._broker, request, body)
+        except OttlaError as error:
+            response = served.on_error(body, error.code, error.message, request.version)
+        except Exception:  # noqa: BLE001  # The client must be told, whatever it is.
+            _log.exception("a request failed unexpectedly: %s", request.header)
+            message = "the broker failed to serve the request; its log says more"
+            response = served.on_error(
+                body, ErrorCode.UNKNOWN_SERVER_ERROR, message, request.version
+            )
+        request.reply(response)
+
+    def _must_wait(self, api_key: int) -> bool:
+        """Whether a client came before this broker knows what it hosts; then it is held back."""
+        if api_key == ApiKey.BROKER_HANDSHAKE or proven_broker(self._connection) is not None:
+            return False
+        self._connection.hold()
+        self._broker.on_serving.append(self._connection.release)
+        return True
+
+    def _comes_from_client(self, api_key: int) -> bool:
+        """Whether a client sends what only brokers may send."""
+        return api_key in _PROVEN_ONLY and proven_broker(self._connection) is None
+
+    def _refuse_client(self, frame: memoryview) -> list[Part]:
+        """Answer what only brokers may send, unread; in nearly all of these the error stands alike.
+
+        Raises VersionError where the API has no such version.
+        """
+        header, _ = decode_request_header(frame)
+        api = API[ApiKey(header.api_key)]
+        request = RequestContext(
+            header, self._connection, self._listener, self._monotonic_ms(), len(frame)
+        )
+        error = refuse_client(request, api.name)
+        if api.key in SHARE_STATE_APIS:
+            # Their answers tell errors of partitions only.
+            raise CloseConnection(error.message)
+        return request.encode(api.response(error_code=error.code))
+
+    def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
+        """Answer ApiVersions of the future as Kafka does; anything else unknown ends the talk."""
+        if api_key == ApiKey.API_VERSIONS:
+            response = ApiVersionsResponse(
+                error_code=ErrorCode.UNSUPPORTED_VERSION,
+                api_keys=[
+                    entry for entry in self._broker.api_ranges if entry.api_key < FIRST_PRIVATE_KEY
+                ],
+            )
+            return encode_response(response, api_key, 0, correlation_id)
+        try:
+            name = ApiKey(api_key).name
+        except ValueError:
+            raise CloseConnection(f"it called API {api_key}, which is unknown here") from None
+        raise CloseConnection(f"it called {name} in version {version}, which is not served here")

@@ -1,0 +1,77 @@
+"""The cluster's features: read from the image, changed through the store."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.configs.changes import OnChanged, change_notice
+from ottla.broker.topics.topics import ImageHolder
+from ottla.coordination.store import BadVersion, Create, NodeExists, NoNode, Operation, Set, Store
+from ottla.metadata import paths
+from ottla.metadata.features import FeatureUpdate, updated
+from ottla.metadata.image import ClusterImage
+from ottla.metadata.nodes import decode_features, encode_features, features_epoch
+
+_log = logging.getLogger(__name__)
+_ENTITY = paths.CONFIG_FEATURES.removeprefix("/config/")
+
+
+class Features:
+    """Changes levels, and takes over what other brokers changed."""
+
+    def __init__(self, holder: ImageHolder, store: Store, clock: Clock) -> None:
+        self._holder = holder
+        self._store = store
+        self._clock = clock
+
+    async def update(self, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> None:
+        """All of `updates`, or none. Raises OttlaError(INVALID_UPDATE_VERSION), StoreError."""
+        while True:
+            node = await self._store.get(paths.CONFIG_FEATURES)
+            data = b"" if node is None else node.data
+            levels = updated(decode_features(paths.CONFIG_FEATURES, data), updates)
+            if validate_only or not updates:
+                return
+            change: Operation = (
+                Create(paths.CONFIG_FEATURES, encode_features(levels))
+                if node is None
+                else Set(paths.CONFIG_FEATURES, encode_features(levels), node.version)
+            )
+            notice = change_notice(paths.CONFIG_FEATURES, self._clock.now_ms())
+            try:
+                await self._store.multi([change, notice])
+            except (BadVersion, NodeExists, NoNode):
+                # Another broker changed them meanwhile.
+                continue
+            self._take(levels, features_epoch(None if node is None else node.version + 1))
+            _log.info("features are now %s", levels)
+            return
+
+    def before(self, others: OnChanged) -> OnChanged:
+        """Hears of changed settings: takes features over, and passes all else to `others`."""
+
+        async def on_changed(entity: str) -> None:
+            if entity != _ENTITY:
+                await others(entity)
+                return
+            node = await self._store.get(paths.CONFIG_FEATURES)
+            if node is not None:
+                levels = decode_features(paths.CONFIG_FEATURES, node.data)
+                self._take(levels, features_epoch(node.version))
+
+        return on_changed
+
+    def _take(self, levels: Mapping[str, int], epoch: int) -> None:
+        if epoch > self._holder.image.features_epoch:
+            self._holder.image = self._holder.image.with_features(levels, epoch)
+
+
+def require_feature(image: ClusterImage, feature: str) -> None:
+    """Refuse a request of a protocol that is switched off. Raises OttlaError."""
+    if image.features.get(feature, 0) == 0:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"{feature} is 0 in this cluster: the protocol is switched off; raise it with "
+            "kafka-features upgrade",
+        )

@@ -1,0 +1,70 @@
+"""A broker's listeners, opened from its settings; they share one budget and one buffer."""
+
+from typing import TYPE_CHECKING
+
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import listen_addresses
+from ottla.broker.requests.dispatch import Dispatcher, Served
+from ottla.network.connection import RECEIVE_BUFFER_BYTES
+from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.listener import Listener
+
+if TYPE_CHECKING:
+    from ottla.broker.process.broker import Broker
+
+# Bytes of large requests under assembly, where queued.max.request.bytes sets no limit.
+_BUDGET_BYTES = 1 << 30
+
+
+class Listeners:
+    """All addresses on which one broker is reached."""
+
+    def __init__(self, broker: "Broker", table: dict[int, Served]) -> None:
+        self._broker = broker
+        self._table = table
+        self.open: list[Listener] = []
+
+    async def start(self) -> None:
+        """Listen on all of them. Raises OttlaError that says which cannot be, and why."""
+        settings = self._broker.settings
+        limits = connection_limits(settings)
+        queued_bytes = settings.integer("queued.max.request.bytes")
+        budget = MemoryBudget(queued_bytes if queued_bytes > 0 else _BUDGET_BYTES)
+        quotas = self._broker.quotas.connections
+        receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        for address in listen_addresses(settings):
+            service = Dispatcher(self._broker, self._table, address.name)
+            listener = Listener(address.name, service, limits, budget, quotas, receive_buffer)
+            await listener.start(address.host, address.port)
+            self.open.append(listener)
+
+    async def stop(self) -> None:
+        """Accept no more, and close what is open."""
+        for listener in self.open:
+            await listener.stop()
+        self.open.clear()
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The port of each listener, by its name."""
+        return {listener.name: listener.port for listener in self.open}
+
+    @property
+    def port(self) -> int:
+        """The first listener's port."""
+        return self.open[0].port if self.open else 0
+
+
+def connection_limits(settings: BrokerSettings) -> ConnectionLimits:
+    """The limits of connections. Socket buffers are left to the system unless they are set."""
+    buffers = {
+        name: settings.integer(name) if name in settings.static else -1
+        for name in ("socket.send.buffer.bytes", "socket.receive.buffer.bytes")
+    }
+    return ConnectionLimits(
+        request_bytes_max=settings.integer("socket.request.max.bytes"),
+        idle_ms_max=settings.integer("connections.max.idle.ms"),
+        send_buffer_bytes=buffers["socket.send.buffer.bytes"],
+        receive_buffer_bytes=buffers["socket.receive.buffer.bytes"],
+        backlog=settings.integer("socket.listen.backlog.size"),
+    )

@@ -1,0 +1,144 @@
+"""The quotas of the cluster's clients: as they stand in the store, and how they are changed.
+
+Every broker holds all of them, and hears of changes as it hears of changed settings.
+"""
+
+import logging
+from asyncio import Lock
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from ottla.base.clock import Clock
+from ottla.base.errors import OttlaError
+from ottla.broker.configs.changes import change_notice
+from ottla.coordination.store import BadVersion, Set, Store
+from ottla.metadata.nodes import decode_configs, encode_configs
+from ottla.metadata.quota_entity import QUOTA_ROOTS, QuotaEntity, quota_entity, quota_path
+from ottla.quota.filter import Component, is_meant
+from ottla.quota.keys import Limits, QuotaKey, check_limit, keys_of, known_key, limit_text
+from ottla.quota.table import QuotaTable
+
+_log = logging.getLogger(__name__)
+
+
+class Wish(NamedTuple):
+    """One quota that is to be another; None removes it."""
+
+    key: str
+    value: float | None
+
+
+class QuotaSettings:
+    """Describes and alters quotas. `table` is replaced as a whole."""
+
+    def __init__(self, store: Store, clock: Clock, on_table: Callable[[QuotaTable], None]) -> None:
+        """`on_table` is told of each new table, which holds from then on."""
+        self._store = store
+        self._clock = clock
+        self._on_table = on_table
+        self._changing = Lock()
+        self.table = QuotaTable({})
+
+    async def load(self) -> None:
+        """Read all quotas. What cannot be read is logged and left out."""
+        quotas: dict[QuotaEntity, Limits] = {}
+        for root in QUOTA_ROOTS:
+            for path, node in (await self._store.subtree(root)).items():
+                entity = quota_entity(path)
+                if entity is not None:
+                    quotas[entity] = _limits(entity, path, _configs(path, node.data))
+        self._take(QuotaTable(quotas))
+
+    async def on_changed(self, entity_path: str) -> bool:
+        """Take over what some broker changed (`users/alice`); False where it is no quota."""
+        path = f"/config/{entity_path}"
+        entity = quota_entity(path)
+        if entity is None:
+            return path.startswith(QUOTA_ROOTS)
+        async with self._changing:
+            node = await self._store.get(path)
+            configs = {} if node is None else _configs(path, node.data)
+            self._take(self.table.with_limits(entity, _limits(entity, path, configs)))
+        return True
+
+    async def alter(
+        self, entity: QuotaEntity, wishes: Sequence[Wish], *, validate_only: bool
+    ) -> None:
+        """Set and remove quotas of one entity; the others stay. Raises OttlaError."""
+        wanted: dict[QuotaKey, float | None] = {}
+        for name, value in wishes:
+            if value is None and name not in {key.value for key in keys_of(entity)}:
+                # Kafka, too, takes the removal of what is not there.
+                continue
+            key = known_key(entity, name)
+            if value is not None:
+                check_limit(key, value)
+            wanted[key] = value
+        if validate_only:
+            return
+        async with self._changing:
+            configs = await self._write(quota_path(entity), wanted)
+            limits = _limits(entity, quota_path(entity), configs)
+            self._take(self.table.with_limits(entity, limits))
+        _log.info("quotas of %s are now %s", entity, {k.value: v for k, v in limits.items()})
+
+    def describe(
+        self, components: Sequence[Component], *, strict: bool
+    ) -> list[tuple[QuotaEntity, Limits]]:
+        """The quotas of all entities that are meant."""
+        return [
+            (entity, limits)
+            for entity, limits in self.table.quotas.items()
+            if is_meant(entity, components, strict=strict)
+        ]
+
+    async def _write(self, path: str, wanted: Mapping[QuotaKey, float | None]) -> Mapping[str, str]:
+        """Change the node, whatever other brokers change meanwhile; what it holds then."""
+        while True:
+            node = await self._store.get(path)
+            if node is None:
+                await self._store.ensure(path)
+                continue
+            configs = _configs(path, node.data)
+            for key, value in wanted.items():
+                if value is None:
+                    configs.pop(key.value, None)
+                else:
+                    configs[key.value] = limit_text(key, value)
+            change = Set(path, encode_configs(configs), node.version)
+            try:
+                await self._store.multi([change, change_notice(path, self._clock.now_ms())])
+            except BadVersion:
+                continue
+            return configs
+
+    def _take(self, table: QuotaTable) -> None:
+        self.table = table
+        self._on_table(table)
+
+
+def _configs(path: str, data: bytes) -> dict[str, str]:
+    """What a node holds; an empty one was made for the sake of those below it."""
+    if not data:
+        return {}
+    try:
+        return decode_configs(path, data)
+    except OttlaError as error:
+        _log.error("quotas that cannot be read: %s", error.message)
+        return {}
+
+
+def _limits(entity: QuotaEntity, path: str, configs: Mapping[str, str]) -> Limits:
+    limits: dict[QuotaKey, float] = {}
+    for key in keys_of(entity):
+        text = configs.get(key.value)
+        if text is None:
+            continue
+        try:
+            value = float(text)
+            check_limit(key, value)
+        except (ValueError, OttlaError) as error:
+            _log.error("%s of %s cannot be used (%s); set it anew", key.value, path, error)
+            continue
+        limits[key] = value
+    return limits

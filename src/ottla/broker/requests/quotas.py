@@ -1,0 +1,92 @@
+"""The quotas of clients, put together: what is set, and who keeps clients to it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from ottla.base.clock import Clock
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
+from ottla.broker.requests.quota_settings import QuotaSettings
+from ottla.broker.requests.throttling import Throttling
+from ottla.coordination.store import Store
+from ottla.quota.client_quotas import ClientQuotas, Windows
+from ottla.quota.connections import (
+    UNLIMITED,
+    ConnectionQuotas,
+    ConnectionRules,
+    Room,
+    parse_overrides,
+)
+from ottla.quota.table import QuotaTable
+
+OnChanged = Callable[[str], Awaitable[None]]
+
+
+class Quotas(QuotaSettings):
+    """The quotas of one broker. They hold from `load` on."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        store: Store,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        on_throttling: Callable[[Throttling | None], None],
+    ) -> None:
+        """`on_throttling` is told who slows clients: nobody, while no quota for any is set."""
+        super().__init__(store, clock, self._on_quotas)
+        windows = Windows(
+            settings.integer("quota.window.num"),
+            settings.integer("quota.window.size.seconds") * 1000,
+        )
+        self.clients = ClientQuotas(
+            windows,
+            Windows(
+                settings.integer("controller.quota.window.num"),
+                settings.integer("controller.quota.window.size.seconds") * 1000,
+            ),
+        )
+        self._settings = settings
+        self.connections = ConnectionQuotas(_rules(settings), self.clients, windows)
+        settings.subscribe(self._on_settings)
+        self._throttling = Throttling(self.clients, clock, loop)
+        self._on_throttling = on_throttling
+
+    def before(self, others: OnChanged) -> OnChanged:
+        """Who is told of changed settings: these quotas, or `others` where it is none."""
+
+        async def on_changed(entity: str) -> None:
+            if not await self.on_changed(entity):
+                await others(entity)
+
+        return on_changed
+
+    def _on_settings(self, changed: frozenset[str]) -> None:
+        if any(name.startswith("max.connection") for name in changed):
+            self.connections.rules = _rules(self._settings)
+
+    def _on_quotas(self, table: QuotaTable) -> None:
+        self.clients.table = table
+        self._on_throttling(self._throttling if table.limits_clients else None)
+
+
+def _rules(settings: BrokerSettings) -> ConnectionRules:
+    names = [address.name for address in listen_addresses(settings)]
+    return ConnectionRules(
+        broker=Room(
+            settings.integer("max.connections"), settings.integer("max.connection.creation.rate")
+        ),
+        listeners={name: _room(settings, name) for name in names},
+        protected=frozenset({inter_broker_listener(settings)}) if len(names) > 1 else frozenset(),
+        per_address_max=settings.integer("max.connections.per.ip"),
+        overrides=parse_overrides(settings.text("max.connections.per.ip.overrides")),
+    )
+
+
+def _room(settings: BrokerSettings, listener: str) -> Room:
+    most = settings.of_listener(listener, "max.connections")
+    rate = settings.of_listener(listener, "max.connection.creation.rate")
+    return Room(
+        UNLIMITED if most is None else int(str(most)),
+        UNLIMITED if rate is None else int(str(rate)),
+    )

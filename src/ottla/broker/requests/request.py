@@ -1,0 +1,119 @@
+"""One request on its way through the broker: who asks, since when, and how to answer."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ottla.network.connection import Connection
+from ottla.network.service import Slot
+from ottla.wire.frames import Part, RequestHeader, encode_response
+
+if TYPE_CHECKING:
+    from ottla.broker.requests.throttling import RequestThrottle
+
+
+class RequestContext:
+    """What a handler knows of a request besides its body.
+
+    `listener` names the listener it came through; `received_ms` is monotonic.
+    """
+
+    __slots__ = (
+        "_early",
+        "_on_abandoned",
+        "_slot",
+        "connection",
+        "header",
+        "listener",
+        "received_ms",
+        "size",
+        "throttle",
+    )
+
+    def __init__(
+        self,
+        header: RequestHeader,
+        connection: Connection,
+        listener: str,
+        received_ms: int,
+        size: int,
+    ) -> None:
+        self.header = header
+        self.connection = connection
+        self.listener = listener
+        self.received_ms = received_ms
+        self.size = size
+        # Of a client's request where quotas are set.
+        self.throttle: RequestThrottle | None = None
+        self._slot: Slot | None = None
+        self._early: list[Part] | None = None
+        self._on_abandoned: Callable[[], None] | None = None
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def client_id(self) -> str | None:
+        return self.header.client_id
+
+    @property
+    def client_host(self) -> str:
+        return self.connection.peer_host
+
+    @property
+    def local_host(self) -> str:
+        """The address of this broker that the client reached."""
+        return self.connection.local_host
+
+    def on_abandoned(self, callback: Callable[[], None]) -> None:
+        """Call `callback` if the client goes before its answer.
+
+        While the handler runs, or in a place in line that was taken over (`wait_in`).
+        """
+        if self._slot is None:
+            self._on_abandoned = callback
+        else:
+            self._slot.on_abandoned = callback
+
+    def wait_in(self, slot: Slot) -> None:
+        """Take over the place in line that was reserved for the answer."""
+        self._slot = slot
+
+    # The response's type depends on the API, which only its handler knows.
+    def reply(self, message: Any) -> None:
+        """Answer; at once where the handler still runs, else in the place kept for it."""
+        throttle = self.throttle
+        if throttle is None or self._slot is None:
+            self._send(self.encode(message))
+            return
+        throttle.resume()
+        parts = self.encode(message)
+        throttle.count_time()
+        self._send(parts)
+
+    def drop(self) -> None:
+        """Finish a deferred request that gets no answer (acks=0)."""
+        self._send([])
+
+    def encode(self, message: Any) -> list[Part]:
+        if self.throttle is not None:
+            self.throttle.on_answer(message)
+        header = self.header
+        return encode_response(message, header.api_key, header.api_version, header.correlation_id)
+
+    def settle(self) -> list[Part] | None:
+        """What the handler already answered, or None and a place in line for the answer."""
+        if self._early is None:
+            self._slot = self.connection.defer(self.size)
+            self._slot.on_abandoned, self._on_abandoned = self._on_abandoned, None
+        return self._early
+
+    def _send(self, parts: list[Part]) -> None:
+        if self._slot is None:
+            assert self._early is None, "answered twice"
+            self._early = parts
+        else:
+            self._slot.answer(parts)
+
+
+Reply = Callable[[Any], None]

@@ -1,0 +1,4 @@
+"""Topics made, grown and deleted, through the coordination store.
+
+Begin with `topics`.
+"""

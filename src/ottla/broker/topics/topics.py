@@ -1,0 +1,352 @@
+"""Creates, grows and deletes topics: writes what is wanted to the store, and waits for the image.
+
+Any broker may write a topic. It is written with all its partitions in one `multi`, so that a
+crash leaves the whole topic or nothing of it; the controller sees it there and tells the brokers,
+whose answer to the client waits until their own image has it. A deletion is a mark that the
+controller acts on, and finishes however often it dies in between.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.base.chance import random_bytes
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicId
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.check import check_new_topic
+from ottla.base.settings.setting import shortened
+from ottla.broker.cluster.registration import known_brokers
+from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS, automatic_topic
+from ottla.broker.topics.operations import creation, growth
+from ottla.coordination.store import (
+    BadVersion,
+    Check,
+    Create,
+    NodeExists,
+    NoNode,
+    Operation,
+    Store,
+)
+from ottla.metadata import paths
+from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
+from ottla.metadata.loader import load_topics
+from ottla.metadata.topic_id import topic_id_of
+from ottla.metadata.topic_plan import (
+    NewTopic,
+    Registered,
+    TopicDefaults,
+    plan_growth,
+    plan_topic,
+)
+
+__all__ = ["CONSUMER_OFFSETS", "ImageHolder", "Outcome", "PartitionHost", "Topics", "unknown_topic"]
+
+_log = logging.getLogger(__name__)
+
+# How long a request waits for the controller where it does not say.
+PATIENCE_MS = 30_000
+
+
+class PartitionHost(Protocol):
+    """Keeps this broker's partitions as an image says."""
+
+    async def apply(self, image: ClusterImage) -> None:
+        """Open, configure and delete partitions until they are what `image` says."""
+        ...
+
+    def update_configs(self, image: ClusterImage) -> None:
+        """Carry changed settings into the partitions at once."""
+        ...
+
+
+class ImageHolder(Protocol):
+    """Where the current image stands. Replaced as a whole."""
+
+    image: ClusterImage
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one topic of a request: the topic as it is now, or why not."""
+
+    name: str
+    topic: TopicImage | None = None
+    error: OttlaError | None = None
+
+
+class ImageWait(Protocol):
+    """Tells when the image has changed as wished."""
+
+    async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
+        """Return True as soon as the image is as wished, False if it is not in time."""
+        ...
+
+
+class Topics:
+    """All changes of topics that clients ask of this broker."""
+
+    def __init__(
+        self,
+        holder: ImageHolder,
+        store: Store,
+        settings: BrokerSettings,
+        updates: ImageWait,
+        *,
+        random_bytes: Callable[[int], bytes] = random_bytes,
+    ) -> None:
+        self._holder = holder
+        self._store = store
+        self._settings = settings
+        self._updates = updates
+        self._random_bytes = random_bytes
+        # Why an internal topic cannot be made yet, as last logged: clients ask many times.
+        self._told_to_wait = ""
+        # In the order they were begun.
+        self._tasks: dict[asyncio.Task[None], None] = {}
+
+    def close(self) -> None:
+        """Give up automatic creations that still run: the broker stops."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def create(
+        self,
+        new_topics: Sequence[NewTopic],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int = PATIENCE_MS,
+    ) -> list[Outcome]:
+        """Create topics independently of each other; outcomes are in the order asked."""
+        registered = await known_brokers(self._store)
+        image = self._holder.image
+        outcomes: list[Outcome] = []
+        for new in new_topics:
+            try:
+                topic = self._plan(new, image, registered)
+                if not validate_only:
+                    await self._write(topic)
+                    image = image.with_topic(topic)
+                outcomes.append(Outcome(new.name, topic))
+            except OttlaError as error:
+                outcomes.append(Outcome(new.name, error=error))
+        if validate_only:
+            return outcomes
+        created = [outcome.topic for outcome in outcomes if outcome.topic is not None]
+        shown = await self._updates.wait_for(
+            lambda now: all(topic.id in now.topics_by_id for topic in created), timeout_ms / 1000
+        )
+        if shown:
+            return outcomes
+        now = self._holder.image
+        return [
+            outcome
+            if outcome.topic is None or outcome.topic.id in now.topics_by_id
+            else Outcome(outcome.name, error=_not_in_time("created", outcome.name))
+            for outcome in outcomes
+        ]
+
+    async def auto_create(self, name: str) -> TopicImage:
+        """The topic, created as the settings say where it does not exist. Raises OttlaError."""
+        topic = self._holder.image.topic(name)
+        if topic is not None:
+            return topic
+        (outcome,) = await self.create([await self.automatic(name)])
+        if outcome.topic is not None:
+            return outcome.topic
+        assert outcome.error is not None
+        if outcome.error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
+            # Another was faster, here or elsewhere.
+            await self._updates.wait_for(lambda now: name in now.topics, PATIENCE_MS / 1000)
+            topic = self._holder.image.topic(name)
+            if topic is not None:
+                return topic
+        raise outcome.error
+
+    def auto_create_then(
+        self, names: Sequence[str], done: Callable[[Mapping[str, ErrorCode]], None]
+    ) -> None:
+        """Create the topics in the background, then call `done` with those that failed, and why."""
+        task = asyncio.get_running_loop().create_task(self._auto_create_all(names, done))
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
+
+    async def grow(
+        self,
+        name: str,
+        count: int,
+        assignments: Sequence[Sequence[int]] | None = None,
+        *,
+        validate_only: bool = False,
+        timeout_ms: int = PATIENCE_MS,
+    ) -> TopicImage:
+        """Add partitions until there are `count`. Raises OttlaError."""
+        while True:
+            image = self._holder.image
+            if image.topic(name) is None:
+                raise unknown_topic(name)
+            registered = await known_brokers(self._store)
+            before = (await load_topics(self._store, [name])).get(name)
+            if before is None:
+                raise unknown_topic(name)
+            start = self._random_start()
+            topic = plan_growth(before, count, assignments, image, start, registered)
+            if validate_only:
+                return topic
+            try:
+                await self._store.multi(growth(before, topic))
+            except (BadVersion, NodeExists, NoNode):
+                # Somebody else changed the topic meanwhile.
+                continue
+            break
+
+        def is_grown(now: ClusterImage) -> bool:
+            known = now.topics_by_id.get(topic.id)
+            return known is None or len(known.partitions) >= count
+
+        if not await self._updates.wait_for(is_grown, timeout_ms / 1000):
+            raise _not_in_time("grown", name)
+        return topic
+
+    async def delete(
+        self, topics: Sequence[TopicImage], *, timeout_ms: int = PATIENCE_MS
+    ) -> list[Outcome]:
+        """Delete topics independently of each other; outcomes are in the order asked.
+
+        Waits until nothing is left of them, but not for brokers that are dead: their replicas go
+        when they are back.
+        """
+        outcomes = [await self._mark(topic) for topic in topics]
+        going = [outcome.topic for outcome in outcomes if outcome.topic is not None]
+        ids = {topic.id for topic in going}
+        await self._updates.wait_for(
+            lambda now: ids.isdisjoint(now.topics_by_id), timeout_ms / 1000
+        )
+        for topic in going:
+            await self._wait_until_gone(topic, timeout_ms)
+        now = self._holder.image
+        return [
+            Outcome(outcome.name, error=_not_in_time("deleted", outcome.name))
+            if outcome.topic is not None and outcome.topic.id in now.topics_by_id
+            else outcome
+            for outcome in outcomes
+        ]
+
+    async def _wait_until_gone(self, topic: TopicImage, timeout_ms: int) -> None:
+        """So that a topic of the same name can be made at once."""
+        alive = self._holder.image.brokers
+        if any(broker not in alive for p in topic.partitions for broker in p.replicas):
+            return
+        gone = asyncio.Event()
+        path = paths.topic_deletion(topic.name)
+        watch = self._store.watch_data(path, gone.set)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while await self._store.get(path) is not None:
+                    await gone.wait()
+                    gone.clear()
+        except TimeoutError:
+            return
+        finally:
+            watch.cancel()
+
+    async def automatic(self, name: str) -> NewTopic:
+        """What an automatically created topic looks like; internal ones have settings of theirs.
+
+        Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where there are too few brokers for one.
+        """
+        if name not in INTERNAL_TOPICS:
+            return NewTopic(name)
+        known = await known_brokers(self._store)
+        try:
+            return automatic_topic(name, self._settings, known | self._holder.image.brokers.keys())
+        except OttlaError as error:
+            if self._told_to_wait != error.message:
+                self._told_to_wait = error.message
+                _log.warning("%s", error.message)
+            raise
+
+    async def _auto_create_all(
+        self, names: Sequence[str], done: Callable[[Mapping[str, ErrorCode]], None]
+    ) -> None:
+        failed: dict[str, ErrorCode] = {}
+        for name in names:
+            try:
+                await self.auto_create(name)
+            except OttlaError as error:
+                failed[name] = error.code
+            except Exception:  # noqa: BLE001  # The supervisor of this task: the client is told.
+                _log.exception("creating topic %s failed unexpectedly", name)
+                failed[name] = ErrorCode.UNKNOWN_SERVER_ERROR
+        done(failed)
+
+    def _plan(self, new: NewTopic, image: ClusterImage, registered: Registered) -> TopicImage:
+        defaults = TopicDefaults(
+            self._settings.integer("num.partitions"),
+            self._settings.integer("default.replication.factor"),
+        )
+        topic_id = TopicId(topic_id_of(self._random_bytes(16)))
+        start = self._random_start()
+        topic = plan_topic(new, topic_id, image, defaults, start, registered)
+        check_new_topic(topic.configs, topic.replication_factor, self._settings)
+        return topic
+
+    async def _write(self, topic: TopicImage) -> None:
+        try:
+            await self._store.multi(creation(topic))
+        except NodeExists as error:
+            raise OttlaError(
+                ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists."
+            ) from error
+        _log.info(
+            "created topic %s with %d partition(s), id %s",
+            topic.name,
+            len(topic.partitions),
+            topic.id,
+        )
+
+    async def _mark(self, topic: TopicImage) -> Outcome:
+        current = self._holder.image.topic_by_id(topic.id)
+        if current is None:
+            return Outcome(topic.name, error=unknown_topic(topic.name))
+        mark: list[Operation] = [
+            Check(paths.topic_mark(topic.id)),
+            Create(paths.topic_deletion(topic.name)),
+        ]
+        try:
+            await self._store.multi(mark)
+        except NodeExists:
+            return Outcome(topic.name, current)
+        except NoNode:
+            return Outcome(topic.name, error=unknown_topic(topic.name))
+        except OttlaError as error:
+            return Outcome(topic.name, error=error)
+        _log.info("deleting topic %s, id %s", topic.name, topic.id)
+        return Outcome(topic.name, current)
+
+    def _random_start(self) -> int:
+        return int.from_bytes(self._random_bytes(2), "big")
+
+
+def patience_ms(asked_ms: int) -> int:
+    """How long to wait for what a request started; Kafka's tools leave out the time at times."""
+    return asked_ms if asked_ms > 0 else PATIENCE_MS
+
+
+def unknown_topic(name: str) -> OttlaError:
+    """The error for a topic that is not there."""
+    return OttlaError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        f"Topic '{shortened(name)}' does not exist; list the topics to see its "
+        "right name, or create it.",
+    )
+
+
+def _not_in_time(done: str, name: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.REQUEST_TIMED_OUT,
+        f"Topic '{shortened(name)}' is not {done} in time; it will be as soon as the controller "
+        "gets to it: look again later.",
+    )

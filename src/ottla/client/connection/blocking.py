@@ -1,0 +1,167 @@
+"""A blocking connection for tasks that read in a straight line: no loop, no threads.
+
+A shell over `network.exchange` whose clock runs only while it waits for the broker: a task may work
+for minutes between two answers that it asked for ahead, and no deadline passes meanwhile.
+"""
+
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+from ottla import __version__
+from ottla.base.errors import ErrorCode
+from ottla.client.connection.addresses import Address
+from ottla.client.connection.versions import key_of, negotiate, version_for
+from ottla.client.errors import check, connection_refused, ended
+from ottla.network.exchange import Exchange
+from ottla.wire.api import API, ApiKey
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.wire.notation import Message
+
+Response = TypeVar("Response")
+
+# How much later than its deadline a request may fail.
+_LATE_S = 0.01
+
+# An address and a time limit in seconds to a connected socket. Raises OSError.
+Connect = Callable[[Address, float], socket.socket]
+
+
+class BlockingConnection:
+    """One negotiated connection. Requests may be sent ahead; answers come in their order.
+
+    Raises ConnectionFailed and RequestTimedOut, after which it is of no further use. `connect` and
+    `now_s` are the outside world.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        client_id: str,
+        timeout_s: float,
+        *,
+        advertised_by: str | None = None,
+        connect: Connect = socket.create_connection,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.address = address
+        self._timeout_s = timeout_s
+        self._now_s = now_s
+        # Seconds spent waiting so far: the exchange's clock.
+        self._waited_s = 0.0
+        # The socket's own, as it was set last.
+        self._limit_s = -1.0
+        self._exchange: Exchange[None] = Exchange(str(address), client_id)
+        self._answers: deque[tuple[None, Any]] = deque()
+        try:
+            self._socket = connect(address, timeout_s)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise connection_refused(*address, why, advertised_by=advertised_by) from None
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            self.versions = self._negotiate()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _negotiate(self) -> dict[ApiKey, int]:
+        request = ApiVersionsRequest(
+            client_software_name="ottla", client_software_version=__version__
+        )
+        version = API[ApiKey.API_VERSIONS].max_version
+        self._send(request, ApiKey.API_VERSIONS, version, self._timeout_s)
+        answer: ApiVersionsResponse = self.receive()
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            self._send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, self._timeout_s)
+            answer = self.receive()
+        check(answer.error_code, "tell its versions")
+        return negotiate(answer.api_keys)
+
+    def version(self, key: ApiKey) -> int:
+        """The version agreed with this broker. Raises UnsupportedByBroker."""
+        return version_for(self.versions, key, str(self.address))
+
+    def ask(self, message: Message, response_type: type[Response]) -> Response:
+        """Send `message` and wait for its answer. Nothing else may be in flight."""
+        assert not self._exchange.in_flight
+        assert not self._answers
+        self.send(message)
+        answer = self.receive()
+        assert isinstance(answer, response_type)
+        return answer
+
+    def send(self, message: Message, timeout_s: float | None = None) -> None:
+        """Send `message`; `receive` gives its answer later.
+
+        `timeout_s`, the connection's if it is None, is how long calls may wait until it is there.
+        """
+        key = key_of(message)
+        if timeout_s is None:
+            timeout_s = self._timeout_s
+        self._send(message, key, self.version(key), timeout_s)
+
+    def _send(self, message: Message, key: ApiKey, version: int, timeout_s: float) -> None:
+        self._require_open()
+        deadline_s = self._waited_s + timeout_s
+        parts = self._exchange.send(message, key, version, deadline_s, None)
+        data = b"".join(parts)  # type: ignore[arg-type]  # No file regions.
+        self._wait(lambda: self._socket.sendall(data))
+        self._require_open()
+
+    def receive(self) -> Any:
+        """The next answer. Records in it are views of the buffer it was received into."""
+        while not self._answers:
+            self._require_open()
+            assert self._exchange.in_flight, "nothing was sent"
+            count = self._wait(lambda: self._socket.recv_into(self._exchange.get_buffer()))
+            if count == 0:
+                self._exchange.lost(None)
+            elif count is not None:
+                self._answers = self._exchange.receive(count)
+        return self._answers.popleft()[1]
+
+    def _wait(self, call: Callable[[], int | None]) -> int | None:
+        """Do `call` on the socket, until the next deadline at most. None where it failed."""
+        exchange = self._exchange
+        if exchange.next_deadline_s <= self._waited_s:
+            exchange.time_passed(self._waited_s)
+            if exchange.failure is not None:
+                return None
+        self._limit_wait(exchange.next_deadline_s - self._waited_s)
+        begin_s = self._now_s()
+        try:
+            return call()
+        except TimeoutError:
+            exchange.time_passed(exchange.next_deadline_s)
+        except OSError as error:
+            exchange.lost(error)
+        finally:
+            self._waited_s += self._now_s() - begin_s
+        return None
+
+    def _limit_wait(self, left_s: float) -> None:
+        """Have the socket time out in `left_s`, or hundredths of a second later.
+
+        What is set stands for the next calls as well, since setting it costs as much as a read.
+        """
+        if not left_s <= self._limit_s <= left_s + 2 * _LATE_S:
+            self._limit_s = left_s + min(left_s / 100, _LATE_S)
+            self._socket.settimeout(self._limit_s)
+
+    def _require_open(self) -> None:
+        if self._exchange.failure is not None:
+            self._socket.close()
+            raise ended(self._exchange.failure)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

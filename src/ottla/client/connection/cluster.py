@@ -1,0 +1,336 @@
+"""A client's hold on a cluster: connections by broker id, and metadata asked again when stale."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ottla.base.chance import new_random
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.connection.addresses import Address, parse_bootstrap
+from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.connection import Connection, connect
+from ottla.client.connection.view import NO_LEADER, ClusterView, PartitionView, TopicView, merged
+from ottla.client.errors import (
+    Closed,
+    ConnectionFailed,
+    RequestTimedOut,
+    UnknownTopic,
+    check,
+    refused,
+    unknown_topic,
+)
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from ottla.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from ottla.wire.notation import Message
+
+Response = TypeVar("Response")
+
+# Kinds of what a broker coordinates.
+GROUP = 0
+TRANSACTIONAL_ID = 1
+_KINDS = {GROUP: "group", TRANSACTIONAL_ID: "transactional id"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """How a client reaches its cluster. Times in milliseconds."""
+
+    client_id: str = "ottla"
+    request_timeout_ms: int = 30_000
+    connect_timeout_ms: int = 10_000
+    metadata_max_age_ms: int = 300_000
+    # How long a call that may be repeated is repeated before its last error is raised.
+    retry_timeout_ms: int = 60_000
+    backoff: Backoff = field(default_factory=Backoff)
+    allow_topic_creation: bool = False
+
+
+class Cluster:
+    """Shared by the producer, the consumer and the administration of one client.
+
+    Belongs to the event loop that first uses it.
+    """
+
+    def __init__(self, bootstrap: str | Iterable[str], options: ClusterOptions) -> None:
+        self.bootstrap = parse_bootstrap(bootstrap)
+        self.options = options
+        self.view = ClusterView()
+        self.chance = new_random()
+        self._connections: dict[tuple[Address, str], Connection] = {}
+        self._connecting: dict[tuple[Address, str], asyncio.Task[Connection]] = {}
+        self._wanted: set[str] = set()
+        self._refreshing: asyncio.Task[None] | None = None
+        self._refreshed_at_s = float("-inf")
+        self._last_told_by: Address | None = None
+        self._closed = False
+
+    # -- connections
+
+    async def connection(self, broker_id: int, purpose: str = "") -> Connection:
+        """The connection to a broker, opened if need be.
+
+        Connections for different purposes are apart, so that a long poll delays nothing else.
+        """
+        broker = self.view.brokers.get(broker_id)
+        if broker is None:
+            raise ConnectionFailed(
+                f"broker {broker_id} is not among the live brokers "
+                f"{sorted(self.view.brokers)}; it is down or still starting"
+            )
+        return await self._connection_to(broker.address, purpose)
+
+    def open_connection(self, broker_id: int, purpose: str = "") -> Connection | None:
+        """The connection to a broker if it is open now."""
+        broker = self.view.brokers.get(broker_id)
+        if broker is None:
+            return None
+        connection = self._connections.get((broker.address, purpose))
+        return connection if connection is not None and connection.is_open else None
+
+    async def any_connection(self) -> Connection:
+        """A connection to any broker: an open one, else any known or bootstrap address."""
+        for connection in self._connections.values():
+            if connection.is_open:
+                return connection
+        known = [broker.address for broker in self.view.brokers.values()]
+        self.chance.shuffle(known)
+        failure: OttlaError | None = None
+        for address in dict.fromkeys([*known, *self.bootstrap]):
+            try:
+                return await self._connection_to(address, "")
+            except ConnectionFailed as error:
+                failure = failure or error
+            except RequestTimedOut as error:
+                failure = failure or error
+        assert failure is not None
+        raise failure
+
+    async def _another_connection(self) -> Connection:
+        """One to another broker than told last, if any can be reached.
+
+        That one may be cut off from the rest, and would go on telling what it knew before.
+        """
+        told_by = self._last_told_by
+        for connection in self._connections.values():
+            if connection.is_open and connection.address != told_by:
+                return connection
+        known = [b.address for b in self.view.brokers.values() if b.address != told_by]
+        self.chance.shuffle(known)
+        for address in known:
+            try:
+                return await self._connection_to(address, "")
+            except (ConnectionFailed, RequestTimedOut):
+                continue
+        return await self.any_connection()
+
+    async def _connection_to(self, address: Address, purpose: str) -> Connection:
+        if self._closed:
+            raise Closed("the client is closed; make a new one")
+        key = (address, purpose)
+        connection = self._connections.get(key)
+        if connection is not None and connection.is_open:
+            return connection
+        task = self._connecting.get(key)
+        if task is None:
+            task = asyncio.ensure_future(self._open(address))
+            self._connecting[key] = task
+            task.add_done_callback(lambda done: self._on_opened(key, done))
+        return await asyncio.shield(task)
+
+    async def _open(self, address: Address) -> Connection:
+        told_by = self._last_told_by
+        advertised_by = None if address in self.bootstrap or told_by is None else str(told_by)
+        timeout_s = self.options.connect_timeout_ms / 1000
+        return await connect(
+            address, self.options.client_id, timeout_s, advertised_by=advertised_by
+        )
+
+    def _on_opened(self, key: tuple[Address, str], task: "asyncio.Task[Connection]") -> None:
+        del self._connecting[key]
+        if task.cancelled() or task.exception() is not None:
+            return
+        if self._closed:
+            task.result().close()
+        else:
+            self._connections[key] = task.result()
+
+    # -- metadata
+
+    async def topic(self, name: str) -> TopicView:
+        """A topic's partitions, asked for if unknown. Raises UnknownTopic, naming the nearest."""
+        view = self.view.topics.get(name)
+        if view is not None:
+            return view
+        self._wanted.add(name)
+        deadline_s = self._deadline_s()
+        attempt = 0
+        while True:
+            try:
+                await self.refresh()
+            except (ConnectionFailed, RequestTimedOut):
+                if self._now_s() >= deadline_s:
+                    raise
+            view = self.view.topics.get(name)
+            if view is not None:
+                return view
+            code = self.view.errors.get(name, ErrorCode.LEADER_NOT_AVAILABLE)
+            if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                # A topic being created by this very question appears within moments.
+                patience = 5 if self.options.allow_topic_creation else 2
+                if attempt >= patience:
+                    self._wanted.discard(name)
+                    raise unknown_topic(name, await self.topic_names())
+            elif not code.retriable or self._now_s() >= deadline_s:
+                self._wanted.discard(name)
+                raise refused(code, f"describe the topic {name!r}")
+            await self.pause(attempt)
+            attempt += 1
+
+    async def partition(self, name: TopicPartition) -> PartitionView:
+        """A partition of a topic, as `topic` finds it. Raises UnknownTopic."""
+        partitions = (await self.topic(name.topic)).partitions
+        if not 0 <= name.partition < len(partitions):
+            raise UnknownTopic(
+                f"topic {name.topic!r} has partitions 0 to {len(partitions) - 1}, "
+                f"not {name.partition}"
+            )
+        return partitions[name.partition]
+
+    async def topic_names(self) -> list[str]:
+        """Names of all topics that this client may see, in order."""
+        answer = await self.ask_any(MetadataRequest(topics=None), MetadataResponse)
+        return sorted(topic.name for topic in answer.topics if topic.name is not None)
+
+    def want(self, topics: Iterable[str]) -> None:
+        """Let these topics be part of every refresh from now on."""
+        self._wanted.update(topics)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the metadata is older than metadata_max_age_ms."""
+        age_s = self._now_s() - self._refreshed_at_s
+        return age_s * 1000 > self.options.metadata_max_age_ms
+
+    async def refresh(self) -> None:
+        """Ask for the wanted topics once; callers at the same time share the question."""
+        if self._refreshing is None:
+            self._refreshing = asyncio.ensure_future(self._refresh())
+            self._refreshing.add_done_callback(self._on_refreshed)
+        await asyncio.shield(self._refreshing)
+
+    def _on_refreshed(self, task: "asyncio.Task[None]") -> None:
+        self._refreshing = None
+        if not task.cancelled():
+            task.exception()
+
+    async def _refresh(self) -> None:
+        asked = sorted(self._wanted)
+        # Who asks before it is time does so because what was told last did not hold.
+        if self.is_stale:
+            connection = await self.any_connection()
+        else:
+            connection = await self._another_connection()
+        answer = await connection.request(
+            self._metadata_request(asked),
+            MetadataResponse,
+            self.options.request_timeout_ms / 1000,
+        )
+        check(answer.error_code, "tell its metadata")
+        self._last_told_by = connection.address
+        self.view = merged(self.view, answer, asked)
+        self._refreshed_at_s = self._now_s()
+
+    def _metadata_request(self, asked: Iterable[str]) -> MetadataRequest:
+        return MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in asked],
+            allow_auto_topic_creation=self.options.allow_topic_creation,
+        )
+
+    # -- asking
+
+    async def ask(
+        self, broker_id: int, message: Message, response_type: type[Response], *, purpose: str = ""
+    ) -> Response:
+        """Ask one broker once."""
+        connection = await self.connection(broker_id, purpose)
+        return await connection.request(
+            message, response_type, self.options.request_timeout_ms / 1000
+        )
+
+    async def ask_any(self, message: Message, response_type: type[Response]) -> Response:
+        """Ask any broker, trying again while none can be reached."""
+        attempt = 0
+        deadline_s = self._deadline_s()
+        while True:
+            try:
+                connection = await self.any_connection()
+                return await connection.request(
+                    message, response_type, self.options.request_timeout_ms / 1000
+                )
+            except (ConnectionFailed, RequestTimedOut):
+                if self._now_s() >= deadline_s:
+                    raise
+            await self.pause(attempt)
+            attempt += 1
+
+    async def controller(self) -> int:
+        """Id of the controlling broker (any broker where the cluster names none)."""
+        if self.view.controller_id not in self.view.brokers:
+            await self.refresh()
+        if self.view.controller_id in self.view.brokers:
+            return self.view.controller_id
+        return next(iter(self.view.brokers), NO_LEADER)
+
+    async def coordinator(self, name: str, kind: int = GROUP) -> int:
+        """Id of the broker that coordinates a group (or other kind), waiting for one."""
+        attempt = 0
+        deadline_s = self._deadline_s()
+        while True:
+            request = FindCoordinatorRequest(key=name, key_type=kind, coordinator_keys=[name])
+            connection = await self.any_connection()
+            if connection.version(ApiKey.FIND_COORDINATOR) >= 4:
+                request.key = ""
+            else:
+                request.coordinator_keys = []
+            answer = await connection.request(
+                request, FindCoordinatorResponse, self.options.request_timeout_ms / 1000
+            )
+            found = answer.coordinators[0] if answer.coordinators else answer
+            if not found.error_code:
+                if found.node_id not in self.view.brokers:
+                    await self.refresh()
+                return found.node_id
+            code = ErrorCode(found.error_code)
+            if not code.retriable or self._now_s() >= deadline_s:
+                raise refused(code, f"name the coordinator of {_KINDS[kind]} {name!r}")
+            await self.pause(attempt)
+            attempt += 1
+
+    async def pause(self, attempt: int) -> None:
+        """Wait before the next attempt."""
+        await asyncio.sleep(self.options.backoff.delay_s(attempt, self.chance))
+
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _deadline_s(self) -> float:
+        return self._now_s() + self.options.retry_timeout_ms / 1000
+
+    async def close(self) -> None:
+        """Close every connection. Nothing is sent any more."""
+        self._closed = True
+        for task in list(self._connecting.values()):
+            task.cancel()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        for connection in self._connections.values():
+            connection.close(Closed("the client was closed"))
+        self._connections.clear()
+        await asyncio.sleep(0)

@@ -1,0 +1,223 @@
+"""One connection to one broker: a shell over `network.exchange` for futures."""
+
+import asyncio
+from collections.abc import Callable
+from math import inf
+from typing import Any, TypeVar, cast
+
+from ottla import __version__
+from ottla.base.errors import ErrorCode
+from ottla.client.connection.addresses import Address
+from ottla.client.connection.versions import key_of, negotiate, version_for
+from ottla.client.errors import ClientError, ConnectionFailed, check, connection_refused, ended
+from ottla.network.exchange import Exchange
+from ottla.wire.api import API, ApiKey
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.wire.notation import Message
+
+Response = TypeVar("Response")
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A negotiated connection. Open it with `connect`; it is never reopened.
+
+    Deliberately does not retry and does not know topics: `Cluster` does.
+    """
+
+    def __init__(self, address: Address, client_id: str) -> None:
+        self.address = address
+        self.versions: dict[ApiKey, int] = {}
+        # What the cluster has switched on, by name (KIP-584).
+        self.features: dict[str, int] = {}
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._exchange: Exchange[asyncio.Future[Any]] = Exchange(str(address), client_id)
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = inf
+        self._failure: ClientError | None = None
+        # False while the system takes no more bytes: what is sent then fills our memory.
+        self.is_writable = True
+        self._when_writable: list[Callable[[], None]] = []
+
+    # -- what others call
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and self._failure is None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        return self._exchange.in_flight
+
+    def version(self, key: ApiKey) -> int:
+        """The version agreed with this broker. Raises UnsupportedByBroker."""
+        return version_for(self.versions, key, str(self.address))
+
+    def submit(
+        self, message: Message, timeout_s: float, at_most: int | None = None
+    ) -> "asyncio.Future[Any]":
+        """Send `message` now and return its answer to come.
+
+        `at_most` is a version not to go beyond, where a later one means something else. The future
+        fails with ConnectionFailed or RequestTimedOut; either closes the connection.
+        """
+        key = key_of(message)
+        version = self.version(key)
+        if at_most is not None:
+            version = min(version, at_most)
+        return self._submit(message, key, version, timeout_s)
+
+    def send_unanswered(self, message: Message) -> None:
+        """Send a request that has no answer (Produce with acks 0)."""
+        transport = self._open_transport()
+        parts = self._exchange.send_unanswered(message, self.version(key_of(message)))
+        transport.writelines(cast("list[bytes]", parts))
+
+    async def request(
+        self,
+        message: Message,
+        response_type: type[Response],
+        timeout_s: float,
+        at_most: int | None = None,
+    ) -> Response:
+        """Send `message` and wait for its answer, which is of `response_type`."""
+        answer = await self.submit(message, timeout_s, at_most)
+        assert isinstance(answer, response_type)
+        return answer
+
+    def when_writable(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the system takes bytes again."""
+        self._when_writable.append(callback)
+
+    def close(self, why: ClientError | None = None) -> None:
+        """Close now; requests in flight fail, with `why` if it is given."""
+        self._exchange.closed()
+        self._end(why)
+
+    # -- sending
+
+    def _open_transport(self) -> asyncio.Transport:
+        if self._transport is None or self._failure is not None:
+            raise self._failure or ConnectionFailed(f"not connected to {self.address}")
+        return self._transport
+
+    # Hot: once per request.
+    def _submit(
+        self, message: Message, key: ApiKey, version: int, timeout_s: float
+    ) -> "asyncio.Future[Any]":
+        transport = self._open_transport()
+        answer = self._loop.create_future()
+        deadline_s = self._loop.time() + timeout_s
+        parts = self._exchange.send(message, key, version, deadline_s, answer)
+        if deadline_s < self._timer_s:
+            self._set_timer()
+        transport.writelines(cast("list[bytes]", parts))
+        return answer
+
+    # -- deadlines
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_s = self._exchange.next_deadline_s
+        self._timer = self._loop.call_at(self._timer_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer, self._timer_s = None, inf
+        self._exchange.time_passed(self._loop.time())
+        if self._exchange.failure is not None:
+            self._end()
+        elif self._exchange.in_flight:
+            self._set_timer()
+
+    def _end(self, why: ClientError | None = None) -> None:
+        """End, because of the exchange's failure where `why` is not given."""
+        if self._failure is not None:
+            return
+        failure = self._exchange.failure
+        assert failure is not None
+        self._failure = why or ended(failure)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport is not None:
+            self._transport.abort()
+        for answer in self._exchange.take_unanswered():
+            if not answer.done():
+                answer.set_exception(why or ended(failure))
+
+    # -- asyncio's protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._exchange.lost(exc)
+        self._end()
+        self._transport = None
+
+    def pause_writing(self) -> None:
+        self.is_writable = False
+
+    def resume_writing(self) -> None:
+        self.is_writable = True
+        waiting, self._when_writable = self._when_writable, []
+        for callback in waiting:
+            callback()
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 (asyncio's name)
+        return self._exchange.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        answers = self._exchange.receive(nbytes)
+        while answers:
+            answer, message = answers.popleft()
+            # Its waiter may have given up.
+            if not answer.done():
+                answer.set_result(message)
+        if self._exchange.failure is not None:
+            self._end()
+
+    # -- opening
+
+    async def negotiate(self, timeout_s: float) -> None:
+        """Ask which versions the broker serves; falls back to version 0 where it must."""
+        request = ApiVersionsRequest(
+            client_software_name="ottla", client_software_version=__version__
+        )
+        version = API[ApiKey.API_VERSIONS].max_version
+        answer: ApiVersionsResponse = await self._submit(
+            request, ApiKey.API_VERSIONS, version, timeout_s
+        )
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            answer = await self._submit(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, timeout_s)
+        check(answer.error_code, "tell its versions")
+        self.versions = negotiate(answer.api_keys)
+        self.features = {
+            feature.name: feature.max_version_level for feature in answer.finalized_features
+        }
+
+
+async def connect(
+    address: Address, client_id: str, timeout_s: float, *, advertised_by: str | None = None
+) -> Connection:
+    """Open a connection and agree on versions. Raises ConnectionFailed with what to check."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, connection = await loop.create_connection(
+                lambda: Connection(address, client_id), address.host, address.port
+            )
+    except TimeoutError:
+        why = f"no answer within {timeout_s:g} s"
+        raise connection_refused(*address, why, advertised_by=advertised_by) from None
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise connection_refused(*address, why, advertised_by=advertised_by) from None
+    try:
+        await connection.negotiate(timeout_s)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,261 @@
+"""A coordinator: found, asked, found again when it has moved. Knows nothing of members."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition, by_topic
+from ottla.client.connection.cluster import GROUP, TRANSACTIONAL_ID, Cluster
+from ottla.client.connection.connection import Connection
+from ottla.client.consumer.partition_state import OffsetAndMetadata
+from ottla.client.errors import (
+    BrokerRefused,
+    CommitFailed,
+    ConnectionFailed,
+    RequestTimedOut,
+    check,
+    code_of,
+    refused,
+    remedy_for,
+)
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from ottla.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from ottla.wire.notation import Message
+
+Response = TypeVar("Response")
+
+_PURPOSES = {GROUP: "group", TRANSACTIONAL_ID: "transaction"}
+MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+# The member no longer belongs to the generation it speaks for.
+LOST = frozenset(
+    {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID}
+)
+
+
+class Coordinator:
+    """Requests about one group; or, as its `kind` says, about one transactional id."""
+
+    def __init__(self, cluster: Cluster, group_id: str, kind: int = GROUP) -> None:
+        self.cluster = cluster
+        self.group_id = group_id
+        self._kind = kind
+        self._broker_id: int | None = None
+        # The connection on which a JoinGroup or SyncGroup waits for its answer.
+        self._rebalancing: Connection | None = None
+
+    def moved(self) -> None:
+        """Look for the coordinator anew before the next request."""
+        self._broker_id = None
+
+    async def ask(
+        self,
+        message: Message,
+        response_type: type[Response],
+        timeout_s: float | None = None,
+        at_most: int | None = None,
+        *,
+        rebalances: bool = False,
+    ) -> Response:
+        """Ask the coordinator once, in a version of `at_most` where that is given.
+
+        A broken connection makes it be looked for anew. `rebalances` marks a JoinGroup or
+        SyncGroup, which is answered once all members have sent theirs. Since a broker answers in
+        order, other requests take another connection meanwhile: they would be late behind it. If
+        such a request times out the coordinator stands still, and the rebalance fails, too.
+        """
+        beside = self._rebalancing is not None and not rebalances
+        try:
+            connection = await self._connection(beside=beside)
+            if rebalances:
+                self._rebalancing = connection
+            return await connection.request(
+                message,
+                response_type,
+                timeout_s or self.cluster.options.request_timeout_ms / 1000,
+                at_most,
+            )
+        except (ConnectionFailed, RequestTimedOut) as error:
+            self.moved()
+            if beside and self._rebalancing is not None and isinstance(error, RequestTimedOut):
+                self._rebalancing.close(error)
+            raise
+        finally:
+            if rebalances:
+                self._rebalancing = None
+
+    async def connection(self) -> Connection:
+        """The connection to it, found and opened if need be."""
+        return await self._connection(beside=False)
+
+    async def _connection(self, *, beside: bool) -> Connection:
+        if self._broker_id is None:
+            self._broker_id = await self.cluster.coordinator(self.group_id, self._kind)
+        purpose = _PURPOSES[self._kind] + (" beside a rebalance" if beside else "")
+        return await self.cluster.connection(self._broker_id, purpose)
+
+    async def version(self, key: ApiKey) -> int:
+        """The version the coordinator speaks of an API."""
+        return (await self.connection()).version(key)
+
+    # -- offsets
+
+    async def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        *,
+        generation: int = -1,
+        member_id: str = "",
+        instance_id: str | None = None,
+    ) -> None:
+        """Commit; retried while the coordinator moves or loads.
+
+        Raises CommitFailed if the group has moved on, BrokerRefused otherwise.
+        """
+        request = OffsetCommitRequest(
+            group_id=self.group_id,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            topics=_commit_topics(offsets),
+        )
+        deadline_s = self._deadline_s()
+        attempt = 0
+        while True:
+            try:
+                answer = await self.ask(request, OffsetCommitResponse)
+            except (ConnectionFailed, RequestTimedOut):
+                if self._now_s() >= deadline_s:
+                    raise
+            else:
+                failed = {
+                    code_of(partition.error_code): (topic.name, partition.partition_index)
+                    for topic in answer.topics
+                    for partition in topic.partitions
+                    if partition.error_code
+                }
+                if not failed:
+                    return
+                self._raise_unless_passing(failed, deadline_s)
+            await self.cluster.pause(attempt)
+            attempt += 1
+
+    def _raise_unless_passing(
+        self, failed: Mapping[ErrorCode, tuple[str, int]], deadline_s: float
+    ) -> None:
+        for code, (topic, partition) in failed.items():
+            if code in LOST or code is ErrorCode.REBALANCE_IN_PROGRESS:
+                raise CommitFailed(
+                    code,
+                    f"offsets of group {self.group_id!r} were not committed: the group has moved "
+                    "on and its partitions are with other members, who will read the records "
+                    "again; poll more often, or raise max_poll_interval_ms",
+                )
+            if not code.retriable or self._now_s() >= deadline_s:
+                raise refused(code, f"commit the offset of {topic}-{partition}")
+            if code in MOVED:
+                self.moved()
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Committed offsets of `partitions` (None: of all); those without are left out."""
+        wanted = None if partitions is None else sorted(partitions)
+        deadline_s = self._deadline_s()
+        attempt = 0
+        while True:
+            try:
+                version = await self.version(ApiKey.OFFSET_FETCH)
+                answer = await self.ask(self._fetch_request(wanted, version), OffsetFetchResponse)
+                return self._told(answer)
+            except (ConnectionFailed, RequestTimedOut):
+                if self._now_s() >= deadline_s:
+                    raise
+            except BrokerRefused as error:
+                if not error.code.retriable or self._now_s() >= deadline_s:
+                    raise
+                if error.code in MOVED:
+                    self.moved()
+            await self.cluster.pause(attempt)
+            attempt += 1
+
+    def _fetch_request(
+        self, wanted: list[TopicPartition] | None, version: int
+    ) -> OffsetFetchRequest:
+        by_name = by_topic(wanted or ())
+        if version < 8:
+            old = [
+                OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
+                for topic, numbers in by_name.items()
+            ]
+            return OffsetFetchRequest(
+                group_id=self.group_id, topics=None if wanted is None else old
+            )
+        topics = [
+            OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
+            for topic, numbers in by_name.items()
+        ]
+        group = OffsetFetchRequestGroup(
+            group_id=self.group_id, topics=None if wanted is None else topics
+        )
+        return OffsetFetchRequest(groups=[group], require_stable=True)
+
+    def _told(self, answer: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMetadata]:
+        # Both forms of the answer have the same fields below the group.
+        group: Any = answer.groups[0] if answer.groups else answer
+        check(group.error_code, f"tell the offsets of group {self.group_id!r}")
+        found: dict[TopicPartition, OffsetAndMetadata] = {}
+        for topic in group.topics:
+            for entry in topic.partitions:
+                partition = TopicPartition(topic.name, entry.partition_index)
+                check(entry.error_code, f"tell the committed offset of {partition}")
+                if entry.committed_offset >= 0:
+                    found[partition] = OffsetAndMetadata(
+                        entry.committed_offset, entry.metadata or "", entry.committed_leader_epoch
+                    )
+        return found
+
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _deadline_s(self) -> float:
+        return self._now_s() + self.cluster.options.retry_timeout_ms / 1000
+
+
+def _commit_topics(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+) -> list[OffsetCommitRequestTopic]:
+    topics: dict[str, OffsetCommitRequestTopic] = {}
+    for partition, committed in offsets.items():
+        topic = topics.setdefault(partition.topic, OffsetCommitRequestTopic(name=partition.topic))
+        topic.partitions.append(
+            OffsetCommitRequestPartition(
+                partition_index=partition.partition,
+                committed_offset=committed.offset,
+                committed_leader_epoch=committed.leader_epoch,
+                committed_metadata=committed.metadata,
+            )
+        )
+    return list(topics.values())
+
+
+def group_error(code: ErrorCode, group_id: str, doing: str) -> BrokerRefused:
+    """The error where a coordinator refuses a member for good."""
+    remedy = remedy_for(code)
+    return BrokerRefused(
+        code,
+        f"the coordinator of group {group_id!r} refused to {doing}"
+        + (f"; {remedy}" if remedy else ""),
+    )

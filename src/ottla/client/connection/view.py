@@ -1,0 +1,128 @@
+"""What a client knows of its cluster: brokers, topics, leaders. Values; nothing here asks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode
+from ottla.client.connection.addresses import Address
+from ottla.client.errors import code_of
+from ottla.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
+
+NO_LEADER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """A partition: who leads it in which term, who holds copies, who of them is in sync."""
+
+    index: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """A topic and its partitions in the order of their numbers."""
+
+    name: str
+    topic_id: UUID
+    is_internal: bool
+    partitions: tuple[PartitionView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """A live broker and where it can be reached."""
+
+    broker_id: int
+    address: Address
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """A snapshot of the cluster's metadata. `topics` holds those that were asked for."""
+
+    cluster_id: str | None = None
+    controller_id: int = NO_LEADER
+    brokers: dict[int, BrokerView] = field(default_factory=dict)
+    topics: dict[str, TopicView] = field(default_factory=dict)
+    errors: dict[str, ErrorCode] = field(default_factory=dict)
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Id of the leading broker; NO_LEADER where none is known."""
+        view = self.topics.get(topic)
+        if view is None or partition >= len(view.partitions):
+            return NO_LEADER
+        return view.partitions[partition].leader
+
+    def leader_epoch(self, topic: str, partition: int) -> int:
+        """Term of the leader; -1 where unknown."""
+        view = self.topics.get(topic)
+        if view is None or partition >= len(view.partitions):
+            return -1
+        return view.partitions[partition].leader_epoch
+
+
+def merged(old: ClusterView, answer: MetadataResponse, asked: Iterable[str] | None) -> ClusterView:
+    """`old` brought up to date by an answer about the topics `asked` (None: about all)."""
+    brokers = {
+        broker.node_id: BrokerView(broker.node_id, Address(broker.host, broker.port), broker.rack)
+        for broker in answer.brokers
+    }
+    topics = {} if asked is None else dict(old.topics)
+    errors = {} if asked is None else dict(old.errors)
+    for name in asked or ():
+        topics.pop(name, None)
+        errors.pop(name, None)
+    for topic in answer.topics:
+        if topic.name is None:
+            continue
+        if topic.error_code:
+            errors[topic.name] = code_of(topic.error_code)
+        else:
+            topics[topic.name] = _fenced(_topic(topic), old.topics.get(topic.name))
+    return replace(
+        old,
+        cluster_id=answer.cluster_id,
+        controller_id=answer.controller_id,
+        brokers=brokers,
+        topics=topics,
+        errors=errors,
+    )
+
+
+def _topic(topic: MetadataResponseTopic) -> TopicView:
+    partitions = sorted(
+        (
+            PartitionView(
+                index=entry.partition_index,
+                leader=entry.leader_id,
+                leader_epoch=entry.leader_epoch,
+                replicas=tuple(entry.replica_nodes),
+                isr=tuple(entry.isr_nodes),
+                error=code_of(entry.error_code),
+            )
+            for entry in topic.partitions
+        ),
+        key=lambda view: view.index,
+    )
+    return TopicView(topic.name or "", topic.topic_id, topic.is_internal, tuple(partitions))
+
+
+def _fenced(new: TopicView, old: TopicView | None) -> TopicView:
+    """Keep what is newer: a lagging broker may still tell an earlier term's leader (KIP-320)."""
+    if old is None or old.topic_id != new.topic_id:
+        return new
+    partitions = tuple(
+        known
+        if index < len(old.partitions)
+        and (known := old.partitions[index]).leader_epoch > entry.leader_epoch >= 0
+        else entry
+        for index, entry in enumerate(new.partitions)
+    )
+    return replace(new, partitions=partitions)

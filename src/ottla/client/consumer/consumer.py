@@ -1,0 +1,467 @@
+"""The consumer: partitions of its own choice, or a share of a group's."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Self
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.arguments import Names, Partitions, checked_options, name_list, partition_list
+from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.coordinator import Coordinator
+from ottla.client.consumer.cursor import Cursor
+from ottla.client.consumer.fetcher import Fetched, Fetcher
+from ottla.client.consumer.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
+from ottla.client.consumer.options import ConsumerOptions, Listener
+from ottla.client.consumer.partition_state import (
+    ConsumedRecord,
+    OffsetAndMetadata,
+    PartitionState,
+    RawBatches,
+    Records,
+)
+from ottla.client.errors import ClientError, Closed
+from ottla.client.group.session import GroupSession
+from ottla.client.transactions.group_metadata import GroupMetadata
+from ottla.record.codec import Record
+
+# No limit that a batch could reach.
+_WHOLE_BATCH = 1 << 31
+_NOTHING: Iterator[Record] = iter(())
+
+
+class Consumer:
+    """Reads records. Use it as `async with Consumer("host:9092", ConsumerOptions(...)) as c`.
+
+    Either `assign` partitions or `subscribe` to topics as a member of `group_id`; then
+    `async for record in consumer`, or `poll` for lists, or `fetch_batches` for bytes.
+
+    A record counts as processed when the next one (or the next `poll`) is asked for; automatic
+    commits, and those at rebalances, never go beyond that. An explicit `commit` includes the
+    records handed out last. Not for several loops or threads: see `ottla.client.sync`.
+
+    `on_assigned`, `on_revoked` and `on_lost` are called with the set of partitions concerned,
+    inside the call during which the rebalance happens; `on_lost` (default: `on_revoked`) means
+    that others may read them already.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | Iterable[str],
+        options: ConsumerOptions | None = None,
+        *,
+        on_assigned: Listener | None = None,
+        on_revoked: Listener | None = None,
+        on_lost: Listener | None = None,
+    ) -> None:
+        self.options = options = checked_options(
+            options,
+            ConsumerOptions,
+            'Consumer("host:9092", ConsumerOptions(group_id="g")) and then subscribe("topic"), or'
+            ' Consumer("host:9092") and then assign([TopicPartition("topic", 0)])',
+        )
+        self.cluster = Cluster(bootstrap, options.cluster())
+        self._news = asyncio.Event()
+        self._fetcher = Fetcher(self.cluster, options.fetch(), self._news.set)
+        self._cursor = Cursor(self._fetcher)
+        self._group: GroupSession | None = None
+        if options.group_id:
+            coordinator = Coordinator(self.cluster, options.group_id)
+            listeners = (on_assigned, on_revoked, on_lost)
+            self._group = GroupSession(coordinator, options, self._fetcher, self._wake, listeners)
+        # What `async for` is handing out: the records of one batch.
+        self._fetched: Fetched | None = None
+        self.batch: Iterator[Record] = _NOTHING
+        self.state = PartitionState("", -1)
+        # Set when it must look up from its batch: seek, pause, rebalance, a commit that is due.
+        self.is_interrupted = False
+        self._commit_at_s = float("inf")
+        self._commit_timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # After an error, what was being processed is not committed.
+        await self.close(commit=error is None)
+
+    # -- what to read
+
+    async def assign(self, partitions: Partitions) -> None:
+        """Read exactly these partitions, without being a member of a group.
+
+        They start at the offsets committed by `group_id`, if there is one, else where
+        `auto_offset_reset` says; `seek` to start elsewhere. Raises UnknownTopic.
+        """
+        self._check_open()
+        if self._group is not None and self._group.membership is not None:
+            raise _mixed()
+        wanted = set(partition_list(partitions))
+        for partition in wanted:
+            await self.cluster.partition(partition)
+        new = wanted - self._fetcher.states.keys()
+        self._interrupt()
+        self._fetcher.replace(wanted)
+        if self._group is not None:
+            await self._group.start_from_committed(new)
+        else:
+            reset_to = self.options.fetch().reset_to
+            for partition in new:
+                self._fetcher.states[partition].forget_position(reset_to)
+        self._start_commit_timer()
+        # The caller may seek before anything is asked for.
+        asyncio.get_running_loop().call_soon(self._fetcher.pump)
+
+    def subscribe(self, topics: Names | re.Pattern[str]) -> None:
+        """Read topics as a member of the group: one, several, or all that match a pattern.
+
+        The partitions come with the next `poll`. Topics that do not exist yet are read once
+        they do.
+        """
+        self._check_open()
+        if self._group is None:
+            raise ClientError(
+                ErrorCode.INVALID_GROUP_ID,
+                "subscribing needs a group_id in ConsumerOptions; without a group, use assign",
+            )
+        if self._fetcher.states and self._group.membership is None:
+            raise _mixed()
+        if isinstance(topics, re.Pattern):
+            self._group.subscribe((), topics)
+        else:
+            self._group.subscribe(name_list(topics), None)
+        self._start_commit_timer()
+
+    @property
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read now."""
+        return set(self._fetcher.states)
+
+    def pause(self, partitions: Partitions) -> None:
+        """Hand out nothing of these until `resume`; positions and membership stay."""
+        self._interrupt()
+        for partition in partition_list(partitions):
+            self._state_of(partition).is_paused = True
+
+    def resume(self, partitions: Partitions) -> None:
+        """Go on with paused partitions."""
+        for partition in partition_list(partitions):
+            self._state_of(partition).is_paused = False
+        self._fetcher.pump()
+        self._wake()
+
+    # -- where to read
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read on from `offset`, which need not be the number of an existing record."""
+        assert offset >= 0
+        self._interrupt()
+        self._state_of(partition).seek(offset)
+        self._fetcher.pump()
+
+    def seek_to_time(self, timestamp_ms: int, partitions: Partitions | None = None) -> None:
+        """Read on from the first record at or after a time; from the end where none is."""
+        assert timestamp_ms >= 0
+        self._reset(timestamp_ms, partitions)
+
+    def seek_to_beginning(self, partitions: Partitions | None = None) -> None:
+        """Read on from the first record there is."""
+        self._reset(EARLIEST, partitions)
+
+    def seek_to_end(self, partitions: Partitions | None = None) -> None:
+        """Read only what comes from now on."""
+        self._reset(LATEST, partitions)
+
+    def _reset(self, reset_to: int, partitions: Partitions | None) -> None:
+        self._interrupt()
+        for partition in self.assignment if partitions is None else partition_list(partitions):
+            self._state_of(partition).forget_position(reset_to)
+        self._fetcher.pump()
+
+    async def position(self, partition: TopicPartition) -> int:
+        """The offset of the next record to hand out, found out first if need be."""
+        state = self._state_of(partition)
+        while state.position < 0:
+            self._raise_failure()
+            self._fetcher.pump()
+            await asyncio.sleep(0.01)
+        return state.position
+
+    def high_watermark(self, partition: TopicPartition) -> int | None:
+        """The partition's end as of the last fetch; None before the first."""
+        offset = self._state_of(partition).high_watermark
+        return None if offset < 0 else offset
+
+    async def beginning_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
+        """The first offsets that can be read."""
+        return await self._offsets(partitions, EARLIEST)
+
+    async def end_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
+        """The offsets after the last records that can be read."""
+        return await self._offsets(partitions, LATEST)
+
+    async def offsets_for_times(
+        self, times_ms: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        """Per partition the first record at or after a time in ms; offset -1 where none is."""
+        return await list_offsets(self.cluster, times_ms, self.options.fetch().isolation_level)
+
+    async def _offsets(self, partitions: Partitions, which: int) -> dict[TopicPartition, int]:
+        level = self.options.fetch().isolation_level
+        found = await list_offsets(
+            self.cluster, dict.fromkeys(partition_list(partitions), which), level
+        )
+        return {partition: told.offset for partition, told in found.items()}
+
+    # -- reading
+
+    async def poll(self, timeout_ms: int = 1_000, max_records: int = 100_000) -> list[Records]:
+        """Records that are there, or come within `timeout_ms`; an empty list if none do.
+
+        What earlier calls returned counts as processed from now on.
+        """
+        deadline_s = _now_s() + timeout_ms / 1000
+        self._put_back()
+        while True:
+            found: list[Records] = []
+            if await self._settle(deadline_s):
+                found = self._take(max_records)
+            if found or _now_s() >= deadline_s:
+                return found
+            await self._wait(deadline_s - _now_s())
+
+    def _take(self, max_records: int) -> list[Records]:
+        found: list[Records] = []
+        left = max_records
+        while left > 0:
+            try:
+                taken = self._cursor.take(left)
+            except OttlaError:
+                if not found:
+                    raise
+                # What stands before the damage is handed out; it is told of by the next call.
+                break
+            if taken is None:
+                break
+            fetched, records = taken
+            state = fetched.state
+            found.append(Records(state.topic, state.partition, records, state.high_watermark))
+            left -= len(records)
+        return found
+
+    def __aiter__(self) -> Self:
+        return self
+
+    # Hot: once per record; see bench/client.py.
+    async def __anext__(self) -> ConsumedRecord:
+        """The next record, however long it takes. Cancelling it loses nothing."""
+        while True:
+            if not self.is_interrupted:
+                for record in self.batch:
+                    state = self.state
+                    state.position = record.offset + 1
+                    return tuple.__new__(
+                        ConsumedRecord,
+                        (
+                            state.topic,
+                            state.partition,
+                            record.offset,
+                            record.timestamp,
+                            record.key,
+                            record.value,
+                            record.headers,
+                        ),
+                    )
+            await self.advance()
+
+    async def advance(self) -> None:
+        """Take up the next batch to hand out one by one; the one before is processed."""
+        self._put_back()
+        while not await self._settle(_now_s() + 3600):
+            pass
+        taken = self._cursor.take(_WHOLE_BATCH)
+        if taken is None:
+            await self._wait(3600)
+            return
+        fetched, records = taken
+        self._fetched, self.batch, self.state = fetched, iter(records), fetched.state
+        # Moved on record by record, so that a commit in between is exact.
+        self.state.position = records[0].offset
+
+    def _put_back(self) -> None:
+        """Return what `__anext__` has decoded and not handed out; all before it is processed."""
+        self.is_interrupted = False
+        fetched, self._fetched = self._fetched, None
+        rest, self.batch = list(self.batch), _NOTHING
+        if fetched is None or fetched.term != fetched.state.term:
+            return
+        if rest:
+            fetched.rest = rest
+        else:
+            fetched.state.position = max(fetched.state.position, fetched.chunk.next_offset)
+
+    async def poll_batches(self, timeout_ms: int = 1_000) -> list[RawBatches]:
+        """Answers as whole batches of bytes, undecoded: those there, or that come in time.
+
+        The first batch may begin before the position; aborted transactions and control
+        batches are not left out.
+        """
+        deadline_s = _now_s() + timeout_ms / 1000
+        self._put_back()
+        while True:
+            found: list[RawBatches] = []
+            if await self._settle(deadline_s):
+                while (raw := self._cursor.take_raw()) is not None:
+                    found.append(raw)
+            if found or _now_s() >= deadline_s:
+                return found
+            await self._wait(deadline_s - _now_s())
+
+    async def fetch_batches(self) -> AsyncIterator[RawBatches]:
+        """Yield what `poll_batches` returns, one by one, for ever."""
+        while True:
+            for raw in await self.poll_batches(3_600_000):
+                yield raw
+
+    # -- commits
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None
+    ) -> None:
+        """Commit positions after the records handed out so far, or the offsets given.
+
+        An offset is that of the next record to read. Raises CommitFailed if the partitions
+        are no longer this member's.
+        """
+        group = self._need_group()
+        if offsets is None:
+            await group.commit(group.uncommitted())
+            return
+        await group.commit(
+            {
+                TopicPartition(*partition): entry
+                if isinstance(entry, OffsetAndMetadata)
+                else OffsetAndMetadata(entry)
+                for partition, entry in offsets.items()
+            }
+        )
+
+    async def committed(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What the group has committed; partitions without are left out."""
+        return await self._need_group().coordinator.committed(partition_list(partitions))
+
+    def group_metadata(self) -> GroupMetadata:
+        """Who commits here, for `TransactionalProducer.send_offsets`. Ask anew for each."""
+        group = self._need_group()
+        member = group.membership
+        if member is None:
+            return GroupMetadata(group.coordinator.group_id)
+        return GroupMetadata(
+            group.coordinator.group_id,
+            member.generation,
+            member.member_id,
+            self.options.group_instance_id,
+        )
+
+    def _start_commit_timer(self) -> None:
+        if self._group is None or not self.options.enable_auto_commit:
+            return
+        interval_s = self.options.auto_commit_interval_ms / 1000
+        self._commit_at_s = _now_s() + interval_s
+        if self._commit_timer is not None:
+            self._commit_timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._commit_timer = loop.call_later(interval_s, self._wake)
+
+    def _commit_if_due(self) -> None:
+        if _now_s() >= self._commit_at_s:
+            assert self._group is not None
+            self._group.commit_behind()
+            self._start_commit_timer()
+
+    # -- the machinery
+
+    async def _settle(self, deadline_s: float) -> bool:
+        """See to errors, commits and rebalances; False if a rebalance lasts beyond the deadline."""
+        self._check_open()
+        self._raise_failure()
+        self._commit_if_due()
+        if self._group is not None:
+            return await self._group.settle(deadline_s - _now_s())
+        return True
+
+    def _raise_failure(self) -> None:
+        failure, self._fetcher.failure = self._fetcher.failure, None
+        if failure is not None:
+            raise failure
+
+    async def _wait(self, timeout_s: float) -> None:
+        """Until something has come, or a rebalance or commit needs attention."""
+        self._news.clear()
+        if self._fetcher.has_ready():
+            return
+        try:
+            async with asyncio.timeout(max(0.0, timeout_s)):
+                await self._news.wait()
+        except TimeoutError:
+            return
+
+    def _wake(self) -> None:
+        self.is_interrupted = True
+        self._news.set()
+
+    def _interrupt(self) -> None:
+        self.is_interrupted = True
+
+    def _state_of(self, partition: TopicPartition | tuple[str, int]) -> PartitionState:
+        state = self._fetcher.states.get(TopicPartition(*partition))
+        if state is None:
+            raise ClientError(
+                ErrorCode.INVALID_REQUEST,
+                f"{TopicPartition(*partition)} is not assigned to this consumer; it reads "
+                f"{sorted(map(str, self._fetcher.states)) or 'nothing'}",
+            )
+        return state
+
+    def _need_group(self) -> GroupSession:
+        self._check_open()
+        if self._group is None:
+            raise ClientError(
+                ErrorCode.INVALID_GROUP_ID, "commits need a group_id in ConsumerOptions"
+            )
+        return self._group
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("the consumer is closed; make a new one")
+
+    async def close(self, *, commit: bool = True) -> None:
+        """Commit what is processed (if commits are automatic, and `commit`), leave, disconnect."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._commit_timer is not None:
+            self._commit_timer.cancel()
+        await self._fetcher.close()
+        if self._group is not None:
+            await self._group.close(commit=commit)
+        await self.cluster.close()
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _mixed() -> ClientError:
+    return ClientError(
+        ErrorCode.INVALID_REQUEST,
+        "a consumer either subscribes or assigns its partitions; make another for the other",
+    )

@@ -1,0 +1,76 @@
+"""What a fetcher waits for before it asks again: answers, errors that pass, newer metadata."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+
+from ottla.base.errors import OttlaError
+from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.cluster import Cluster
+from ottla.client.consumer.partition_state import PartitionState
+
+
+class Waiting:
+    """Tasks, one timer and one refresh of the metadata at a time; then `pump` is called."""
+
+    def __init__(self, cluster: Cluster, backoff: Backoff, pump: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._backoff = backoff
+        self._pump = pump
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._refreshing = False
+        self.closed = False
+
+    def run(self, work: Coroutine[object, object, None]) -> None:
+        """Let `work` go on by itself."""
+        if self.closed:
+            work.close()
+            return
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def delay(self, states: Iterable[PartitionState]) -> None:
+        """Ask for these no more before some time has passed, longer after each failure."""
+        now_s = asyncio.get_running_loop().time()
+        for state in states:
+            delay_s = self._backoff.delay_s(state.attempts, self._cluster.chance)
+            state.attempts += 1
+            state.not_before_s = now_s + delay_s
+            self.until(state.not_before_s)
+
+    def until(self, when_s: float) -> None:
+        """Pump at `when_s` of the loop's time at the latest."""
+        if self._timer is not None and self._timer.when() <= when_s:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(when_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._pump()
+
+    def refresh(self) -> None:
+        """Ask who leads now, and pump once it is known."""
+        if not self._refreshing:
+            self._refreshing = True
+            self.run(self._refresh_and_pump())
+
+    async def _refresh_and_pump(self) -> None:
+        try:
+            await self._cluster.refresh()
+        except OttlaError:
+            await self._cluster.pause(1)
+        finally:
+            self._refreshing = False
+        self._pump()
+
+    async def close(self) -> None:
+        """Begin nothing more, and end what is going on."""
+        self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

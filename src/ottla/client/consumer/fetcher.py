@@ -1,0 +1,301 @@
+"""Keeps fetched batches ahead of the consumer, and no more than it has room for.
+
+A leader is asked for all partitions that have room, with a long poll; while that waits, others
+may ask it on a second connection. Answers are kept as bytes until they are consumed.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.cluster import Cluster
+from ottla.client.consumer.fetch_waiting import Waiting
+from ottla.client.consumer.partition_state import NO_OFFSET, PartitionState
+from ottla.client.consumer.positions import Positions
+from ottla.client.consumer.visibility import Chunk
+from ottla.client.errors import OffsetOutOfRange, code_of, refused
+from ottla.record.codec import Record
+from ottla.record.reader import batches
+from ottla.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+
+_LANES = ("fetch", "fetch-2")
+
+# Asking the same again later may succeed, perhaps of another leader.
+_PASSING = frozenset(
+    {ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchOptions:
+    """How much is asked for at once. Times in milliseconds, sizes in bytes."""
+
+    min_bytes: int
+    max_wait_ms: int
+    fetch_bytes: int
+    partition_bytes: int
+    isolation_level: int
+    check_crcs: bool
+    reset_to: int | None
+    backoff: Backoff
+
+
+@dataclass(slots=True, eq=False)
+class Fetched:
+    """An answer for one partition, waiting to be consumed."""
+
+    state: PartitionState
+    term: int
+    chunk: Chunk
+    size: int
+    # The offset after the last batch.
+    next_offset: int
+    # Records of a batch that were decoded and not handed out.
+    rest: list[Record]
+
+
+class Fetcher:
+    """Runs on the consumer's loop. `ready` holds what has come and nobody has taken yet."""
+
+    def __init__(
+        self, cluster: Cluster, options: FetchOptions, on_ready: Callable[[], None]
+    ) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._on_ready = on_ready
+        self.states: dict[TopicPartition, PartitionState] = {}
+        self.ready: deque[Fetched] = deque()
+        # What went wrong for good; raised to whoever polls next.
+        self.failure: OttlaError | None = None
+        self._under_way: dict[tuple[int, str], frozenset[TopicPartition]] = {}
+        self._waiting = Waiting(cluster, options.backoff, self.pump)
+        self._positions = Positions(
+            cluster,
+            self._waiting,
+            options.reset_to,
+            options.isolation_level,
+            on_known=self._on_positions,
+            on_failure=self._on_failure,
+        )
+
+    # -- what is read
+
+    def replace(self, wanted: Iterable[TopicPartition]) -> None:
+        """Read exactly `wanted`; what stays keeps its position and what is buffered.
+
+        New ones wait for a position: `seek` or `forget_position` on their state.
+        """
+        wanted = set(wanted)
+        for partition in [known for known in self.states if known not in wanted]:
+            self.states.pop(partition).seek(NO_OFFSET)
+        for partition in sorted(wanted):
+            if partition not in self.states:
+                self.states[partition] = PartitionState(*partition)
+        self._cluster.want(partition.topic for partition in wanted)
+
+    def take(self) -> Fetched | None:
+        """The next answer that is still wanted, oldest first; paused partitions are left."""
+        for _ in range(len(self.ready)):
+            fetched = self.ready.popleft()
+            if fetched.term != fetched.state.term:
+                continue
+            if fetched.state.is_paused:
+                self.ready.append(fetched)
+                continue
+            return fetched
+        return None
+
+    def has_ready(self) -> bool:
+        """Whether `take` would find something."""
+        return any(
+            fetched.term == fetched.state.term and not fetched.state.is_paused
+            for fetched in self.ready
+        )
+
+    def give_back(self, fetched: Fetched) -> None:
+        """Put an answer back that is not consumed to its end."""
+        self.ready.appendleft(fetched)
+
+    def finish(self, fetched: Fetched) -> None:
+        """An answer is consumed: its room is free."""
+        if fetched.term == fetched.state.term:
+            fetched.state.buffered_bytes -= fetched.size
+
+    # -- asking
+
+    def pump(self) -> None:
+        """Ask for whatever has room and is not asked for already."""
+        if self._waiting.closed:
+            return
+        self._positions.resolve(self.states.values())
+        for leader, states in self._fetchable().items():
+            if leader not in self._cluster.view.brokers:
+                self._waiting.delay(states)
+                self._waiting.refresh()
+                continue
+            lane = next((name for name in _LANES if (leader, name) not in self._under_way), None)
+            if lane is not None:
+                self._ask(leader, lane, states)
+
+    def _fetchable(self) -> dict[int, list[PartitionState]]:
+        """Partitions to ask for now, by leader (NO_LEADER among them)."""
+        now_s = asyncio.get_running_loop().time()
+        busy = frozenset[TopicPartition]().union(*self._under_way.values())
+        view = self._cluster.view
+        by_leader: dict[int, list[PartitionState]] = {}
+        doubtful: dict[int, list[PartitionState]] = {}
+        for partition, state in self.states.items():
+            if state.fetch_offset < 0 or partition in busy or state.is_paused:
+                continue
+            if not self._has_room(state) or state.is_checking:
+                continue
+            if state.not_before_s > now_s:
+                self._waiting.until(state.not_before_s)
+                continue
+            must_check = state.must_check(view.leader_epoch(*partition))
+            chosen = doubtful if must_check else by_leader
+            chosen.setdefault(view.leader(*partition), []).append(state)
+        for leader, states in doubtful.items():
+            self._positions.check(leader, states)
+        return by_leader
+
+    def _has_room(self, state: PartitionState) -> bool:
+        return state.buffered_bytes < self._options.partition_bytes
+
+    def _ask(self, leader: int, lane: str, states: list[PartitionState]) -> None:
+        partitions = frozenset(state.topic_partition for state in states)
+        self._under_way[leader, lane] = partitions
+        self._waiting.run(self._fetch(leader, lane, [(state, state.term) for state in states]))
+
+    async def _fetch(self, leader: int, lane: str, asked: list[tuple[PartitionState, int]]) -> None:
+        try:
+            connection = await self._cluster.connection(leader, lane)
+            timeout_s = self._cluster.options.request_timeout_ms / 1000
+            timeout_s += self._options.max_wait_ms / 1000
+            answer = await connection.request(self._request(asked), FetchResponse, timeout_s)
+        except OttlaError:
+            self._waiting.delay(state for state, _ in asked)
+            self._waiting.refresh()
+        else:
+            self._on_answer(answer, asked)
+        finally:
+            self._under_way.pop((leader, lane), None)
+        self.pump()
+
+    def _request(self, asked: list[tuple[PartitionState, int]]) -> FetchRequest:
+        options = self._options
+        topics: dict[str, FetchTopic] = {}
+        for state, _ in asked:
+            topic = topics.get(state.topic)
+            if topic is None:
+                topic = topics[state.topic] = FetchTopic(topic=state.topic)
+            topic.partitions.append(
+                FetchPartition(
+                    partition=state.partition,
+                    current_leader_epoch=self._cluster.view.leader_epoch(
+                        state.topic, state.partition
+                    ),
+                    fetch_offset=state.fetch_offset,
+                    partition_max_bytes=options.partition_bytes,
+                )
+            )
+        return FetchRequest(
+            max_wait_ms=options.max_wait_ms,
+            min_bytes=options.min_bytes,
+            max_bytes=options.fetch_bytes,
+            isolation_level=options.isolation_level,
+            topics=list(topics.values()),
+        )
+
+    def _on_positions(self) -> None:
+        self._on_ready()
+        self.pump()
+
+    def _on_failure(self, failure: OttlaError) -> None:
+        self.failure = failure
+        self._on_ready()
+
+    # -- answers
+
+    def _on_answer(self, answer: FetchResponse, asked: list[tuple[PartitionState, int]]) -> None:
+        if answer.error_code:
+            self._waiting.delay(state for state, _ in asked)
+            return
+        terms = {(state.topic, state.partition): (state, term) for state, term in asked}
+        came = len(self.ready)
+        for topic in answer.responses:
+            for data in topic.partitions:
+                entry = terms.get((topic.topic, data.partition_index))
+                if entry is None or entry[0].term != entry[1]:
+                    continue
+                if data.error_code:
+                    self._on_error(entry[0], data)
+                else:
+                    self._on_data(entry[0], data)
+        if len(self.ready) > came or self.failure is not None:
+            self._on_ready()
+
+    def _on_data(self, state: PartitionState, data: PartitionData) -> None:
+        state.attempts = 0
+        state.high_watermark = data.high_watermark
+        state.last_stable_offset = data.last_stable_offset
+        state.log_start_offset = data.log_start_offset
+        records = data.records
+        if not records:
+            return
+        view = memoryview(records)  # type: ignore[arg-type]  # Decoded records are one buffer.
+        end, next_offset, read_epoch = 0, state.fetch_offset, -1
+        try:
+            for position, header in batches(view):
+                end, next_offset = position + header.size, header.last_offset + 1
+                read_epoch = header.leader_epoch
+        except OttlaError as error:
+            self.failure = error
+            return
+        if end == 0:
+            return
+        committed_only = self._options.isolation_level == 1
+        aborted = (data.aborted_transactions or ()) if committed_only else None
+        chunk = Chunk(view[:end], aborted, check_crc=self._options.check_crcs)
+        state.fetch_offset = next_offset
+        state.read_epoch = read_epoch
+        state.buffered_bytes += end
+        self.ready.append(Fetched(state, state.term, chunk, end, next_offset, []))
+
+    def _on_error(self, state: PartitionState, data: PartitionData) -> None:
+        code = code_of(data.error_code)
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._on_out_of_range(state)
+        elif code.retriable or code in _PASSING:
+            self._waiting.delay([state])
+            if code.stale_metadata:
+                self._waiting.refresh()
+        else:
+            self.failure = refused(code, f"read {state.topic}-{state.partition}")
+
+    def _on_out_of_range(self, state: PartitionState) -> None:
+        if state.buffered_bytes > 0:
+            # What was fetched before is still good; the error comes again once it is consumed.
+            self._waiting.delay([state])
+        elif self._options.reset_to is not None:
+            state.forget_position(self._options.reset_to)
+        else:
+            self.failure = OffsetOutOfRange(
+                f"offset {state.fetch_offset} of {state.topic}-{state.partition} is not in the "
+                "log; ask `beginning_offsets` and `end_offsets` what is, and seek, or let "
+                "auto_offset_reset be 'earliest' or 'latest'"
+            )
+
+    async def close(self) -> None:
+        """Ask no more."""
+        await self._waiting.close()

@@ -1,0 +1,131 @@
+"""Offsets by name or time, asked of the leaders (KIP-79, KIP-734)."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.view import NO_LEADER
+from ottla.client.errors import ClientError, ConnectionFailed, RequestTimedOut, code_of, refused
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+EARLIEST = -2
+LATEST = -1
+MAX_TIMESTAMP = -3
+
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """An offset, its record's timestamp in ms, its leader epoch; -1 where there is none."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+async def list_offsets(
+    cluster: Cluster,
+    wanted: Mapping[TopicPartition, int],
+    isolation_level: int = READ_UNCOMMITTED,
+) -> dict[TopicPartition, OffsetAndTimestamp]:
+    """Per partition the offset for EARLIEST, LATEST, MAX_TIMESTAMP or a time in ms since 1970.
+
+    A time gives the first record at or after it, offset -1 where there is none. Retries while
+    leaders move; raises UnknownTopic, BrokerRefused, ConnectionFailed.
+    """
+    found: dict[TopicPartition, OffsetAndTimestamp] = {}
+    left = dict(wanted)
+    attempt = 0
+    while True:
+        failure = await _ask_leaders(cluster, left, isolation_level, found)
+        left = {partition: time for partition, time in left.items() if partition not in found}
+        if not left:
+            return found
+        assert failure is not None
+        attempt += 1
+        if attempt * cluster.options.backoff.most_ms > cluster.options.retry_timeout_ms:
+            raise failure
+        await cluster.pause(attempt)
+        await _refresh_quietly(cluster)
+
+
+async def _refresh_quietly(cluster: Cluster) -> None:
+    try:
+        await cluster.refresh()
+    except (ConnectionFailed, RequestTimedOut):
+        # The next attempt finds out, and says so if it is the last.
+        return
+
+
+async def _ask_leaders(
+    cluster: Cluster,
+    left: Mapping[TopicPartition, int],
+    isolation_level: int,
+    found: dict[TopicPartition, OffsetAndTimestamp],
+) -> ClientError | None:
+    """Ask each leader once; put what is told into `found`, return an error that may pass."""
+    failure: ClientError | None = None
+    by_leader: dict[int, list[TopicPartition]] = {}
+    for partition in left:
+        await cluster.partition(partition)
+        by_leader.setdefault(cluster.view.leader(*partition), []).append(partition)
+    for leader, partitions in by_leader.items():
+        if leader == NO_LEADER:
+            code = ErrorCode.LEADER_NOT_AVAILABLE
+            failure = refused(code, f"list offsets of {partitions[0]}")
+            continue
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=isolation_level,
+            topics=_by_topic(cluster, partitions, left),
+            timeout_ms=cluster.options.request_timeout_ms,
+        )
+        try:
+            answer = await cluster.ask(leader, request, ListOffsetsResponse)
+        except (ConnectionFailed, RequestTimedOut) as error:
+            failure = error
+            continue
+        failure = _take(answer, found) or failure
+    return failure
+
+
+def _by_topic(
+    cluster: Cluster, partitions: Iterable[TopicPartition], times: Mapping[TopicPartition, int]
+) -> list[ListOffsetsTopic]:
+    topics: dict[str, ListOffsetsTopic] = {}
+    for partition in partitions:
+        topic = topics.setdefault(partition.topic, ListOffsetsTopic(name=partition.topic))
+        topic.partitions.append(
+            ListOffsetsPartition(
+                partition_index=partition.partition,
+                current_leader_epoch=cluster.view.leader_epoch(*partition),
+                timestamp=times[partition],
+            )
+        )
+    return list(topics.values())
+
+
+def _take(
+    answer: ListOffsetsResponse, found: dict[TopicPartition, OffsetAndTimestamp]
+) -> ClientError | None:
+    failure: ClientError | None = None
+    for topic in answer.topics:
+        for told in topic.partitions:
+            partition = TopicPartition(topic.name, told.partition_index)
+            if not told.error_code:
+                found[partition] = OffsetAndTimestamp(
+                    told.offset, told.timestamp, told.leader_epoch
+                )
+                continue
+            failure = refused(told.error_code, f"list offsets of {partition}")
+            if not code_of(told.error_code).retriable:
+                raise failure
+    return failure

@@ -1,0 +1,96 @@
+"""How a consumer reads: every setting with its default."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition
+from ottla.client.assignors import Assignor, assignor_named
+from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.cluster import ClusterOptions
+from ottla.client.consumer.fetcher import FetchOptions
+from ottla.client.consumer.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
+from ottla.client.errors import ClientError
+from ottla.client.group.membership import MemberOptions
+
+# Called with the partitions concerned; may be asynchronous.
+Listener = Callable[[set[TopicPartition]], Awaitable[None] | None]
+
+_RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerOptions:
+    """Times in milliseconds, sizes in bytes.
+
+    `auto_offset_reset`: where to read from when a partition has no committed offset, or an
+    offset is no longer in the log: `earliest` (default: skip nothing), `latest` or `none`
+    (raise). `assignors`: by preference, of `range`, `roundrobin`, `sticky`,
+    `cooperative-sticky`; a group uses one that all its members offer.
+    """
+
+    group_id: str | None = None
+    group_instance_id: str | None = None
+    auto_offset_reset: str = "earliest"
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5_000
+    read_committed: bool = False
+    check_crcs: bool = True
+    assignors: tuple[str | Assignor, ...] = ("cooperative-sticky", "range")
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000
+    fetch_min_bytes: int = 1
+    fetch_max_wait_ms: int = 500
+    fetch_max_bytes: int = 50 * 1024 * 1024
+    fetch_partition_bytes: int = 1024 * 1024
+    request_timeout_ms: int = 30_000
+    metadata_max_age_ms: int = 300_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    retry_timeout_ms: int = 60_000
+    client_id: str = "ottla-consumer"
+
+    def cluster(self) -> ClusterOptions:
+        """The part that concerns reaching the cluster."""
+        return ClusterOptions(
+            client_id=self.client_id,
+            request_timeout_ms=self.request_timeout_ms,
+            metadata_max_age_ms=self.metadata_max_age_ms,
+            retry_timeout_ms=self.retry_timeout_ms,
+            backoff=self._backoff(),
+        )
+
+    def fetch(self) -> FetchOptions:
+        """The part that concerns fetching. Raises ClientError for an unknown reset."""
+        if self.auto_offset_reset not in _RESETS:
+            raise ClientError(
+                ErrorCode.INVALID_CONFIG,
+                f"auto_offset_reset is earliest, latest or none, not {self.auto_offset_reset!r}",
+            )
+        return FetchOptions(
+            min_bytes=self.fetch_min_bytes,
+            max_wait_ms=self.fetch_max_wait_ms,
+            fetch_bytes=self.fetch_max_bytes,
+            partition_bytes=self.fetch_partition_bytes,
+            isolation_level=READ_COMMITTED if self.read_committed else READ_UNCOMMITTED,
+            check_crcs=self.check_crcs,
+            reset_to=_RESETS[self.auto_offset_reset],
+            backoff=self._backoff(),
+        )
+
+    def member(self) -> MemberOptions:
+        """The part that concerns the group. Raises ClientError for assignors that do not mix."""
+        assignors = tuple(assignor_named(name) for name in self.assignors)
+        if not assignors:
+            raise ClientError(ErrorCode.INVALID_CONFIG, "give at least one assignor")
+        return MemberOptions(
+            instance_id=self.group_instance_id,
+            session_timeout_ms=self.session_timeout_ms,
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
+            max_poll_interval_ms=self.max_poll_interval_ms,
+            assignors=assignors,
+        )
+
+    def _backoff(self) -> Backoff:
+        return Backoff(self.retry_backoff_ms, self.retry_backoff_max_ms)

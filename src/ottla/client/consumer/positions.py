@@ -1,0 +1,132 @@
+"""Positions that must be found out before anything can be read there.
+
+Either only where to begin is said, or a new leader may not have what was read.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from ottla.base.errors import OttlaError
+from ottla.client.connection.cluster import Cluster
+from ottla.client.consumer.epochs import EpochEnd, LogTruncated, ends_of_epochs
+from ottla.client.consumer.fetch_waiting import Waiting
+from ottla.client.consumer.offsets import LATEST, list_offsets
+from ottla.client.consumer.partition_state import PartitionState
+
+_log = logging.getLogger(__name__)
+
+
+class Positions:
+    """Belongs to a fetcher.
+
+    `reset_to` is where to go on without a position, None where that is an error. `on_known` is
+    called when positions are known that were not, `on_failure` with what no retry will mend.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        waiting: Waiting,
+        reset_to: int | None,
+        isolation_level: int,
+        *,
+        on_known: Callable[[], None],
+        on_failure: Callable[[OttlaError], None],
+    ) -> None:
+        self._cluster = cluster
+        self._waiting = waiting
+        self._reset_to = reset_to
+        self._isolation_level = isolation_level
+        self._on_known = on_known
+        self._on_failure = on_failure
+
+    # -- after a change of the leader
+
+    def check(self, leader: int, states: list[PartitionState]) -> None:
+        """See whether what was read is in the log of a new leader, before more is read there."""
+        for state in states:
+            state.is_checking = True
+        self._waiting.run(self._check(leader, states))
+
+    async def _check(self, leader: int, states: list[PartitionState]) -> None:
+        view = self._cluster.view
+        asked = [(state, state.term, view.leader_epoch(*state.topic_partition)) for state in states]
+        wanted = {state.topic_partition: (epoch, state.read_epoch) for state, _, epoch in asked}
+        try:
+            found = await ends_of_epochs(self._cluster, leader, wanted)
+        except OttlaError:
+            found = {}
+        finally:
+            for state in states:
+                state.is_checking = False
+        for state, term, epoch in asked:
+            if state.term != term:
+                continue
+            end = found.get(state.topic_partition)
+            if end is None:
+                self._waiting.delay([state])
+                self._waiting.refresh()
+            elif end.is_truncated(state.fetch_offset, state.read_epoch):
+                self._on_truncated(state, end)
+            else:
+                state.checked_epoch = epoch
+        self._on_known()
+
+    def _on_truncated(self, state: PartitionState, end: EpochEnd) -> None:
+        """Go back to where the logs part; nothing that was handed out is dropped silently."""
+        parting = end.parting(state.fetch_offset)
+        if state.position <= parting:
+            # What is void was fetched ahead and nobody has seen it.
+            state.seek(state.position, end.leader_epoch)
+        elif self._reset_to is not None:
+            _log.warning(
+                "%s was cut by an unclean election: offsets %d to %d were read and are not in "
+                "its log any more; reading on from %d",
+                state.topic_partition,
+                parting,
+                state.position - 1,
+                parting,
+            )
+            state.seek(parting, end.leader_epoch)
+        else:
+            self._on_failure(LogTruncated(state.topic_partition, state.position, parting))
+            self._waiting.delay([state])
+
+    # -- without a position
+
+    def resolve(self, states: Iterable[PartitionState]) -> None:
+        """Find the positions of those whose position is unknown and that say where to begin."""
+        unknown = [
+            state
+            for state in states
+            if state.fetch_offset < 0 and state.reset_to is not None and not state.is_resolving
+        ]
+        if unknown:
+            for state in unknown:
+                state.is_resolving = True
+            self._waiting.run(self._resolve(unknown))
+
+    async def _resolve(self, states: list[PartitionState]) -> None:
+        asked = [(state, state.term, state.reset_to) for state in states]
+        try:
+            found = await list_offsets(
+                self._cluster,
+                {state.topic_partition: to for state, _, to in asked if to is not None},
+                self._isolation_level,
+            )
+            missing = [state for state, _, _ in asked if found[state.topic_partition].offset < 0]
+            if missing:
+                # No record is as late as the time asked for: read what comes from now on.
+                found |= await list_offsets(
+                    self._cluster, dict.fromkeys((s.topic_partition for s in missing), LATEST)
+                )
+        except OttlaError as error:
+            self._on_failure(error)
+            return
+        finally:
+            for state in states:
+                state.is_resolving = False
+        for state, term, _ in asked:
+            if state.term == term and state.fetch_offset < 0:
+                state.seek(found[state.topic_partition].offset)
+        self._on_known()

@@ -1,0 +1,206 @@
+"""A consumer's dealings with its group: partitions that come and go, offsets that are kept."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from inspect import isawaitable
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.connection.coordinator import Coordinator
+from ottla.client.consumer.fetcher import Fetcher
+from ottla.client.consumer.options import ConsumerOptions, Listener
+from ottla.client.consumer.partition_state import OffsetAndMetadata
+from ottla.client.errors import ClientError, CommitFailed
+from ottla.client.group.membership import Membership, Rebalancing
+
+_logger = logging.getLogger(__name__)
+
+
+class GroupSession:
+    """Membership and commits of one consumer. Without subscription, commits only."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        options: ConsumerOptions,
+        fetcher: Fetcher,
+        wake: Callable[[], None],
+        listeners: tuple[Listener | None, Listener | None, Listener | None],
+    ) -> None:
+        self.coordinator = coordinator
+        self._options = options
+        self._fetcher = fetcher
+        self._wake = wake
+        self._on_assigned, self._on_revoked, self._on_lost = listeners
+        self.membership: Membership | None = None
+        self._topics: list[str] = []
+        self._pattern: re.Pattern[str] | None = None
+        self._joining: asyncio.Task[None] | None = None
+        self._commits: set[asyncio.Task[None]] = set()
+        # Offsets known to be committed, so that nothing is committed twice.
+        self._committed: dict[TopicPartition, int] = {}
+
+    # -- membership
+
+    def subscribe(self, topics: Iterable[str], pattern: re.Pattern[str] | None) -> None:
+        """Join, or join anew with other topics, at the next `settle`."""
+        self._topics = sorted(set(topics))
+        self._pattern = pattern
+        if self.membership is None:
+            rebalancing = Rebalancing(
+                self._current_topics, self._revoke, self._lose, self._assign, self._wake
+            )
+            self.membership = Membership(self.coordinator, self._options.member(), rebalancing)
+        self.membership.needs_join = True
+
+    async def settle(self, timeout_s: float) -> bool:
+        """Take part in a rebalance if there is one; False if it takes longer than that."""
+        membership = self.membership
+        if membership is None:
+            return True
+        membership.last_poll_s = asyncio.get_running_loop().time()
+        if membership.failure is not None:
+            raise membership.failure
+        if not membership.needs_join and self._joining is None:
+            return True
+        if self._joining is None:
+            self._joining = asyncio.ensure_future(membership.join())
+        done, _ = await asyncio.wait([self._joining], timeout=max(0.0, timeout_s))
+        if not done:
+            return False
+        task, self._joining = self._joining, None
+        await task
+        return True
+
+    async def _current_topics(self) -> list[str]:
+        if self._pattern is None:
+            return self._topics
+        names = await self.coordinator.cluster.topic_names()
+        return [
+            name for name in names if self._pattern.fullmatch(name) and not name.startswith("__")
+        ]
+
+    async def _revoke(self, gone: set[TopicPartition]) -> None:
+        if self._options.enable_auto_commit:
+            await self._commit_leniently(self.uncommitted(gone))
+        await _call(self._on_revoked, gone)
+        self._drop(gone)
+
+    async def _lose(self, gone: set[TopicPartition]) -> None:
+        self._drop(gone)
+        await _call(self._on_lost or self._on_revoked, gone)
+
+    def _drop(self, gone: set[TopicPartition]) -> None:
+        self._fetcher.replace(self._fetcher.states.keys() - gone)
+        for partition in gone:
+            self._committed.pop(partition, None)
+
+    async def _assign(self, owned: set[TopicPartition], new: set[TopicPartition]) -> None:
+        self._fetcher.replace(owned)
+        await self.start_from_committed(new)
+        await _call(self._on_assigned, new)
+        self._fetcher.pump()
+        self._wake()
+
+    async def start_from_committed(self, partitions: set[TopicPartition]) -> None:
+        """Put partitions at their committed offsets, else where auto_offset_reset says."""
+        committed = await self.coordinator.committed(partitions) if partitions else {}
+        for partition in partitions:
+            state = self._fetcher.states.get(partition)
+            if state is None or state.position >= 0:
+                continue
+            entry = committed.get(partition)
+            if entry is not None:
+                state.seek(entry.offset, entry.leader_epoch)
+                self._committed[partition] = entry.offset
+                continue
+            reset_to = self._options.fetch().reset_to
+            state.forget_position(reset_to)
+            if reset_to is None:
+                self._fetcher.failure = ClientError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                    f"group {self.coordinator.group_id!r} has no committed offset for "
+                    f"{partition}; commit one, seek, or set auto_offset_reset",
+                )
+
+    # -- commits
+
+    def uncommitted(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Positions that are not committed yet, of `partitions` or of all."""
+        wanted = self._fetcher.states.keys() if partitions is None else partitions
+        states = self._fetcher.states
+        return {
+            partition: OffsetAndMetadata(states[partition].position)
+            for partition in wanted
+            if partition in states
+            and states[partition].position >= 0
+            and states[partition].position != self._committed.get(partition)
+        }
+
+    async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Commit now. Raises CommitFailed if the group has moved on."""
+        if not offsets:
+            return
+        member = self.membership
+        await self.coordinator.commit(
+            offsets,
+            generation=member.generation if member is not None else -1,
+            member_id=member.member_id if member is not None else "",
+            instance_id=self._options.group_instance_id if member is not None else None,
+        )
+        for partition, entry in offsets.items():
+            if partition in self._fetcher.states:
+                self._committed[partition] = entry.offset
+
+    def commit_behind(self) -> None:
+        """Commit what is processed without waiting for the answer (automatic commits)."""
+        if self._commits:
+            return
+        offsets = self.uncommitted()
+        if offsets:
+            task = asyncio.ensure_future(self._commit_leniently(offsets))
+            self._commits.add(task)
+            task.add_done_callback(self._commits.discard)
+
+    async def _commit_leniently(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        try:
+            await self.commit(offsets)
+        except CommitFailed as error:
+            _logger.warning("automatic commit: %s", error.message)
+            if self.membership is not None and error.code is not ErrorCode.REBALANCE_IN_PROGRESS:
+                self.membership.needs_join = True
+        except OttlaError as error:
+            # The next one, or another member, commits as much or reads again.
+            _logger.warning("automatic commit: %s", error.message)
+
+    # -- the end
+
+    async def close(self, *, commit: bool) -> None:
+        """Commit what is processed (if automatic commits are on and `commit`), then leave."""
+        if self._joining is not None:
+            self._joining.cancel()
+            await asyncio.gather(self._joining, return_exceptions=True)
+        if commit and self._options.enable_auto_commit:
+            await self._commit_leniently(self.uncommitted())
+        for task in list(self._commits):
+            if not commit:
+                task.cancel()
+        await asyncio.gather(*self._commits, return_exceptions=True)
+        if self.membership is not None:
+            owned = self.membership.owned
+            self.membership.owned = set()
+            if owned:
+                await _call(self._on_revoked, owned)
+            await self.membership.close()
+
+
+async def _call(listener: Listener | None, partitions: set[TopicPartition]) -> None:
+    if listener is None:
+        return
+    outcome = listener(set(partitions))
+    if isawaitable(outcome):
+        await outcome

@@ -1,0 +1,67 @@
+"""Many records at once: columns of keys and values, checked without a loop per record."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from ottla.base.errors import ErrorCode
+from ottla.client.errors import ClientError
+from ottla.client.producer.accumulator import as_bytes
+from ottla.record.builder import are_bytes
+
+
+@runtime_checkable
+class ArrowColumn(Protocol):
+    """What this module needs of a pyarrow Array or ChunkedArray."""
+
+    def to_pylist(self) -> list[object]: ...
+
+
+Column = Sequence[bytes | str | None] | ArrowColumn
+
+
+@dataclass(slots=True)
+class Rows:
+    """Records as parallel lists.
+
+    `keys` is None where none has a key, `timestamps` where all have `now_ms`.
+    """
+
+    values: list[bytes | None]
+    keys: list[bytes | None] | None
+    timestamps: list[int] | None
+    now_ms: int
+
+    def take(self, chosen: list[int]) -> "Rows":
+        """The rows of those numbers."""
+        return Rows(
+            [self.values[row] for row in chosen],
+            None if self.keys is None else [self.keys[row] for row in chosen],
+            None if self.timestamps is None else [self.timestamps[row] for row in chosen],
+            self.now_ms,
+        )
+
+
+def rows(values: Column, keys: Column | None, timestamps_ms: list[int] | None, now_ms: int) -> Rows:
+    """Columns as checked lists of bytes. Raises ClientError where they differ in length."""
+    value_list = _bytes_list(values)
+    count = len(value_list)
+    key_list = None if keys is None else _bytes_list(keys)
+    times = None if timestamps_ms is None else list(timestamps_ms)
+    key_count = count if key_list is None else len(key_list)
+    time_count = count if times is None else len(times)
+    if key_count != count or time_count != count:
+        raise ClientError(
+            ErrorCode.INVALID_REQUEST,
+            f"{count} values, {key_count} keys and {time_count} timestamps do not belong "
+            "together; give columns of one length",
+        )
+    return Rows(value_list, key_list, times, now_ms)
+
+
+# A copy, as the caller may change its list while batches are cut from it.
+def _bytes_list(column: Column) -> list[bytes | None]:
+    plain = column.to_pylist() if isinstance(column, ArrowColumn) else list(column)
+    if are_bytes(plain):
+        return plain  # type: ignore[return-value]  # The line above is the proof.
+    return [as_bytes(value) for value in plain]

@@ -1,0 +1,66 @@
+"""A closed batch as bytes: made once, stamped anew when its numbers change, cut when too large."""
+
+from struct import Struct
+
+from ottla.client.producer.queues import Batch
+from ottla.record.builder import BatchBuilder, seal
+from ottla.record.header import ATTRIBUTES_POSITION, TRANSACTIONAL_FLAG, read_header
+from ottla.record.reader import records
+
+# What an encoded batch has left: it takes no record, whoever still holds the batch.
+_EMPTIED = BatchBuilder()
+_EMPTIED.close()
+# Producer id, producer epoch, base sequence: side by side in the header.
+_PRODUCER = Struct(">qhi")
+_PRODUCER_POSITION = 43
+# The lower half of the attributes.
+_FLAGS_POSITION = ATTRIBUTES_POSITION + 1
+
+
+def encode(
+    batch: Batch, compression: int, level: int | None, *, transactional: bool = False
+) -> None:
+    """Give a finished batch its bytes. Its builder is emptied, as they hold all it held."""
+    builder = batch.builder
+    builder.compression, builder.level = compression, level
+    builder.producer_id, builder.producer_epoch = batch.producer_id, batch.producer_epoch
+    builder.base_sequence = batch.base_sequence
+    batch.head, batch.payload = builder.build_parts()
+    batch.builder = _EMPTIED
+    if transactional:
+        batch.head[_FLAGS_POSITION] |= TRANSACTIONAL_FLAG
+        seal(batch.head, batch.payload)
+
+
+def restamp(batch: Batch) -> None:
+    """Write the batch's producer id, epoch and sequence over those it was encoded with."""
+    assert batch.head is not None
+    _PRODUCER.pack_into(
+        batch.head, _PRODUCER_POSITION, batch.producer_id, batch.producer_epoch, batch.base_sequence
+    )
+    seal(batch.head, batch.payload)
+
+
+def split(batch: Batch) -> tuple[Batch, Batch]:
+    """Two batches with the halves of an encoded one, not yet encoded themselves.
+
+    They share its serial, and its range of sequences between them.
+    """
+    assert batch.head is not None
+    assert batch.record_count > 1
+    encoded = batch.head + batch.payload
+    everything = records(encoded, 0, read_header(encoded), check_crc=False)
+    middle = len(everything) // 2
+    halves: list[Batch] = []
+    for start, part in ((0, everything[:middle]), (middle, everything[middle:])):
+        order = (batch.order[0], batch.order[1] + start)
+        half = Batch(batch.topic, batch.partition, order, batch.created_ms, 0)
+        for record in part:
+            half.builder.append(record.timestamp, record.key, record.value, record.headers)
+        half.finish()
+        half.producer_id = batch.producer_id
+        half.producer_epoch = batch.producer_epoch
+        if batch.base_sequence >= 0:
+            half.base_sequence = (batch.base_sequence + start) & 0x7FFFFFFF
+        halves.append(half)
+    return halves[0], halves[1]

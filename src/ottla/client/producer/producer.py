@@ -1,0 +1,307 @@
+"""The producer: records in, batches out, the fate of each batch told once."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+from ottla.base.clock import Clock, current_clock
+from ottla.base.errors import ErrorCode
+from ottla.client.arguments import checked_options
+from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.view import TopicView
+from ottla.client.errors import Closed, DeliveryFailed
+from ottla.client.producer.accumulator import Accumulator, as_bytes
+from ottla.client.producer.columns import Column
+from ottla.client.producer.delivery import Delivery
+from ottla.client.producer.options import ProducerOptions
+from ottla.client.producer.producer_id import ProducerIds
+from ottla.client.producer.queues import Headers, TopicQueues
+from ottla.client.producer.router import Router
+from ottla.client.producer.sender import Sender
+from ottla.client.transactions.state import Transactions
+
+__all__ = ["Delivery", "Producer", "ProducerOptions"]
+
+
+class Producer:
+    """Sends records. Use it as `async with Producer("host:9092") as producer`.
+
+    Three modes (Kafka design, §4.3): fire and forget (`await producer.send(...)` and go on;
+    `flush` raises what failed), asynchronous (`on_delivery` is called once per batch, or the
+    returned `Delivery` is awaited), synchronous (`await producer.send_and_wait(...)`).
+
+    Not for several event loops or threads: see `ottla.client.sync`.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | Iterable[str],
+        options: ProducerOptions | None = None,
+        *,
+        on_delivery: Callable[[Delivery], None] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.options = options = checked_options(
+            options, ProducerOptions, 'Producer("host:9092"); the topic is given with each record'
+        )
+        self._user_callback = on_delivery
+        clock = clock or current_clock()
+        self._now_ms = clock.now_ms
+        self.cluster = Cluster(bootstrap, options.cluster())
+        self.accumulator = Accumulator(options.batch_bytes, options.buffer_bytes, clock)
+        self.router = Router(self.cluster, self.accumulator, options.partitioner)
+        self._numbering = self._make_numbering()
+        self._sender = Sender(
+            self.cluster,
+            self.accumulator,
+            self._numbering,
+            options.sender(),
+            clock,
+            self._on_delivery,
+        )
+        self._is_default = self.router.is_default
+        self._linger: asyncio.TimerHandle | asyncio.Handle | None = None
+        self._waiting_for_room: list[asyncio.Future[None]] = []
+        # Deliveries that failed and that `flush` has not looked at yet.
+        self._failed: list[Delivery] = []
+        self._closed = False
+
+    def _make_numbering(self) -> ProducerIds | Transactions | None:
+        """What makes batches recognisable to brokers."""
+        return ProducerIds(self.cluster) if self.options.is_idempotent else None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # -- sending
+
+    async def partitions_for(self, topic: str) -> TopicView:
+        """The topic's partitions and leaders. Raises UnknownTopic."""
+        self._check_open()
+        return await self.cluster.topic(topic)
+
+    # Hot: see bench/client.py for the cost per record.
+    async def send(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery:
+        """Accept one record; returns its batch's `Delivery` at once, or waits for memory.
+
+        Text is sent as UTF-8. Without `partition` the partitioner chooses; without
+        `timestamp_ms` (since 1970, UTC) it is now. Raises UnknownTopic, and ClientError for
+        what no broker would take.
+        """
+        queues = self.router.known.get(topic)
+        if queues is None or self._closed:
+            self._check_open()
+            queues = await self.router.queues(topic)
+        if value.__class__ is not bytes:
+            value = as_bytes(value)
+        if key is not None:
+            key = as_bytes(key)
+        if timestamp_ms is None:
+            timestamp_ms = self._now_ms()
+        if partition is None and headers is None and self._is_default:
+            # The common case, spelled out: there is room in the open batch.
+            queue = queues.sticky if key is None else queues.by_key.get(key)
+            batch = None if queue is None else queue.open
+            if batch is not None and batch.builder.add(timestamp_ms, key, value):
+                return batch.delivery
+        return await self._send(queues, key, value, partition, timestamp_ms, headers)
+
+    async def _send(
+        self,
+        queues: TopicQueues,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp_ms: int,
+        headers: Headers | None,
+    ) -> Delivery:
+        """Put a record where it belongs, opening and closing batches, waiting for memory."""
+        accumulator = self.accumulator
+        while True:
+            queue = self.router.queue_for(queues, key, value, partition)
+            batch = accumulator.append(queue, key, value, timestamp_ms, headers)
+            if batch is not None:
+                break
+            if accumulator.has_news:
+                self._on_news(queues)
+                # Let answers be read, and other tasks run, once per batch.
+                await asyncio.sleep(0)
+            else:
+                await self.room()
+        if accumulator.has_news:
+            self._on_news(queues)
+            await asyncio.sleep(0)
+        if self._linger is None:
+            self._start_linger()
+        return batch.delivery
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery:
+        """Send one record without lingering and wait until it is acknowledged.
+
+        Records sent by other tasks in the same turn of the loop share the batch. Raises
+        DeliveryFailed.
+        """
+        delivery = await self.send(
+            topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
+        )
+        asyncio.get_running_loop().call_soon(self._close_open)
+        return await delivery
+
+    async def send_batch(
+        self,
+        topic: str,
+        values: Column,
+        keys: Column | None = None,
+        *,
+        partition: int | None = None,
+        timestamps_ms: list[int] | None = None,
+    ) -> list[Delivery]:
+        """Send many records: parallel lists, or Arrow columns of binary or text.
+
+        Returns a `Delivery` per batch, in order per partition. Keyed records go where `send`
+        would put them; others fill one partition's batch after the other.
+        """
+        self._check_open()
+        queues = await self.router.queues(topic)
+        deliveries: list[Delivery] = []
+        for queue, batch in self.router.batches(queues, values, keys, partition, timestamps_ms):
+            while not self.accumulator.has_room(batch.size):
+                await self.room()
+            self.accumulator.add_closed(queue, batch)
+            deliveries.append(batch.delivery)
+            self._on_news(queues)
+            await asyncio.sleep(0)
+        return deliveries
+
+    async def flush(self) -> None:
+        """Send what is waiting and return once all of it is settled.
+
+        Raises the first DeliveryFailed that neither `on_delivery` nor an awaited `Delivery`
+        has told of.
+        """
+        await self._settle_all()
+        failed, self._failed = self._failed, []
+        for delivery in failed:
+            if delivery.untold_error is not None:
+                raise delivery.untold_error
+
+    async def _settle_all(self) -> None:
+        """Send what is waiting; return once its fate is known."""
+        self._close_open()
+        for batch in list(self.accumulator.unfinished):
+            await (batch.part_of or batch).delivery.settled()
+
+    async def close(self, timeout_ms: int | None = None) -> None:
+        """Flush for at most `timeout_ms`, then end. By default every record gets its full time.
+
+        Raises what `flush` raises; records not delivered by then fail.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        # Records expire by themselves: this is for what should not happen.
+        limit_ms = self.options.delivery_timeout_ms + 5_000 if timeout_ms is None else timeout_ms
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                await self.flush()
+        except TimeoutError:
+            why = f"the producer was closed, and {limit_ms} ms were not enough to deliver them"
+            self._sender.fail_all(ErrorCode.REQUEST_TIMED_OUT, why)
+            raise DeliveryFailed(ErrorCode.REQUEST_TIMED_OUT, f"records were lost: {why}") from None
+        finally:
+            if self._linger is not None:
+                self._linger.cancel()
+            if self._numbering is not None:
+                await self._numbering.close()
+            await self._sender.close()
+            await self.cluster.close()
+
+    # -- batches
+
+    def _on_news(self, queues: TopicQueues) -> None:
+        self.accumulator.has_news = False
+        self.router.move_on(queues)
+        self._sender.drain()
+
+    def on_news_from_elsewhere(self, queues: TopicQueues) -> None:
+        """Another thread has opened or closed a batch of `queues`."""
+        if self.accumulator.ready_queues:
+            self._on_news(queues)
+        if self._linger is None and self.accumulator.open_queues:
+            self._start_linger()
+
+    def _start_linger(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self.options.linger_ms == 0:
+            self._linger = loop.call_soon(self._close_open)
+        else:
+            self._linger = loop.call_later(self.options.linger_ms / 1000, self._on_linger)
+
+    def _on_linger(self) -> None:
+        self._linger = None
+        now_ms = self.accumulator.clock.monotonic_ms()
+        oldest_ms = self.accumulator.close_older(now_ms - self.options.linger_ms)
+        if oldest_ms is not None:
+            wait_ms = max(1, oldest_ms + self.options.linger_ms - now_ms)
+            self._linger = asyncio.get_running_loop().call_later(wait_ms / 1000, self._on_linger)
+        self._sender.drain()
+
+    def _close_open(self) -> None:
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
+        self.accumulator.close_all()
+        self.accumulator.has_news = False
+        self._sender.drain()
+
+    async def room(self) -> None:
+        """Wait until some memory is free again."""
+        if not self.accumulator.unfinished:
+            # All was delivered since the caller, perhaps in another thread, looked: nothing more
+            # will be, that could wake it.
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting_for_room.append(future)
+        self._close_open()
+        await future
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("the producer is closed; make a new one")
+
+    def _on_delivery(self, delivery: Delivery) -> None:
+        if delivery.untold_error is not None and self._user_callback is None:
+            self._failed.append(delivery)
+        waiting, self._waiting_for_room = self._waiting_for_room, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+        if self._user_callback is not None:
+            self._user_callback(delivery)

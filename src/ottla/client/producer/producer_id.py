@@ -1,0 +1,60 @@
+"""The number that makes a producer's batches recognisable (KIP-98)."""
+
+import asyncio
+from collections.abc import Callable
+
+from ottla.base.errors import OttlaError
+from ottla.client.connection.cluster import Cluster
+from ottla.client.errors import check
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+# What a producer without transactions sends as the transaction timeout.
+_NO_TIMEOUT_MS = 0x7FFFFFFF
+
+
+class ProducerIds:
+    """Asks any broker for a producer id, again and again until one is given."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._task: asyncio.Task[None] | None = None
+        self._callbacks: list[Callable[[], None]] = []
+        # -1 while none is known.
+        self.current = -1
+
+    def when_known(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once an id is known; asks for one if nobody has yet."""
+        if callback not in self._callbacks:
+            self._callbacks.append(callback)
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._ask())
+
+    def renew(self) -> None:
+        """Forget the id, as its epochs are used up; the next is asked for on demand."""
+        self.current = -1
+
+    async def _ask(self) -> None:
+        attempt = 0
+        while self.current < 0:
+            try:
+                answer = await self._cluster.ask_any(
+                    InitProducerIdRequest(
+                        transactional_id=None, transaction_timeout_ms=_NO_TIMEOUT_MS
+                    ),
+                    InitProducerIdResponse,
+                )
+                check(answer.error_code, "give a producer id")
+                self.current = answer.producer_id
+            except OttlaError:
+                await self._cluster.pause(attempt)
+                attempt += 1
+        self._task = None
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    async def close(self) -> None:
+        """Stop asking."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)

@@ -1,0 +1,155 @@
+"""What waits on its way to each partition. Plain state; `Accumulator` and `Sender` move it."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from ottla.base.errors import ErrorCode
+from ottla.base.murmur2 import partition_of
+from ottla.client.producer.delivery import Delivery
+from ottla.record.builder import BatchBuilder
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+# So many of a producer's last batches a broker knows again.
+KNOWN_AGAIN = 5
+
+
+class Batch:
+    """Records of one partition that are sent, and fail, together.
+
+    `builder` holds the records as bytes; once the batch is encoded `head` and `payload` do, its
+    header and what follows it.
+    """
+
+    __slots__ = (
+        "attempts",
+        "base_sequence",
+        "builder",
+        "created_ms",
+        "delivery",
+        "head",
+        "last_failure",
+        "order",
+        "part_of",
+        "partition",
+        "parts_left",
+        "payload",
+        "producer_epoch",
+        "producer_id",
+        "record_count",
+        "reserved",
+        "size",
+        "topic",
+    )
+
+    def __init__(
+        self, topic: str, partition: int, order: tuple[int, int], created_ms: int, reserved: int
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        # (serial, first record): rises in the order of sending, and stays through every retry.
+        # Parts of a batch share its serial.
+        self.order = order
+        self.created_ms = created_ms
+        self.reserved = reserved
+        self.builder = BatchBuilder()
+        # Both are known once nothing more goes in; the size is that before compression.
+        self.size = 0
+        self.record_count = 0
+        self.attempts = 0
+        self.last_failure: tuple[ErrorCode, str] | None = None
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.base_sequence = -1
+        # Once encoded.
+        self.head: bytearray | None = None
+        self.payload = b""
+        # A batch that was too large lives on as parts, which settle it together.
+        self.part_of: Batch | None = None
+        self.parts_left = 0
+        self.delivery = Delivery(topic, partition)
+
+    def finish(self) -> None:
+        """Nothing more goes in."""
+        self.size = self.builder.size_estimate
+        self.record_count = self.delivery.record_count = self.builder.record_count
+
+
+class PartitionQueue:
+    """What waits for one partition: an open batch, closed ones, and those in flight."""
+
+    __slots__ = (
+        "closed",
+        "epoch",
+        "in_flight",
+        "index",
+        "leader_in_flight",
+        "next_sequence",
+        "not_before_ms",
+        "open",
+        "producer_id",
+        "recovering",
+        "topic",
+        "window",
+    )
+
+    def __init__(self, topic: str, index: int) -> None:
+        self.topic = topic
+        self.index = index
+        self.open: Batch | None = None
+        self.closed: deque[Batch] = deque()
+        # In the order sent.
+        self.in_flight: deque[Batch] = deque()
+        self.leader_in_flight = -1
+        self.producer_id = -1
+        self.epoch = 0
+        self.next_sequence = 0
+        self.not_before_ms = 0
+        # After a failure: one batch at a time until one succeeds, so that order holds.
+        self.recovering = False
+        # The last that were numbered: those that the broker would know again.
+        self.window: deque[Batch] = deque(maxlen=KNOWN_AGAIN)
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether one more numbered batch would let the broker forget an undecided one.
+
+        Such a one, should it come again, would be taken for a gap, and stand twice in the end.
+        """
+        window = self.window
+        if len(window) < KNOWN_AGAIN or window[0] not in self.in_flight:
+            return False
+        return self.closed[0] not in window
+
+
+class TopicQueues:
+    """The queues of one topic, and where the next record without a key goes."""
+
+    __slots__ = ("by_key", "name", "partitions", "sticky")
+
+    KEYS_REMEMBERED = 1 << 16
+
+    def __init__(self, name: str, partition_count: int, sticky: int) -> None:
+        assert partition_count > 0
+        self.name = name
+        self.partitions = [PartitionQueue(name, index) for index in range(partition_count)]
+        self.sticky = self.partitions[sticky]
+        # Hashing is the dearest step of a keyed send, and keys come back.
+        self.by_key: dict[bytes, PartitionQueue] = {}
+
+    def place(self, key: bytes) -> PartitionQueue:
+        """The queue for a key, by murmur2 as Java's client does."""
+        queue = self.partitions[partition_of(key, len(self.partitions))]
+        if len(self.by_key) >= self.KEYS_REMEMBERED:
+            self.by_key.clear()
+        self.by_key[key] = queue
+        return queue
+
+    def grow(self, partition_count: int) -> None:
+        """Take up partitions added to the topic; keys are placed anew from now on."""
+        known = len(self.partitions)
+        if partition_count > known:
+            self.partitions += [
+                PartitionQueue(self.name, index) for index in range(known, partition_count)
+            ]
+            self.by_key.clear()

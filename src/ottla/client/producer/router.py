@@ -1,0 +1,94 @@
+"""Where records go: a topic's queues, the partitioner, and columns cut into batches."""
+
+from collections.abc import Iterator
+
+from ottla.client.connection.cluster import Cluster
+from ottla.client.producer.accumulator import Accumulator
+from ottla.client.producer.columns import Column, Rows, rows
+from ottla.client.producer.partitioner import Partitioner, checked, next_sticky, partitioner_named
+from ottla.client.producer.queues import Batch, PartitionQueue, TopicQueues
+
+
+class Router:
+    """Knows the queues of every topic that was sent to."""
+
+    def __init__(
+        self, cluster: Cluster, accumulator: Accumulator, partitioner: str | Partitioner
+    ) -> None:
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._partitioner = partitioner_named(partitioner, cluster.chance)
+        # Whether keys go by murmur2 and the others stick.
+        self.is_default = self._partitioner is None
+        self.known: dict[str, TopicQueues] = {}
+
+    async def queues(self, topic: str) -> TopicQueues:
+        """The topic's queues, its partitions asked for if unknown. Raises UnknownTopic."""
+        view = await self._cluster.topic(topic)
+        queues = self.known.get(topic)
+        if queues is None:
+            sticky = self._cluster.chance.randrange(len(view.partitions))
+            queues = self.known[topic] = TopicQueues(topic, len(view.partitions), sticky)
+        return queues
+
+    def queue_for(
+        self, queues: TopicQueues, key: bytes | None, value: bytes | None, partition: int | None
+    ) -> PartitionQueue:
+        """Where a record goes. Raises ClientError for a partition that does not exist."""
+        if partition is not None:
+            return queues.partitions[checked(partition, len(queues.partitions), queues.name)]
+        if self._partitioner is not None:
+            count = len(queues.partitions)
+            chosen = self._partitioner(queues.name, key, value, count)
+            return queues.partitions[checked(chosen, count, queues.name)]
+        if key is None:
+            return queues.sticky
+        return queues.by_key.get(key) or queues.place(key)
+
+    def move_on(self, queues: TopicQueues) -> None:
+        """After a batch: let records without a key go to another partition (KIP-794)."""
+        view = self._cluster.view.topics.get(queues.name)
+        if view is None or queues.sticky.open is not None or self._partitioner is not None:
+            return
+        if len(view.partitions) > len(queues.partitions):
+            queues.grow(len(view.partitions))
+        if len(queues.partitions) > 1:
+            led = [entry.index for entry in view.partitions if entry.leader >= 0]
+            chosen = next_sticky(queues.sticky.index, led, self._cluster.chance)
+            queues.sticky = queues.partitions[chosen]
+
+    def batches(
+        self,
+        queues: TopicQueues,
+        values: Column,
+        keys: Column | None,
+        partition: int | None,
+        timestamps_ms: list[int] | None,
+    ) -> Iterator[tuple[PartitionQueue, Batch]]:
+        """Cut columns into finished batches that are full, and say where each goes."""
+        every = rows(values, keys, timestamps_ms, self._accumulator.clock.now_ms())
+        if partition is None and (keys is not None or self._partitioner is not None):
+            parts: dict[PartitionQueue, list[int]] = {}
+            keyed = every.keys or [None] * len(every.values)
+            for row, (key, value) in enumerate(zip(keyed, every.values, strict=True)):
+                queue = self.queue_for(queues, key, value, None)
+                parts.setdefault(queue, []).append(row)
+            for queue, chosen in parts.items():
+                part = every.take(chosen)
+                start = 0
+                while start < len(chosen):
+                    batch, start = self._cut(queue, part, start)
+                    yield queue, batch
+            return
+        start = 0
+        while start < len(every.values):
+            queue = self.queue_for(queues, None, None, partition)
+            batch, start = self._cut(queue, every, start)
+            yield queue, batch
+
+    def _cut(self, queue: PartitionQueue, part: Rows, start: int) -> tuple[Batch, int]:
+        """A batch of the rows from `start` on, and the number of the first row not in it."""
+        batch = self._accumulator.new_batch(queue, self._accumulator.batch_bytes)
+        stop = batch.builder.fill(part.timestamps, part.keys, part.values, start, part.now_ms)
+        batch.finish()
+        return batch, stop

@@ -1,0 +1,429 @@
+"""Read a range of offsets of one partition as raw batches: what a task of an offline load needs.
+
+Blocking, over one connection to the leader, with one fetch sent ahead. Decodes nothing but the
+last batch header of each answer. `fetch_range` and `RangeClient.list_offsets` retry while
+leaders move; nothing that was yielded is ever yielded again.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from random import Random
+from typing import NamedTuple, Self, TypeVar
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.connection.addresses import Address, parse_bootstrap
+from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.blocking import BlockingConnection
+from ottla.client.connection.view import NO_LEADER, ClusterView, TopicView, merged
+from ottla.client.consumer.offsets import (
+    EARLIEST,
+    LATEST,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    OffsetAndTimestamp,
+)
+from ottla.client.errors import (
+    ConnectionFailed,
+    OffsetOutOfRange,
+    RequestTimedOut,
+    check,
+    code_of,
+    refused,
+    unknown_topic,
+)
+from ottla.client.ranges.account import OffsetAccount, account_of
+from ottla.record.reader import batches
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from ottla.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
+
+FETCH_BYTES = 8 * 1024 * 1024
+_WAIT_MS = 500
+_TOPIC_RESOURCE = 2
+
+Result = TypeVar("Result")
+
+
+class Fetched(NamedTuple):
+    """Whole batches as the log holds them, and what the leader said beside them.
+
+    `batches` starts with the batch that contains the offset asked for, so that records before
+    the start and, in the last one, after the end of the range are to be skipped by offset.
+    `next_offset` is the one after the last batch.
+    `aborted` holds (producer id, first offset) of aborted transactions, with read_committed.
+    """
+
+    batches: memoryview
+    next_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted: tuple[tuple[int, int], ...]
+
+
+class RangeClient:
+    """Blocking access to one cluster for a task: metadata, offsets, ranges. Not for threads."""
+
+    def __init__(
+        self,
+        bootstrap: str | Iterable[str],
+        *,
+        client_id: str = "ottla-ranges",
+        timeout_ms: int = 30_000,
+        retry_timeout_ms: int = 60_000,
+        read_committed: bool = False,
+    ) -> None:
+        self._bootstrap = parse_bootstrap(bootstrap)
+        self._client_id = client_id
+        self._timeout_s = timeout_ms / 1000
+        self._retry_timeout_s = retry_timeout_ms / 1000
+        self._isolation_level = READ_COMMITTED if read_committed else READ_UNCOMMITTED
+        self._view = ClusterView()
+        self._connections: dict[Address, BlockingConnection] = {}
+        self._backoff = Backoff()
+        self._chance = Random()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    # -- what the lake asks
+
+    def topic(self, name: str) -> TopicView:
+        """The topic's partitions, asked for anew. Raises UnknownTopic, naming the nearest."""
+        return self._retried(lambda: self._topic(name))
+
+    def topic_names(self) -> list[str]:
+        """Names of all topics, in order."""
+
+        def ask() -> list[str]:
+            answer = self._any().ask(MetadataRequest(topics=None), MetadataResponse)
+            return sorted(topic.name for topic in answer.topics if topic.name is not None)
+
+        return self._retried(ask)
+
+    def cluster_id(self) -> str | None:
+        """The cluster's id."""
+
+        def ask() -> str | None:
+            return self._any().ask(MetadataRequest(topics=[]), MetadataResponse).cluster_id
+
+        return self._retried(ask)
+
+    def topic_settings(self, topic: str) -> dict[str, str | None]:
+        """All settings of the topic as they are in force, by name."""
+
+        def ask() -> dict[str, str | None]:
+            resource = DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=topic)
+            request = DescribeConfigsRequest(resources=[resource])
+            told = self._any().ask(request, DescribeConfigsResponse).results[0]
+            if told.error_code:
+                raise refused(told.error_code, f"describe the settings of topic {topic!r}")
+            return {setting.name: setting.value for setting in told.configs}
+
+        return self._retried(ask)
+
+    def list_offsets(
+        self, topic: str, timestamp_ms: int, partitions: Iterable[int] | None = None
+    ) -> dict[int, OffsetAndTimestamp]:
+        """Per partition the first offset at or after a time, or EARLIEST, LATEST, MAX_TIMESTAMP.
+
+        LATEST is the high watermark, with read_committed the last stable offset. An offset of
+        -1 means that no record is as late. Default: all partitions of the topic.
+        """
+        wanted = None if partitions is None else sorted(partitions)
+        return self._retried(lambda: self._list_offsets(topic, timestamp_ms, wanted))
+
+    def has_ledger(self) -> bool:
+        """Whether the cluster's brokers keep a ledger of offsets."""
+        return self._retried(lambda: ApiKey.OFFSET_LEDGER in self._any().versions)
+
+    def offset_account(self, topic: str, partition: int, start: int, end: int) -> OffsetAccount:
+        """What became of each offset in [start, end), by the leader's ledger.
+
+        Raises BrokerRefused OFFSET_OUT_OF_RANGE behind all that the log ever held, and
+        UnsupportedByBroker where the leader keeps none.
+        """
+        request = OffsetLedgerRequest(topic=topic, partition=partition, start=start, end=end)
+
+        def ask() -> OffsetAccount:
+            answer = self._leader(topic, partition).ask(request, OffsetLedgerResponse)
+            what = f"account for {topic}-{partition}"
+            check(answer.error_code, what, answer.error_message)
+            return account_of(TopicPartition(topic, partition), answer)
+
+        return self._retried(ask)
+
+    def fetch_range(
+        self,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+        *,
+        fetch_bytes: int = FETCH_BYTES,
+    ) -> Iterator[Fetched]:
+        """Yield the batches that hold the offsets `start` <= offset < `end`, in order.
+
+        Ends once all offsets below `end` have been passed. Raises OffsetOutOfRange where the
+        log no longer, or not yet, holds `start`, and RequestTimedOut where `end` is not reached
+        because nothing more arrives for the time of retries.
+        """
+        position = start
+        attempt = 0
+        quiet_until_s = time.monotonic() + self._retry_timeout_s
+        while position < end:
+            try:
+                for fetched in self._fetch(topic, partition, position, end, fetch_bytes):
+                    attempt = 0
+                    quiet_until_s = time.monotonic() + self._retry_timeout_s
+                    position = fetched.next_offset
+                    yield fetched
+            except OttlaError as error:
+                self._recover_or_raise(error, attempt, quiet_until_s)
+                attempt += 1
+
+    # -- fetching
+
+    def _fetch(
+        self, topic: str, partition: int, position: int, end: int, fetch_bytes: int
+    ) -> Iterator[Fetched]:
+        """Yield batches until `end`; errors go to the caller, who tries again."""
+        connection = self._leader(topic, partition)
+        connection.send(self._fetch_request(topic, partition, position, fetch_bytes))
+        quiet_until_s = time.monotonic() + self._retry_timeout_s
+        try:
+            while position < end:
+                data = _only_partition(connection.receive())
+                if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    raise self._out_of_range(topic, partition, position)
+                if data.error_code:
+                    raise refused(data.error_code, f"read {topic}-{partition}")
+                whole, next_offset = _whole_batches(data.records)
+                if next_offset > position:
+                    position = next_offset
+                    quiet_until_s = time.monotonic() + self._retry_timeout_s
+                if position < end:
+                    request = self._fetch_request(topic, partition, position, fetch_bytes)
+                    connection.send(request)
+                if len(whole):
+                    aborted = tuple(
+                        (entry.producer_id, entry.first_offset)
+                        for entry in data.aborted_transactions or ()
+                    )
+                    yield Fetched(
+                        whole,
+                        position,
+                        data.high_watermark,
+                        data.last_stable_offset,
+                        data.log_start_offset,
+                        aborted,
+                    )
+                elif time.monotonic() > quiet_until_s:
+                    raise RequestTimedOut(
+                        f"{topic}-{partition} ends at {data.high_watermark}, before the offset "
+                        f"{end} asked for, and nothing more came"
+                    )
+        finally:
+            if position < end:
+                # An answer may still be on its way: this connection cannot be used again.
+                self._drop(connection)
+
+    def _out_of_range(self, topic: str, partition: int, position: int) -> OffsetOutOfRange:
+        first = self._list_offsets(topic, EARLIEST, [partition])[partition].offset
+        end = self._list_offsets(topic, LATEST, [partition])[partition].offset
+        return OffsetOutOfRange(
+            f"offset {position} of {topic}-{partition} is not in the log, which now starts at "
+            f"{first} and ends at {end}; retention has removed it, or the topic was made anew"
+        )
+
+    def _fetch_request(
+        self, topic: str, partition: int, position: int, fetch_bytes: int
+    ) -> FetchRequest:
+        return FetchRequest(
+            max_wait_ms=_WAIT_MS,
+            min_bytes=1,
+            max_bytes=fetch_bytes,
+            isolation_level=self._isolation_level,
+            topics=[
+                FetchTopic(
+                    topic=topic,
+                    partitions=[
+                        FetchPartition(
+                            partition=partition,
+                            current_leader_epoch=self._view.leader_epoch(topic, partition),
+                            fetch_offset=position,
+                            partition_max_bytes=fetch_bytes,
+                        )
+                    ],
+                )
+            ],
+        )
+
+    # -- offsets
+
+    def _list_offsets(
+        self, topic: str, timestamp_ms: int, wanted: list[int] | None
+    ) -> dict[int, OffsetAndTimestamp]:
+        view = self._topic(topic)
+        by_leader: dict[int, list[ListOffsetsPartition]] = {}
+        for entry in view.partitions:
+            if wanted is None or entry.index in wanted:
+                by_leader.setdefault(entry.leader, []).append(
+                    ListOffsetsPartition(
+                        partition_index=entry.index,
+                        current_leader_epoch=entry.leader_epoch,
+                        timestamp=timestamp_ms,
+                    )
+                )
+        found: dict[int, OffsetAndTimestamp] = {}
+        for entries in by_leader.values():
+            connection = self._leader(topic, entries[0].partition_index)
+            request = ListOffsetsRequest(
+                replica_id=-1,
+                isolation_level=self._isolation_level,
+                topics=[ListOffsetsTopic(name=topic, partitions=entries)],
+                timeout_ms=int(self._timeout_s * 1000),
+            )
+            answer = connection.ask(request, ListOffsetsResponse)
+            for told in answer.topics[0].partitions:
+                if told.error_code:
+                    what = f"list offsets of {topic}-{told.partition_index}"
+                    raise refused(told.error_code, what)
+                found[told.partition_index] = OffsetAndTimestamp(
+                    told.offset, told.timestamp, told.leader_epoch
+                )
+        return dict(sorted(found.items()))
+
+    # -- connections and metadata
+
+    def _topic(self, name: str) -> TopicView:
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
+        )
+        self._view = merged(self._view, self._any().ask(request, MetadataResponse), [name])
+        view = self._view.topics.get(name)
+        if view is not None:
+            return view
+        code = self._view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            answer = self._any().ask(MetadataRequest(topics=None), MetadataResponse)
+            raise unknown_topic(name, (topic.name or "" for topic in answer.topics))
+        raise refused(code, f"describe the topic {name!r}")
+
+    def _leader(self, topic: str, partition: int) -> BlockingConnection:
+        leader = self._view.leader(topic, partition)
+        if leader == NO_LEADER:
+            view = self._topic(topic)
+            if not 0 <= partition < len(view.partitions):
+                raise unknown_topic(f"{topic}-{partition}", ())
+            leader = self._view.leader(topic, partition)
+        broker = self._view.brokers.get(leader)
+        if broker is None:
+            code = ErrorCode.LEADER_NOT_AVAILABLE
+            raise refused(code, f"read {topic}-{partition}: it has no leader now")
+        return self._connection(broker.address)
+
+    def _any(self) -> BlockingConnection:
+        known = [broker.address for broker in self._view.brokers.values()]
+        failure: OttlaError | None = None
+        for address in dict.fromkeys([*self._connections, *known, *self._bootstrap]):
+            try:
+                return self._connection(address)
+            except (ConnectionFailed, RequestTimedOut) as error:
+                failure = failure or error
+        assert failure is not None
+        raise failure
+
+    def _connection(self, address: Address) -> BlockingConnection:
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = self._connections[address] = BlockingConnection(
+                address,
+                self._client_id,
+                self._timeout_s,
+                advertised_by=None if address in self._bootstrap else str(self._bootstrap[0]),
+            )
+        return connection
+
+    def _drop(self, connection: BlockingConnection) -> None:
+        connection.close()
+        if self._connections.get(connection.address) is connection:
+            del self._connections[connection.address]
+
+    def _retried(self, ask: Callable[[], Result]) -> Result:
+        until_s = time.monotonic() + self._retry_timeout_s
+        attempt = 0
+        while True:
+            try:
+                return ask()
+            except OttlaError as error:
+                self._recover_or_raise(error, attempt, until_s)
+                attempt += 1
+
+    def _recover_or_raise(self, error: OttlaError, attempt: int, until_s: float) -> None:
+        """Forget what may be stale and wait a little; raise what waiting does not cure."""
+        code = code_of(error.code)
+        final = not code.retriable or code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if final or time.monotonic() >= until_s:
+            raise error
+        self.close()
+        self._view = ClusterView()
+        time.sleep(self._backoff.delay_s(attempt, self._chance))
+
+
+def _only_partition(answer: FetchResponse) -> PartitionData:
+    if answer.error_code:
+        raise refused(answer.error_code, "fetch")
+    return answer.responses[0].partitions[0]
+
+
+def _whole_batches(records: object) -> tuple[memoryview, int]:
+    """The complete batches of an answer, and the offset after the last of them (-1: none)."""
+    view = memoryview(records if isinstance(records, bytes | bytearray | memoryview) else b"")
+    end, next_offset = 0, -1
+    for position, header in batches(view):
+        end, next_offset = position + header.size, header.last_offset + 1
+    return view[:end], next_offset
+
+
+def fetch_range(
+    bootstrap: str | Iterable[str],
+    topic: str,
+    partition: int,
+    start: int,
+    end: int,
+    *,
+    fetch_bytes: int = FETCH_BYTES,
+    read_committed: bool = False,
+) -> Iterator[Fetched]:
+    """`RangeClient.fetch_range` with a client of its own, closed at the end."""
+    with RangeClient(bootstrap, read_committed=read_committed) as client:
+        yield from client.fetch_range(topic, partition, start, end, fetch_bytes=fetch_bytes)

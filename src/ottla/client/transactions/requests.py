@@ -1,0 +1,233 @@
+"""What a transactional producer asks of coordinators, until it is done or cannot be."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from ottla.base.errors import ErrorCode
+from ottla.base.ids import TopicPartition, by_topic
+from ottla.client.connection.cluster import TRANSACTIONAL_ID, Cluster
+from ottla.client.connection.coordinator import LOST, MOVED, Coordinator
+from ottla.client.consumer.partition_state import OffsetAndMetadata
+from ottla.client.errors import (
+    ClientError,
+    CommitFailed,
+    ConnectionFailed,
+    ProducerFenced,
+    RequestTimedOut,
+    TransactionFailed,
+    code_of,
+    refused,
+)
+from ottla.client.transactions.group_metadata import GroupMetadata
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from ottla.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from ottla.wire.notation import Message
+
+Response = TypeVar("Response")
+
+# Markers of the last transaction are written within moments.
+SOON_S = 0.02
+FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+_FEATURE = "transaction.version"
+# The newest versions that leave it to the client to add partitions, and keep the epoch.
+_ADD_PARTITIONS_V1, _END_V1, _OFFSETS_V1 = 3, 4, 4
+
+
+class Identity(NamedTuple):
+    """What a producer calls itself in a transaction."""
+
+    producer_id: int = -1
+    epoch: int = -1
+
+
+class TransactionRequests:
+    """The requests of one transactional id.
+
+    All raise ProducerFenced; RequestTimedOut and ConnectionFailed where nobody answered in
+    `retry_timeout_ms`; TransactionFailed where the coordinator wants an abort; BrokerRefused.
+    """
+
+    def __init__(
+        self, cluster: Cluster, transactional_id: str, timeout_ms: int, version_max: int
+    ) -> None:
+        self._cluster = cluster
+        self._id = transactional_id
+        self._timeout_ms = timeout_ms
+        # Of `transaction.version`.
+        self._version_max = version_max
+        self._coordinator = Coordinator(cluster, transactional_id, TRANSACTIONAL_ID)
+        self._groups: dict[str, Coordinator] = {}
+        # Whether brokers add partitions by themselves, and the epoch rises with each transaction.
+        self.is_v2 = False
+
+    async def take_epoch(self, last: Identity, doing: str) -> Identity:
+        """Fence whoever had the id before; with `last`, only if that was this producer."""
+        request = InitProducerIdRequest(
+            transactional_id=self._id,
+            transaction_timeout_ms=self._timeout_ms,
+            producer_id=last.producer_id,
+            producer_epoch=last.epoch,
+        )
+        answer = await self._ask(self._coordinator, request, InitProducerIdResponse, doing)
+        connection = await self._coordinator.connection()
+        version = min(self._version_max, connection.features.get(_FEATURE, 0))
+        self.is_v2 = version >= 2 and connection.version(ApiKey.END_TXN) > _END_V1
+        return Identity(answer.producer_id, answer.producer_epoch)
+
+    async def add_partitions(self, me: Identity, partitions: list[TopicPartition]) -> None:
+        """Add partitions to the transaction, where brokers do not."""
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self._id,
+            v3_and_below_producer_id=me.producer_id,
+            v3_and_below_producer_epoch=me.epoch,
+            v3_and_below_topics=[
+                AddPartitionsToTxnTopic(name=topic, partitions=numbers)
+                for topic, numbers in by_topic(partitions).items()
+            ],
+        )
+        doing = f"add {', '.join(map(str, partitions))} to the transaction"
+        await self._ask(
+            self._coordinator, request, AddPartitionsToTxnResponse, doing, _ADD_PARTITIONS_V1
+        )
+
+    async def add_offsets(
+        self,
+        me: Identity,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group: GroupMetadata,
+    ) -> None:
+        """Commit offsets with the transaction. Raises CommitFailed if the group has moved on."""
+        doing = f"commit offsets of group {group.group_id!r} with the transaction"
+        if not self.is_v2:
+            request = AddOffsetsToTxnRequest(
+                transactional_id=self._id,
+                producer_id=me.producer_id,
+                producer_epoch=me.epoch,
+                group_id=group.group_id,
+            )
+            await self._ask(self._coordinator, request, AddOffsetsToTxnResponse, doing)
+        coordinator = self._groups.get(group.group_id)
+        if coordinator is None:
+            coordinator = Coordinator(self._cluster, group.group_id)
+            self._groups[group.group_id] = coordinator
+        commit = TxnOffsetCommitRequest(
+            transactional_id=self._id,
+            group_id=group.group_id,
+            producer_id=me.producer_id,
+            producer_epoch=me.epoch,
+            generation_id=group.generation,
+            member_id=group.member_id,
+            group_instance_id=group.instance_id,
+            topics=_offsets_by_topic(offsets),
+        )
+        at_most = None if self.is_v2 else _OFFSETS_V1
+        await self._ask(coordinator, commit, TxnOffsetCommitResponse, doing, at_most)
+
+    async def end(self, me: Identity, *, committed: bool) -> Identity:
+        """Commit or abort; who the producer is from now on."""
+        request = EndTxnRequest(
+            transactional_id=self._id,
+            producer_id=me.producer_id,
+            producer_epoch=me.epoch,
+            committed=committed,
+        )
+        doing = f"{'commit' if committed else 'abort'} the transaction"
+        at_most = None if self.is_v2 else _END_V1
+        answer = await self._ask(self._coordinator, request, EndTxnResponse, doing, at_most)
+        if answer.producer_id < 0:
+            return me
+        return Identity(answer.producer_id, answer.producer_epoch)
+
+    async def _ask(
+        self,
+        coordinator: Coordinator,
+        request: Message,
+        response_type: type[Response],
+        doing: str,
+        at_most: int | None = None,
+    ) -> Response:
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + self._cluster.options.retry_timeout_ms / 1000
+        attempt = 0
+        while True:
+            code = ErrorCode.NETWORK_EXCEPTION
+            try:
+                answer = await coordinator.ask(request, response_type, at_most=at_most)
+            except (ConnectionFailed, RequestTimedOut):
+                if loop.time() >= deadline_s:
+                    raise
+            else:
+                code = _worst(answer)
+                if code is ErrorCode.NONE:
+                    return answer
+                if not code.retriable or loop.time() >= deadline_s:
+                    raise self._error(code, doing)
+                if code in MOVED:
+                    coordinator.moved()
+            if code is ErrorCode.CONCURRENT_TRANSACTIONS:
+                await asyncio.sleep(SOON_S)
+            else:
+                await self._cluster.pause(attempt)
+                attempt += 1
+
+    def _error(self, code: ErrorCode, doing: str) -> ClientError:
+        if code in FENCED:
+            return ProducerFenced(code, self._id, doing)
+        if code in LOST or code is ErrorCode.REBALANCE_IN_PROGRESS:
+            return CommitFailed(
+                code,
+                "offsets were not added to the transaction: the group has moved on and its "
+                "partitions are with other members; abort, and poll again",
+            )
+        if code is ErrorCode.TRANSACTION_ABORTABLE:
+            return TransactionFailed(
+                code, f"the coordinator refused to {doing}; abort it, then do it again"
+            )
+        return refused(code, doing)
+
+
+def _worst(answer: Any) -> ErrorCode:
+    """The error of an answer: of the whole, or one of its parts that cannot pass, or any."""
+    numbers = [getattr(answer, "error_code", 0)]
+    for topic in getattr(answer, "results_by_topic_v3_and_below", ()):
+        numbers += [part.partition_error_code for part in topic.results_by_partition]
+    for topic in getattr(answer, "topics", ()):
+        numbers += [part.error_code for part in topic.partitions]
+    codes = [code_of(number) for number in numbers if number]
+    # The others were not tried, as one of them could not be.
+    codes = [code for code in codes if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or codes
+    lasting = [code for code in codes if not code.retriable]
+    return (lasting or codes or [ErrorCode.NONE])[0]
+
+
+def _offsets_by_topic(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata],
+) -> list[TxnOffsetCommitRequestTopic]:
+    topics: dict[str, TxnOffsetCommitRequestTopic] = {}
+    for partition, entry in offsets.items():
+        topic = topics.setdefault(
+            partition.topic, TxnOffsetCommitRequestTopic(name=partition.topic)
+        )
+        topic.partitions.append(
+            TxnOffsetCommitRequestPartition(
+                partition_index=partition.partition,
+                committed_offset=entry.offset,
+                committed_leader_epoch=entry.leader_epoch,
+                committed_metadata=entry.metadata,
+            )
+        )
+    return list(topics.values())

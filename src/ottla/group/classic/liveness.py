@@ -1,0 +1,58 @@
+"""Heartbeats, and what happens when they stop."""
+
+from ottla.base.errors import ErrorCode
+from ottla.group.classic.rebalance import (
+    advance,
+    complete_if_all_joined,
+    dismiss,
+    keep_alive,
+    on_join_deadline,
+    on_sync_deadline,
+)
+from ottla.group.group import Group
+from ottla.group.state import GroupState
+from ottla.group.story.causes import note_never_came, note_silent
+from ottla.group.timers import Due, TimerKey
+from ottla.group.turn import Turn
+from ottla.wire.messages.heartbeat import HeartbeatRequest
+
+
+def heartbeat(turn: Turn, group: Group, request: HeartbeatRequest) -> ErrorCode:
+    """Renew the member's session; REBALANCE_IN_PROGRESS asks it to join again."""
+    code = group.validate_member(request.member_id, request.group_instance_id)
+    if code is not ErrorCode.NONE:
+        return code
+    if request.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    keep_alive(turn, group, group.members[request.member_id])
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def on_deadline(turn: Turn, group: Group, key: TimerKey) -> None:
+    """A deadline of the group has passed."""
+    match key.due:
+        case Due.JOIN:
+            on_join_deadline(turn, group)
+        case Due.SYNC:
+            on_sync_deadline(turn, group)
+        case Due.SESSION:
+            _on_session_end(turn, group, key.member_id)
+
+
+def _on_session_end(turn: Turn, group: Group, member_id: str) -> None:
+    """A member, or a caller with a handed-out id, was not heard of in time."""
+    if member_id in group.pending_joins:
+        group.pending_joins.remove(member_id)
+        note_never_came(turn, group, member_id)
+        complete_if_all_joined(turn, group)
+        return
+    member = group.members.get(member_id)
+    # Whoever waits for us is not silent; its session starts again when it is answered.
+    if member is None or member.is_waiting:
+        return
+    note_silent(turn, group, member)
+    # A new member that still waits in its join is told to try again.
+    dismiss(turn, group, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
+    advance(turn, group)

@@ -1,0 +1,188 @@
+"""From one generation to the next: everyone is asked to join again, and a leader is found.
+
+prepare -> members join -> complete -> (syncing) the leader's assignment -> stable
+"""
+
+from ottla.base.errors import ErrorCode
+from ottla.group.answers import join_refused, joined, sync_refused
+from ottla.group.group import Group
+from ottla.group.member import Member
+from ottla.group.records import GroupRecord
+from ottla.group.state import GroupState
+from ottla.group.story.causes import note_did_not_join, note_did_not_sync
+from ottla.group.story.notes import Formed, Settled
+from ottla.group.timers import Due, TimerKey
+from ottla.group.turn import Turn
+
+
+def join_key(group: Group) -> TimerKey:
+    """The end of the join phase."""
+    return TimerKey(Due.JOIN, group.group_id)
+
+
+def sync_key(group: Group) -> TimerKey:
+    """The end of the sync phase."""
+    return TimerKey(Due.SYNC, group.group_id)
+
+
+def session_key(group: Group, member_id: str) -> TimerKey:
+    """The end of a member's session."""
+    return TimerKey(Due.SESSION, group.group_id, member_id)
+
+
+def keep_alive(turn: Turn, group: Group, member: Member) -> None:
+    """The member was heard of: its session starts anew."""
+    turn.timers.set(session_key(group, member.member_id), turn.now_ms + member.session_timeout_ms)
+
+
+def advance(turn: Turn, group: Group) -> None:
+    """The membership changed: start a rebalance, or end the join phase if nobody is missing."""
+    if group.state is GroupState.PREPARING_REBALANCE:
+        complete_if_all_joined(turn, group)
+    else:
+        prepare(turn, group)
+
+
+def prepare(turn: Turn, group: Group) -> None:
+    """Ask all members to join again; whoever waits for an assignment is told at once.
+
+    The first rebalance of an empty group lasts `group.initial.rebalance.delay.ms`, and longer
+    while members keep arriving (KIP-134); later ones until all have joined.
+    """
+    group.is_initial = group.state is GroupState.EMPTY
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        _give_up_assignment(turn, group)
+    turn.timers.cancel(sync_key(group))
+    group.enter(GroupState.PREPARING_REBALANCE, turn.timestamp_ms)
+    if not group.is_initial:
+        if group.all_joined:
+            complete(turn, group)
+        else:
+            turn.timers.set(join_key(group), turn.now_ms + group.rebalance_timeout_ms)
+        return
+    delay_ms = turn.settings.initial_rebalance_delay_ms
+    group.is_member_added = False
+    group.remaining_delay_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
+    if delay_ms <= 0:
+        complete(turn, group)
+    else:
+        turn.timers.set(join_key(group), turn.now_ms + delay_ms)
+
+
+def on_join_deadline(turn: Turn, group: Group) -> None:
+    """The join phase has lasted long enough, unless an initial one saw new members meanwhile."""
+    if group.state is not GroupState.PREPARING_REBALANCE:
+        return
+    if group.is_initial and group.is_member_added and group.remaining_delay_ms > 0:
+        group.is_member_added = False
+        delay_ms = min(turn.settings.initial_rebalance_delay_ms, group.remaining_delay_ms)
+        group.remaining_delay_ms -= delay_ms
+        turn.timers.set(join_key(group), turn.now_ms + delay_ms)
+    elif group.is_initial:
+        delay_ms = turn.settings.initial_rebalance_delay_ms
+        complete(turn, group, f"group.initial.rebalance.delay.ms={delay_ms}")
+    else:
+        complete(turn, group, f"max.poll.interval.ms={group.rebalance_timeout_ms}")
+
+
+def complete_if_all_joined(turn: Turn, group: Group) -> None:
+    """End the join phase if nobody is missing. An initial one ends by its deadline only."""
+    if group.state is GroupState.PREPARING_REBALANCE and group.all_joined and not group.is_initial:
+        complete(turn, group)
+
+
+def complete(turn: Turn, group: Group, ended_by: str | None = None) -> None:
+    """End the join phase with whoever has joined: a new generation begins.
+
+    Dynamic members that did not come are out; static ones stay until their session ends.
+    `ended_by` is the setting that ended the join phase, None where nobody was missing any more.
+    """
+    turn.timers.cancel(join_key(group))
+    timeout_ms = group.rebalance_timeout_ms
+    for member in list(group.members.values()):
+        if member.joining is None and not member.is_static:
+            note_did_not_join(turn, group, member, timeout_ms)
+            group.remove(member.member_id)
+            turn.timers.cancel(session_key(group, member.member_id))
+    if group.members and not _elect_joined_leader(group):
+        # Only static members are left, and none has come: their sessions decide.
+        turn.timers.set(join_key(group), turn.now_ms + group.rebalance_timeout_ms)
+        return
+    group.generation += 1
+    group.is_initial = False
+    if not group.members:
+        group.protocol_name = None
+        group.enter(GroupState.EMPTY, turn.timestamp_ms)
+        turn.write(GroupRecord(group.group_id, group.to_stored()))
+        turn.note(Settled(group.group_id, group.generation, 0, 0, 0))
+        return
+    turn.note(Formed(group.group_id, group.generation, ended_by))
+    group.protocol_name = group.select_protocol()
+    group.refresh_subscription()
+    group.enter(GroupState.COMPLETING_REBALANCE, turn.timestamp_ms)
+    group.pending_syncs = set(group.members)
+    for member in group.members.values():
+        if member.joining is not None:
+            turn.reply(member.joining, joined(group, member))
+            member.joining = None
+        member.is_new = False
+        keep_alive(turn, group, member)
+    turn.timers.set(sync_key(group), turn.now_ms + group.rebalance_timeout_ms)
+
+
+def on_sync_deadline(turn: Turn, group: Group) -> None:
+    """Members that never asked for their assignment are out."""
+    if group.state not in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
+        return
+    if not group.pending_syncs:
+        return
+    timeout_ms = group.rebalance_timeout_ms
+    for member_id in sorted(group.pending_syncs):
+        note_did_not_sync(turn, group, group.members[member_id], timeout_ms)
+        group.remove(member_id)
+        turn.timers.cancel(session_key(group, member_id))
+    prepare(turn, group)
+
+
+def dismiss(turn: Turn, group: Group, member_id: str, code: ErrorCode) -> None:
+    """Take a member out; if it waits for something it is told `code`. The group goes on later."""
+    turn.timers.cancel(session_key(group, member_id))
+    member = group.remove(member_id)
+    if member is not None:
+        answer_waits(turn, member, code)
+
+
+def answer_waits(turn: Turn, member: Member, code: ErrorCode) -> None:
+    """Tell a member that waits that it waits in vain."""
+    if member.joining is not None:
+        named = NAMED_IN_REFUSAL.get(code, False)
+        turn.reply(member.joining, join_refused(code, member.member_id if named else ""))
+        member.joining = None
+    if member.syncing is not None:
+        turn.reply(member.syncing, sync_refused(code))
+        member.syncing = None
+
+
+# Errors of a join that repeat the member id; the others make the client ask for a new one.
+NAMED_IN_REFUSAL = {ErrorCode.FENCED_INSTANCE_ID: True, ErrorCode.REBALANCE_IN_PROGRESS: True}
+
+
+def _give_up_assignment(turn: Turn, group: Group) -> None:
+    """Nobody will share out this generation: shares of the one before are void as well."""
+    for member in group.members.values():
+        member.assignment = b""
+        if member.syncing is not None:
+            turn.reply(member.syncing, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
+            member.syncing = None
+            keep_alive(turn, group, member)
+
+
+def _elect_joined_leader(group: Group) -> bool:
+    """Make sure that the leader is a member that has joined; whether there is one."""
+    if group.leader is not None and group.members[group.leader].joining is not None:
+        return True
+    for member in group.members.values():
+        if member.joining is not None:
+            group.leader = member.member_id
+            return True
+    return False

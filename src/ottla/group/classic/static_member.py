@@ -1,0 +1,82 @@
+"""A static member that restarts takes its old place over (KIP-345, KIP-814)."""
+
+from ottla.base.errors import ErrorCode
+from ottla.group.answers import joined, roster
+from ottla.group.classic.rebalance import (
+    answer_waits,
+    complete_if_all_joined,
+    keep_alive,
+    prepare,
+    session_key,
+)
+from ottla.group.group import Group
+from ottla.group.member import Member, OfferedProtocol
+from ottla.group.records import GroupRecord
+from ottla.group.state import GroupState
+from ottla.group.story.causes import note_joining, note_returned
+from ottla.group.turn import Call, Turn
+from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+# From this version on a leader can be told that there is nothing to share out anew.
+_SKIP_ASSIGNMENT_FROM = 9
+
+
+def take_over(
+    turn: Turn,
+    group: Group,
+    call: Call,
+    request: JoinGroupRequest,
+    protocols: tuple[OfferedProtocol, ...],
+    member_id: str,
+) -> None:
+    """Give the caller the place of the member with its instance id, and fence whoever had it.
+
+    In a stable group whose assignor stays the same no rebalance is needed: the new process gets
+    the old one's assignment.
+    """
+    assert request.group_instance_id is not None
+    old_member_id = group.static_members[request.group_instance_id]
+    old_leader = group.leader
+    member = group.members[old_member_id]
+    answer_waits(turn, member, ErrorCode.FENCED_INSTANCE_ID)
+    turn.timers.cancel(session_key(group, old_member_id))
+    group.replace(old_member_id, member_id)
+    member.protocols = protocols
+    member.session_timeout_ms = request.session_timeout_ms
+    rebalance_ms = request.rebalance_timeout_ms
+    member.rebalance_timeout_ms = member.session_timeout_ms if rebalance_ms < 0 else rebalance_ms
+    member.client_id = call.client_id
+    member.client_host = call.client_host
+    keep_alive(turn, group, member)
+    if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
+        # Kept as it is, under the new id, so that a restart knows the member.
+        note_returned(turn, group, member, is_trigger=False)
+        turn.write(GroupRecord(group.group_id, group.to_stored()))
+        turn.reply(call.ticket, _kept(group, member, call.version, old_leader or ""))
+        return
+    member.joining = call.ticket
+    note_returned(turn, group, member, is_trigger=True)
+    note_joining(turn, group, member)
+    if group.state is GroupState.PREPARING_REBALANCE:
+        complete_if_all_joined(turn, group)
+    else:
+        # The leader may already share out partitions to the old id.
+        prepare(turn, group)
+
+
+def _kept(group: Group, member: Member, version: int, old_leader: str) -> JoinGroupResponse:
+    """The present generation for a member that needs no rebalance.
+
+    A leader that understands it is told to skip the assignment but to watch its topics; an older
+    one is told the leader's old id, so that it does not take itself for the leader.
+    """
+    answer = joined(group, member)
+    if member.member_id != group.leader:
+        return answer
+    if version >= _SKIP_ASSIGNMENT_FROM:
+        answer.skip_assignment = True
+        answer.members = roster(group)
+    else:
+        answer.leader = old_leader
+        answer.members = []
+    return answer

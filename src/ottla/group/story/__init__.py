@@ -1,0 +1,4 @@
+"""What is remembered of a group's rebalances, for `ottla why rebalance`.
+
+Begin with `flights`.
+"""

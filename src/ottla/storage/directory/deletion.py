@@ -1,0 +1,92 @@
+"""Files that have lost their names in the log and wait to be removed."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ottla.storage.directory.names import DELETED_SUFFIX
+from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.segment.segment import Segment
+
+
+@dataclass(slots=True, eq=False)
+class Deletion:
+    """Removal of files, due `delay_ms` after it was handed out, so that readers may finish.
+
+    `run` may be called in any thread; a crash before it is made good at the next start.
+    """
+
+    filesystem: FileSystem
+    paths: list[str]
+    segments: list[Segment]
+    delay_ms: int
+    folder: str | None = None
+
+    def run(self) -> None:
+        """Close and unlink the files, then the folder. Raises OSError."""
+        for segment in self.segments:
+            segment.close()
+        for path in self.paths:
+            self.filesystem.unlink(path)
+        if self.folder is not None and self.filesystem.exists(self.folder):
+            for name in self.filesystem.listdir(self.folder):
+                self.filesystem.unlink(f"{self.folder}/{name}")
+            self.filesystem.rmdir(self.folder)
+
+
+def set_aside(filesystem: FileSystem, segments: list[Segment], delay_ms: int) -> Deletion:
+    """Rename the segments' files out of the log (`.deleted`). Raises OSError."""
+    paths = []
+    for segment in segments:
+        for path in segment.files():
+            filesystem.rename(path, path + DELETED_SUFFIX)
+            paths.append(path + DELETED_SUFFIX)
+    return Deletion(filesystem, paths, segments, delay_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A whole log that serves no more, and whose folder is to lose its name."""
+
+    filesystem: FileSystem
+    folder: str
+    # What the folder is to be called, in the same directory.
+    target: str
+    segments: list[Segment]
+    delay_ms: int
+    # False for a log that nothing was ever written to: there is nothing to remove.
+    has_folder: bool = True
+
+    def rename(self) -> Deletion:
+        """Give the folder its new name, which is not durable yet. Raises StorageError."""
+        if not self.has_folder:
+            return Deletion(self.filesystem, [], self.segments, 0)
+        try:
+            self.filesystem.rename(self.folder, self.target)
+        except OSError as error:
+            raise storage_error(error, self.folder, "delete the log") from error
+        return Deletion(self.filesystem, [], self.segments, self.delay_ms, folder=self.target)
+
+
+def depart(departures: Sequence[Departure]) -> list[Deletion | StorageError]:
+    """Rename many folders, durably; the removal of each, or why not. In any thread."""
+    outcomes: list[Deletion | StorageError] = []
+    for departure in departures:
+        try:
+            outcomes.append(departure.rename())
+        except StorageError as error:
+            outcomes.append(error)
+    try:
+        _sync_parents(departures)
+    except StorageError as error:
+        return [error] * len(departures)
+    return outcomes
+
+
+def _sync_parents(departures: Iterable[Departure]) -> None:
+    parents = {one.folder.rpartition("/")[0]: one.filesystem for one in departures}
+    for parent, filesystem in parents.items():
+        try:
+            filesystem.fsync_directory(parent)
+        except OSError as error:
+            raise storage_error(error, parent, "delete logs") from error

@@ -1,0 +1,111 @@
+"""Copies of logs on their way into another log directory, and folders that are there twice.
+
+Kafka's names: `topic-partition.<32 hex digits>-future` until the copy takes the place of the log.
+"""
+
+from uuid import UUID
+
+from ottla.base.ids import TopicPartition
+from ottla.storage.directory import partition_metadata
+from ottla.storage.directory.deletion import Deletion
+from ottla.storage.directory.log_directory import LogDirectory
+from ottla.storage.directory.names import (
+    LOG_SUFFIX,
+    future_folder,
+    parse_future_folder,
+    parse_segment_file,
+    segment_file,
+    stray_folder,
+)
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
+
+
+def future_folders(directory: LogDirectory) -> dict[TopicPartition, str]:
+    """Paths of the folders that logs are copied to. Raises StorageError."""
+    found: dict[TopicPartition, str] = {}
+    try:
+        for name in directory.filesystem.listdir(directory.path):
+            partition = parse_future_folder(name)
+            if partition is not None:
+                found[partition] = f"{directory.path}/{name}"
+    except OSError as error:
+        raise storage_error(error, directory.path, "list the logs") from error
+    return found
+
+
+def open_future(
+    directory: LogDirectory,
+    partition: TopicPartition,
+    topic_id: UUID,
+    config: LogConfig,
+    log_start_offset: int,
+    unique: UUID,
+    producer_expiration_ms: int,
+    now_ms: int,
+) -> Log:
+    """Open a copy that an earlier run began, else a new one. Raises StorageError.
+
+    What an earlier run left is read whole, since nothing says how much of it was flushed.
+    """
+    filesystem = directory.filesystem
+    folder = future_folders(directory).get(partition)
+    if folder is not None and partition_metadata.read(filesystem, folder) != topic_id:
+        remove(directory, folder)
+        folder = None
+    is_new = folder is None
+    if folder is None:
+        folder = f"{directory.path}/{future_folder(partition, unique)}"
+        try:
+            filesystem.mkdir(folder)
+            partition_metadata.write(filesystem, folder, topic_id)
+        except OSError as error:
+            raise storage_error(error, folder, "begin a copy of the log") from error
+    log = Log.open(
+        filesystem,
+        folder,
+        partition,
+        config,
+        log_start_offset=log_start_offset if is_new else 0,
+        recovery_point=0,
+        clean=False,
+        producer_expiration_ms=producer_expiration_ms,
+        now_ms=now_ms,
+    )
+    log.has_new_folder = is_new
+    return log
+
+
+def remove(directory: LogDirectory, folder: str) -> None:
+    """Remove a copy that is not wanted any more; nobody reads it. Raises StorageError."""
+    try:
+        Deletion(directory.filesystem, [], [], 0, folder=folder).run()
+    except OSError as error:
+        raise storage_error(error, folder, "remove a copy of the log") from error
+
+
+def extent(directory: LogDirectory, partition: TopicPartition) -> tuple[int, int]:
+    """(base offset of the last segment, its bytes): how far a log goes. Raises StorageError."""
+    folder = directory.folder_of(partition)
+    filesystem = directory.filesystem
+    try:
+        parsed = [parse_segment_file(name) for name in filesystem.listdir(folder)]
+        bases = [found[0] for found in parsed if found is not None and found[1] == LOG_SUFFIX]
+        if not bases:
+            return -1, 0
+        return max(bases), filesystem.size(f"{folder}/{segment_file(max(bases), LOG_SUFFIX)}")
+    except OSError as error:
+        raise storage_error(error, folder, "look at the log") from error
+
+
+def set_stray(directory: LogDirectory, partition: TopicPartition, unique: UUID) -> None:
+    """Keep a folder by a name under which it is nobody's log. Raises StorageError."""
+    folder = directory.folder_of(partition)
+    try:
+        directory.filesystem.rename(folder, f"{directory.path}/{stray_folder(partition, unique)}")
+        directory.filesystem.fsync_directory(directory.path)
+    except OSError as error:
+        raise storage_error(error, folder, "set a second copy of the log aside") from error
+    for known in (directory.recovery_points, directory.high_watermarks, directory.log_starts):
+        known.pop(partition, None)

@@ -1,0 +1,71 @@
+"""`partition.metadata`: which topic, by id, a partition's folder holds (KIP-516)."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from uuid import UUID
+
+from ottla.storage.directory.checkpoint import write_atomically
+from ottla.storage.directory.names import PARTITION_METADATA
+from ottla.storage.disk.filesystem import FileSystem
+
+
+def encode_id(identity: UUID) -> str:
+    """A UUID as Kafka prints it: 22 characters of URL-safe base 64."""
+    return urlsafe_b64encode(identity.bytes).decode().rstrip("=")
+
+
+def decode_id(text: str) -> UUID:
+    """Read what `encode_id` gives. Raises ValueError."""
+    return UUID(bytes=urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+
+
+def encode(topic_id: UUID) -> bytes:
+    """The file's bytes."""
+    return f"version: 0\ntopic_id: {encode_id(topic_id)}".encode()
+
+
+def decode(encoded: bytes) -> UUID:
+    """Read the file's bytes. Raises ValueError."""
+    lines = encoded.decode("ascii").splitlines()
+    fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+    if fields.get("version") != "0" or "topic_id" not in fields:
+        raise ValueError("not a partition.metadata of version 0")
+    return decode_id(fields["topic_id"])
+
+
+def read(filesystem: FileSystem, folder: str) -> UUID | None:
+    """The topic id of a partition's folder, None where it says none. Raises OSError."""
+    try:
+        return decode(filesystem.read_bytes(f"{folder}/{PARTITION_METADATA}"))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def is_damaged(known: UUID, topic_id: UUID) -> bool:
+    """Whether a file that says `known` said `topic_id` before the disk damaged one character.
+
+    Ids are random: two topics' differ in nearly all of their 22 characters.
+    """
+    pairs = zip(encode_id(known), encode_id(topic_id), strict=True)
+    return sum(one != other for one, other in pairs) == 1
+
+
+def write(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
+    """Say of a folder which topic it holds. Raises OSError.
+
+    Whole but not durable: that comes with the first flush of the log. After a power cut before it
+    the file may say nothing, or anything, and there is no record to be lost by that.
+    """
+    path = f"{folder}/{PARTITION_METADATA}"
+    write_atomically(filesystem, path, encode(topic_id), durable=False)
+
+
+def begin(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
+    """The same for a folder that was just made. Raises OSError.
+
+    A crash may leave the file empty: it says nothing then, of a folder that has nothing.
+    """
+    file = filesystem.open(f"{folder}/{PARTITION_METADATA}", create=True)
+    try:
+        file.append(encode(topic_id))
+    finally:
+        file.close()

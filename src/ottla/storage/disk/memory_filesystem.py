@@ -1,0 +1,271 @@
+"""A filesystem in memory, for tests and for brokers that keep nothing.
+
+It can be cut off like a machine: `crash()` forgets the process and keeps what it wrote,
+`crash(random)` is a power cut, after which only what was flushed is sure to be there.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from random import Random  # noqa: TID251  # Only the type: the caller brings a seeded one.
+
+from ottla.storage.disk.filesystem import Buffer
+from ottla.storage.disk.memory_nodes import FileNode, FolderNode, files_below
+
+# Called with an operation's name and path before it is done; returns the error to raise.
+Fault = Callable[[str, str], OSError | None]
+# Called with a path, a position and what stands there: returns what is read, or raises OSError.
+Reading = Callable[[str, int, bytes], bytes]
+
+
+class MemoryFile:
+    """An open file of a `MemoryFileSystem`."""
+
+    __slots__ = ("_filesystem", "_locks", "_node", "_run", "path")
+
+    def __init__(
+        self, filesystem: "MemoryFileSystem", path: str, node: FileNode, *, locks: bool = False
+    ) -> None:
+        self.path = path
+        self._filesystem = filesystem
+        self._node = node
+        self._run = filesystem.run
+        self._locks = locks
+
+    def append(self, buffer: Buffer) -> None:
+        self._check("append")
+        room = self._filesystem.room()
+        self._node.modified_ms = self._filesystem.now_ms()
+        if room is not None and len(buffer) > room:
+            self._node.content += memoryview(buffer)[:room]
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+        self._node.content.extend(buffer)
+
+    def append_many(self, buffers: Sequence[Buffer]) -> None:
+        for buffer in buffers:
+            self.append(buffer)
+
+    def pread(self, size: int, position: int) -> bytes:
+        self._check("read")
+        with memoryview(self._node.content) as view:
+            found = bytes(view[position : position + size])
+        reading = self._filesystem.reading
+        return found if reading is None else reading(self.path, position, found)
+
+    def read_into(self, buffer: bytearray | memoryview, position: int) -> int:
+        found = self.pread(len(buffer), position)
+        buffer[: len(found)] = found
+        return len(found)
+
+    def read_nowait(self, size: int, position: int) -> bytes | None:
+        found = self.pread(size, position)
+        return found if len(found) == size else None
+
+    def fsync(self) -> None:
+        try:
+            self._check("fsync")
+        except OSError as error:
+            # A descriptor that was closed says nothing of the disk.
+            self._node.poisoned |= error.errno != errno.EBADF
+            raise
+        self._node.sync()
+
+    def truncate(self, size: int) -> None:
+        self._check("truncate")
+        self._node.truncate(size)
+
+    def size(self) -> int:
+        self._check("size")
+        return len(self._node.content)
+
+    def fileno(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        if self._locks and self._run == self._filesystem.run:
+            self._node.is_locked = False
+        self._run = -1
+
+    def _check(self, operation: str) -> None:
+        if self._run != self._filesystem.run:
+            raise OSError(errno.EBADF, "the file is closed", self.path)
+        self._filesystem.check(operation, self.path)
+
+
+class MemoryFileSystem:
+    """Folders and files in memory. `capacity_bytes` (None: endless) limits all files together."""
+
+    in_memory = True
+    # Threads would make the order of changes, which power cuts go by, a matter of chance.
+    is_concurrent = False
+
+    def __init__(
+        self, *, capacity_bytes: int | None = None, now_ms: Callable[[], int] = lambda: 0
+    ) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.now_ms = now_ms
+        # Errors to come, for tests: see `Fault`.
+        self.fault: Fault | None = None
+        # What open files give to read instead of what they hold, for tests: see `Reading`.
+        self.reading: Reading | None = None
+        # Counts crashes: files opened before one are closed.
+        self.run = 0
+        # Counts those that lost what was not flushed.
+        self.power_cuts = 0
+        self._root = FolderNode()
+
+    def crash(self, random: Random | None = None) -> None:
+        """End the process; with `random` by a power cut, which loses what was not flushed."""
+        self.run += 1
+        self.fault = None
+        if random is not None:
+            self.power_cuts += 1
+            self._root.lose_power(random)
+        for node in files_below(self._root):
+            node.is_locked = False
+
+    def check(self, operation: str, path: str) -> None:
+        """Raise the error that a test has ordered for this operation."""
+        if self.fault is not None:
+            error = self.fault(operation, path)
+            if error is not None:
+                raise error
+
+    def room(self) -> int | None:
+        """Bytes that may still be written, None for no limit."""
+        if self.capacity_bytes is None:
+            return None
+        return max(0, self.capacity_bytes - sum(len(f.content) for f in files_below(self._root)))
+
+    def open(self, path: str, *, create: bool = False) -> MemoryFile:
+        self.check("open", path)
+        folder, name = self._parent(path)
+        node = folder.names.get(name)
+        if node is None:
+            if not create:
+                raise _missing(path)
+            if self.room() == 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+            node = FileNode()
+            node.modified_ms = self.now_ms()
+            folder.change({name: node})
+        if isinstance(node, FolderNode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return MemoryFile(self, path, node)
+
+    def read_bytes(self, path: str) -> bytes:
+        self.check("read", path)
+        return bytes(self._file(path).content)
+
+    def rewrite(self, path: str, position: int) -> None:
+        self.check("rewrite", path)
+        self._file(path).rewrite(position)
+
+    def exists(self, path: str) -> bool:
+        return self._find(path) is not None
+
+    def size(self, path: str) -> int:
+        return len(self._file(path).content)
+
+    def modified_ms(self, path: str) -> int:
+        return self._file(path).modified_ms
+
+    def listdir(self, path: str) -> list[str]:
+        self.check("list", path)
+        return sorted(self._folder(path).names)
+
+    def is_directory(self, path: str) -> bool:
+        return isinstance(self._find(path), FolderNode)
+
+    def mkdir(self, path: str) -> bool:
+        self.check("mkdir", path)
+        folder, made = self._root, False
+        for name in _parts(path):
+            node = folder.names.get(name)
+            if node is None:
+                node, made = FolderNode(), True
+                folder.change({name: node})
+            if isinstance(node, FileNode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+            folder = node
+        return made
+
+    def rename(self, source: str, target: str) -> None:
+        self.check("rename", source)
+        source_folder, source_name = self._parent(source)
+        target_folder, target_name = self._parent(target)
+        node = source_folder.names.get(source_name)
+        if node is None:
+            raise _missing(source)
+        if source_folder is target_folder:
+            source_folder.change({source_name: None, target_name: node})
+        else:
+            target_folder.change({target_name: node})
+            source_folder.change({source_name: None})
+
+    def unlink(self, path: str) -> None:
+        self.check("unlink", path)
+        folder, name = self._parent(path)
+        if name in folder.names:
+            folder.change({name: None})
+
+    def rmdir(self, path: str) -> None:
+        self.check("rmdir", path)
+        if self._folder(path).names:
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+        folder, name = self._parent(path)
+        folder.change({name: None})
+
+    def fsync_directory(self, path: str) -> None:
+        self.check("fsync", path)
+        self._folder(path).sync()
+
+    def free_bytes(self, path: str) -> int:  # noqa: ARG002  # One disk for all paths.
+        room = self.room()
+        return 2**62 if room is None else room
+
+    def total_bytes(self, path: str) -> int:  # noqa: ARG002  # One disk for all paths.
+        return 2**62 if self.capacity_bytes is None else self.capacity_bytes
+
+    def lock(self, path: str) -> MemoryFile | None:
+        self.open(path, create=True)
+        node = self._file(path)
+        if node.is_locked:
+            return None
+        node.is_locked = True
+        return MemoryFile(self, path, node, locks=True)
+
+    def page_cache_id(self, path: str) -> str:  # noqa: ARG002  # One disk for all paths.
+        return f"memory/{self.power_cuts}"
+
+    def _find(self, path: str) -> FileNode | FolderNode | None:
+        node: FileNode | FolderNode | None = self._root
+        for name in _parts(path):
+            if not isinstance(node, FolderNode):
+                return None
+            node = node.names.get(name)
+        return node
+
+    def _file(self, path: str) -> FileNode:
+        node = self._find(path)
+        if not isinstance(node, FileNode):
+            raise _missing(path)
+        return node
+
+    def _folder(self, path: str) -> FolderNode:
+        node = self._find(path)
+        if not isinstance(node, FolderNode):
+            raise _missing(path)
+        return node
+
+    def _parent(self, path: str) -> tuple[FolderNode, str]:
+        folder, _, name = path.rpartition("/")
+        return self._folder(folder), name
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]
+
+
+def _missing(path: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

@@ -1,0 +1,106 @@
+"""A segment's time index: the greatest timestamp seen up to an offset, one entry per few KiB.
+
+Format (Kafka's `.timeindex`): entries of 12 bytes, big-endian: timestamp in milliseconds
+(int64), last offset of the batch that carries it relative to the base offset (int32).
+"""
+
+import sys
+from array import array
+from bisect import bisect_right
+from operator import le, lt
+
+from ottla.storage.index.offset_index import is_ordered
+
+ENTRY_SIZE = 12
+_SWAP = sys.byteorder == "little"
+
+
+class TimeIndex:
+    """Entries in order. Relative offsets inside, absolute ones outside."""
+
+    # Invariant: both arrays are equally long; timestamps strictly, offsets weakly increasing.
+
+    __slots__ = ("base_offset", "entries_max", "relative_offsets", "timestamps")
+
+    def __init__(self, base_offset: int, bytes_max: int) -> None:
+        self.base_offset = base_offset
+        self.entries_max = bytes_max // ENTRY_SIZE
+        self.timestamps = array("q")
+        self.relative_offsets = array("i")
+
+    def __len__(self) -> int:
+        return len(self.timestamps)
+
+    @property
+    def is_full(self) -> bool:
+        # The last place is kept for the entry that is written when the segment is closed.
+        return len(self.timestamps) >= self.entries_max - 1
+
+    def has_room(self, count: int) -> bool:
+        """Whether it is not full before the last of `count` entries more."""
+        return len(self.timestamps) + count <= self.entries_max - 1
+
+    def append(self, timestamp: int, offset: int) -> None:
+        """Note that `timestamp` is the greatest up to `offset`; ignored where it is not new."""
+        timestamps = self.timestamps
+        if timestamp < 0 or (timestamps and timestamp <= timestamps[-1]):
+            return
+        timestamps.append(timestamp)
+        self.relative_offsets.append(offset - self.base_offset)
+
+    def floor(self, timestamp: int) -> tuple[int, int]:
+        """(timestamp, offset) of the last entry not above `timestamp`; (-1, base) before all."""
+        slot = bisect_right(self.timestamps, timestamp) - 1
+        if slot < 0:
+            return -1, self.base_offset
+        return self.timestamps[slot], self.base_offset + self.relative_offsets[slot]
+
+    def last(self) -> tuple[int, int]:
+        """(timestamp, offset) of the last entry; (-1, base offset) where there is none."""
+        if not self.timestamps:
+            return -1, self.base_offset
+        return self.timestamps[-1], self.base_offset + self.relative_offsets[-1]
+
+    def truncate_to_offset(self, offset: int) -> None:
+        """Forget entries at or above `offset`."""
+        relative = offset - self.base_offset
+        while self.relative_offsets and self.relative_offsets[-1] >= relative:
+            self.relative_offsets.pop()
+            self.timestamps.pop()
+
+    def encode(self, first_entry: int = 0) -> bytes:
+        """The file's bytes from entry `first_entry` on."""
+        timestamps, relative = self.timestamps[first_entry:], self.relative_offsets[first_entry:]
+        if _SWAP:
+            timestamps.byteswap()
+            relative.byteswap()
+        # In thirds of an entry: two words of the timestamp, one of the offset.
+        halves, words = array("i", timestamps.tobytes()), array("i", bytes(12 * len(relative)))
+        words[0::3], words[1::3], words[2::3] = halves[0::2], halves[1::2], relative
+        return words.tobytes()
+
+    @classmethod
+    def decode(cls, encoded: bytes, base_offset: int, bytes_max: int) -> "TimeIndex":
+        """Read a file's bytes, without the zeros that may fill its end. Raises ValueError."""
+        # Hot: 40 ms for 262,144 entries, of which a segment of 1 GiB may have one per 4 KiB.
+        if len(encoded) % ENTRY_SIZE:
+            raise ValueError(f"{len(encoded)} bytes are no whole number of entries")
+        index = cls(base_offset, bytes_max)
+        if len(encoded) > ENTRY_SIZE and encoded.count(0) == len(encoded):
+            return index
+        words = array("i", encoded)
+        halves = array("i", bytes(8 * (len(words) // 3)))
+        halves[0::2], halves[1::2] = words[0::3], words[1::3]
+        timestamps, relative = array("q", halves.tobytes()), words[2::3]
+        if _SWAP:
+            timestamps.byteswap()
+            relative.byteswap()
+        if len(timestamps) > 1 and timestamps[-1] == relative[-1] == 0:
+            used = timestamps.index(0, 1)
+            del timestamps[used:], relative[used:]
+        if not is_ordered(timestamps, lt) or not is_ordered(relative, le):
+            raise ValueError("entries are out of order")
+        if timestamps and (timestamps[0] < 0 or relative[0] < 0):
+            raise ValueError("an entry is negative")
+        index.timestamps, index.relative_offsets = timestamps, relative
+        return index

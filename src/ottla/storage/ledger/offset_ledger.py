@@ -1,0 +1,84 @@
+"""The ledger of one log on the disk: what is gone at its start, and what was cut off at its end.
+
+It stands in one small file, replaced as a whole. What compaction took out stands beside each
+segment, in a file that comes and goes with it (`ledger.removals`).
+"""
+
+import threading
+from dataclasses import dataclass, field
+
+from ottla.ledger.files import decode_history, encode_history
+from ottla.ledger.history import History
+from ottla.storage.directory.checkpoint import write_atomically
+from ottla.storage.directory.names import LEDGER
+from ottla.storage.disk.filesystem import FileSystem
+
+
+@dataclass(slots=True)
+class _Order:
+    """Keeps the writes of one ledger in order, whichever threads they run in."""
+
+    written: int = -1
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(slots=True)
+class LedgerJob:
+    """The file as it is to be; `run` may be called in any thread."""
+
+    filesystem: FileSystem
+    path: str
+    content: bytes
+    changes: int
+    order: _Order
+
+    def run(self) -> None:
+        """Write it durably, unless a newer one is written. Raises OSError."""
+        with self.order.lock:
+            if self.changes <= self.order.written:
+                return
+            write_atomically(self.filesystem, self.path, self.content)
+            self.order.written = self.changes
+
+
+class OffsetLedger:
+    """What is known of a log's offsets that are not in it, and whether the file says so."""
+
+    def __init__(self, history: History, *, is_written: bool) -> None:
+        self.history = history
+        self._order = _Order(history.changes if is_written else -1)
+
+    @classmethod
+    def read(cls, filesystem: FileSystem, folder: str, *, unrecorded_below: int) -> "OffsetLedger":
+        """Read the file. Where there is none, or none that can be read, one begins.
+
+        Nothing is known then of what is missing below `unrecorded_below`. Raises OSError.
+        """
+        try:
+            history = decode_history(filesystem.read_bytes(f"{folder}/{LEDGER}"))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return cls.begin(unrecorded_below)
+        return cls(history, is_written=True)
+
+    @classmethod
+    def begin(cls, unrecorded_below: int = 0) -> "OffsetLedger":
+        """One that has no file: nothing is known of what is missing below `unrecorded_below`."""
+        history = History(unrecorded_below=unrecorded_below, compacted_below=unrecorded_below)
+        return cls(history, is_written=False)
+
+    @property
+    def is_written(self) -> bool:
+        return self.history.changes <= self._order.written
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something happened that the file does not say; a new log's file can wait."""
+        return self.history.changes > max(0, self._order.written)
+
+    def job(self, filesystem: FileSystem, folder: str) -> LedgerJob | None:
+        """What writes the file; None where it says all."""
+        if self.is_written:
+            return None
+        history = self.history
+        content = encode_history(history)
+        return LedgerJob(filesystem, f"{folder}/{LEDGER}", content, history.changes, self._order)

@@ -1,0 +1,73 @@
+"""Several batches of one producer that came together, appended with one write: all, or none.
+
+A write is most of what an append costs, and the half of that is the call. What makes an append
+more than a write (a roll, a repeated batch, a sequence out of order) is left to
+`AppendLog.append_as_leader`, one batch after the other.
+"""
+
+from collections.abc import Sequence
+
+from ottla.record.header import LENGTH_OVERHEAD, BatchHeader
+from ottla.storage.log.append_log import PLACE, AppendLog
+from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
+
+
+def can_append_run(log: AppendLog, headers: Sequence[BatchHeader], now_ms: int) -> bool:
+    """Whether nothing speaks against appending the batches together. Raises OttlaError.
+
+    They are data, in no transaction, each the next one of the same producer (or of nobody).
+    """
+    active, config, first = log.active, log.config, headers[0]
+    if log.offline or active.size == 0:
+        return False
+    count = len(headers)
+    size = records = 0
+    newest = first.max_timestamp
+    for header in headers:
+        size += header.batch_length + LENGTH_OVERHEAD
+        records += header.last_offset_delta + 1
+        if header.max_timestamp > newest:
+            newest = header.max_timestamp
+    if (
+        size > config.segment_bytes - active.size
+        or log.log_end_offset + records > active.base_offset + RELATIVE_OFFSET_MAX
+        or not active.offsets.has_room(count)
+        or not active.times.has_room(count)
+        or log.is_old(newest, now_ms)
+    ):
+        return False
+    return first.producer_id < 0 or (
+        first.producer_id in log.producers.entries and log.producers.check(first) is None
+    )
+
+
+# Hot: once per run, its loops once per batch.
+def append_run(
+    log: AppendLog,
+    batches: Sequence[memoryview],
+    headers: Sequence[BatchHeader],
+    leader_epoch: int,
+) -> int:
+    """Give batches that `can_append_run` the next offsets, and write them; the first one's offset.
+
+    They are patched in place. Raises StorageError: then none of them is in the log.
+    """
+    active = log.active
+    first_offset = next_offset = log.log_end_offset
+    pack = PLACE.pack_into
+    for batch, header in zip(batches, headers, strict=True):
+        pack(batch, 0, next_offset, header.batch_length, leader_epoch)
+        next_offset += header.last_offset_delta + 1
+    active.append_many(batches)
+    log.begin_active_epoch(leader_epoch, first_offset)
+    offset = first_offset
+    for header in headers:
+        last_offset = offset + header.last_offset_delta
+        size = header.batch_length + LENGTH_OVERHEAD
+        active.index_batch(active.size, size, last_offset, header.max_timestamp)
+        if header.producer_id >= 0:
+            log.producers.update(header, offset)
+        offset = last_offset + 1
+    log.log_end_offset = next_offset
+    log.unflushed_records += next_offset - first_offset
+    return first_offset

@@ -1,0 +1,69 @@
+"""Walking from batch to batch through a segment, by their headers alone."""
+
+from collections.abc import Iterator
+from struct import error as struct_error
+
+from ottla.record.header import HEADER_SIZE, MAGIC, BatchHeader, read_header
+from ottla.storage.disk.filesystem import File
+
+# What one read of a walk takes: some batches of the size that small appends have.
+WINDOW_BYTES = 16 * 1024
+# The length field of a batch without any record's bytes.
+BATCH_LENGTH_MIN = HEADER_SIZE - 12
+
+
+class BadHeader(Exception):
+    """The bytes at `position` are no batch header that can stand there."""
+
+    def __init__(self, position: int, what: str) -> None:
+        super().__init__(what)
+        self.position = position
+        self.what = what
+
+
+def header_fault(header: BatchHeader, room: int, offset_min: int) -> str | None:
+    """Why `header` cannot stand before `room` bytes at `offset_min` or later; None if it can."""
+    if header.magic != MAGIC:
+        return f"magic is {header.magic}, not {MAGIC}"
+    if header.batch_length < BATCH_LENGTH_MIN:
+        return f"batch length {header.batch_length} is too small"
+    if header.size > room:
+        return f"a batch of {header.size} bytes, but only {room} bytes follow"
+    if header.base_offset < offset_min or header.last_offset_delta < 0:
+        return f"base offset {header.base_offset} after {offset_min - 1}"
+    return None
+
+
+def header_at(file: File, position: int, end: int, offset_min: int) -> BatchHeader:
+    """Read the header at `position` of a file that ends at `end`. Raises BadHeader."""
+    try:
+        header = read_header(file.pread(HEADER_SIZE, position))
+    except struct_error:
+        raise BadHeader(position, f"fewer than {HEADER_SIZE} bytes follow") from None
+    fault = header_fault(header, end - position, offset_min)
+    if fault is not None:
+        raise BadHeader(position, fault)
+    return header
+
+
+def walk(file: File, position: int, end: int, offset_min: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Yield (position, header) from `position` to `end`. Raises BadHeader.
+
+    Offsets must rise from `offset_min` on. Payloads are not read where batches are large.
+    """
+    window = b""
+    window_position = position
+    while position < end:
+        start = position - window_position
+        if start + HEADER_SIZE > len(window):
+            window = file.pread(min(WINDOW_BYTES, end - position), position)
+            window_position, start = position, 0
+        if len(window) - start < HEADER_SIZE:
+            raise BadHeader(position, f"fewer than {HEADER_SIZE} bytes follow")
+        header = read_header(window, start)
+        fault = header_fault(header, end - position, offset_min)
+        if fault is not None:
+            raise BadHeader(position, fault)
+        yield position, header
+        position += header.size
+        offset_min = header.last_offset + 1

@@ -1,0 +1,83 @@
+"""The `.log` file of a log that holds nothing yet: made, with its folder, by the first append.
+
+A topic of thousands of partitions is there at once so. Nothing is lost by it: the topic is in the
+store, and a log that holds nothing is the same whether it has a folder or not.
+"""
+
+import errno
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from ottla.storage.directory import partition_metadata
+from ottla.storage.disk.filesystem import Buffer, File, FileSystem
+
+
+class FirstFile:
+    """Empty as long as it is not made; from then on it passes on what is asked."""
+
+    __slots__ = ("_file", "_filesystem", "_on_made", "_topic_id", "path")
+
+    def __init__(
+        self, filesystem: FileSystem, path: str, topic_id: UUID, on_made: Callable[[File], None]
+    ) -> None:
+        """`on_made` is given the file itself, to be used from then on."""
+        self.path = path
+        self._filesystem = filesystem
+        self._topic_id = topic_id
+        self._on_made = on_made
+        self._file: File | None = None
+
+    def make(self) -> File:
+        """Make the folder, say whose it is, and make the file; once. Raises OSError.
+
+        None of it is durable: the first flush of the log makes it so.
+        """
+        if self._file is None:
+            folder = self.path.rpartition("/")[0]
+            if self._filesystem.mkdir(folder):
+                partition_metadata.begin(self._filesystem, folder, self._topic_id)
+            else:
+                # An attempt that was broken off, as by a full disk, may have left half of it.
+                partition_metadata.write(self._filesystem, folder, self._topic_id)
+            file = self._filesystem.open(self.path, create=True)
+            if file.size():
+                file.close()
+                raise FileExistsError(errno.EEXIST, "there are records of somebody else", self.path)
+            self._file = file
+            self._on_made(file)
+        return self._file
+
+    def append(self, buffer: Buffer) -> None:
+        self.make().append(buffer)
+
+    def append_many(self, buffers: Sequence[Buffer]) -> None:
+        self.make().append_many(buffers)
+
+    def pread(self, size: int, position: int) -> bytes:
+        return b"" if self._file is None else self._file.pread(size, position)
+
+    def read_into(self, buffer: bytearray | memoryview, position: int) -> int:
+        return 0 if self._file is None else self._file.read_into(buffer, position)
+
+    def read_nowait(self, size: int, position: int) -> bytes | None:
+        if self._file is None:
+            return None if size else b""
+        return self._file.read_nowait(size, position)
+
+    def fsync(self) -> None:
+        if self._file is not None:
+            self._file.fsync()
+
+    def truncate(self, size: int) -> None:
+        if self._file is not None:
+            self._file.truncate(size)
+
+    def size(self) -> int:
+        return 0 if self._file is None else self._file.size()
+
+    def fileno(self) -> int | None:
+        return None if self._file is None else self._file.fileno()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,4 @@
+"""What a log remembers of idempotent and transactional producers.
+
+Begin with `state`.
+"""

@@ -1,0 +1,56 @@
+"""How much may be lost at once, so that nothing a run does is more than the cluster promises.
+
+With group commit a record is acknowledged when the least number of in-sync replicas has it on
+disk: any power may fail. Where it is acknowledged from memory, one machine fewer than that may
+lose its memory until it has caught up again.
+"""
+
+from ottla.testing.simulation.judging.replicas import replicas_of, state_of
+from ottla.testing.simulation.machine.machine import Machine
+from ottla.testing.simulation.worlds.profile import Profile
+from ottla.testing.simulation.worlds.world import World
+
+
+class Atlas:
+    """Which machines may lack something they once had."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._group_commit = profile.flush_policy == "group"
+        self._losses_max = profile.min_in_sync - 1
+        self._lossy: dict[int, None] = {}
+
+    def may_lose(self, machine: Machine) -> bool:
+        """Whether this machine may lose what it has not flushed, now; counted if so."""
+        if self._group_commit:
+            return True
+        if machine.broker_id not in self._lossy and len(self._lossy) >= self._losses_max:
+            return False
+        self._lossy[machine.broker_id] = None
+        return True
+
+    def look(self, world: World, topics: dict[str, int]) -> None:
+        """Forget those that hold again all that is committed, wherever they belong to."""
+        for broker_id in list(self._lossy):
+            if world.machines[broker_id].is_ready and all(
+                _holds_all(world, broker_id, topic, number)
+                for topic, count in topics.items()
+                for number in range(count)
+            ):
+                del self._lossy[broker_id]
+
+
+def _holds_all(world: World, broker_id: int, topic: str, number: int) -> bool:
+    """Whether a broker is in sync by the store's word, and in truth."""
+    state = state_of(world, topic, number)
+    if state is None or broker_id not in state.replicas:
+        return True
+    copies = dict(replicas_of(world, topic, number))
+    leader, copy = copies.get(state.leader), copies.get(broker_id)
+    return (
+        broker_id in state.isr
+        and copy is not None
+        and leader is not None
+        and leader.leader is not None
+        and leader.leader_epoch == state.leader_epoch
+        and copy.log_end_offset >= leader.high_watermark
+    )

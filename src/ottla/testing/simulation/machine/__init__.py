@@ -1,0 +1,4 @@
+"""A simulated machine: clock, disk, process, and its way to the store.
+
+Begin with `machine`.
+"""

@@ -1,0 +1,82 @@
+"""A machine's disk: memory that loses what was not flushed when the power goes, and can fail."""
+
+import errno
+import os
+from collections.abc import Callable
+from random import Random
+
+from ottla.storage.directory.names import LOG_SUFFIX
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem, Reading
+from ottla.testing.simulation.machine.process import PROCESS
+
+# Operations that change what the disk holds.
+WRITES = frozenset({"append", "fsync", "truncate", "rename", "unlink", "mkdir", "rmdir", "open"})
+
+
+class SimulatedDisk(MemoryFileSystem):
+    """Slow as a disk is: whoever uses it does so beside its loop.
+
+    Faults stay until they are repaired, or the machine is switched off.
+    """
+
+    in_memory = False
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        super().__init__(now_ms=now_ms)
+        # Operations that fail with EIO, on paths that contain the text.
+        self._failing: dict[str, str] = {}
+
+    def fail(self, operation: str, where: str = "") -> None:
+        """Let every `operation` (`fsync`, `read`, …) fail on paths that contain `where`."""
+        self._failing[operation] = where
+        self.fault = self._decide
+
+    def repair(self) -> None:
+        """Fail no more, and have room again. What was lost stays lost."""
+        self._failing.clear()
+        self.fault = None
+        self.reading = None
+        self.capacity_bytes = None
+
+    def trouble_reads(self, trouble: Reading) -> None:
+        """Let what brokers read of closed segments pass through `trouble`."""
+
+        def read(path: str, position: int, found: bytes) -> bytes:
+            # The simulation's own looks are not a broker's.
+            process = PROCESS.get()
+            if process is None or not path.endswith(LOG_SUFFIX) or not self._is_closed(path):
+                return found
+            return trouble(path, position, found)
+
+        self.reading = read
+
+    def _is_closed(self, path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return any(
+            other > name and other.endswith(LOG_SUFFIX) for other in self._folder(folder).names
+        )
+
+    def fill(self, free_bytes: int) -> None:
+        """Leave room for so many bytes."""
+        self.capacity_bytes = None
+        self.capacity_bytes = self._used_bytes() + free_bytes
+
+    def crash(self, random: Random | None = None) -> None:
+        super().crash(random)
+        self.reading = None
+        if random is not None:
+            self._failing.clear()
+        elif self._failing:
+            self.fault = self._decide
+
+    def _decide(self, operation: str, path: str) -> OSError | None:
+        where = self._failing.get(operation)
+        if where is None or where not in path:
+            return None
+        return OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    def _used_bytes(self) -> int:
+        self.capacity_bytes = 1 << 62
+        room = self.room()
+        assert room is not None
+        return (1 << 62) - room

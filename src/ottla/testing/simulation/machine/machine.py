@@ -1,0 +1,188 @@
+"""A simulated machine with one broker: its disk and clock outlive the broker's process."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ottla.base.chance import set_chance
+from ottla.base.clock import set_current_clock
+from ottla.base.errors import OttlaError
+from ottla.base.settings import BrokerSettings
+from ottla.broker.process.broker import Broker
+from ottla.testing.simulation.judging.punctual import BrokerWatch
+from ottla.testing.simulation.loop import resume
+from ottla.testing.simulation.machine.clock import MachineClock
+from ottla.testing.simulation.machine.disk import SimulatedDisk
+from ottla.testing.simulation.machine.process import FAST_S, Process
+from ottla.testing.simulation.machine.store import SimulatedStore
+from ottla.testing.simulation.machine.worker import SimulatedWorker
+from ottla.testing.simulation.network.link import KERNEL
+
+if TYPE_CHECKING:
+    from ottla.testing.simulation.worlds.world import World
+
+_log = logging.getLogger(__name__)
+
+PORT = 9092
+_FOLDER = "/ottla"
+# Who supervises the broker starts it again after so long.
+_AGAIN_S = 1.0
+
+
+class _WatchedBroker(Broker):
+    """A broker whose leaders are watched from their first moment on."""
+
+    def __init__(self, machine: "Machine", *parts: Any, **named: Any) -> None:
+        super().__init__(*parts, **named)
+        self._machine = machine
+
+    def _assemble(self) -> None:
+        super()._assemble()
+        BrokerWatch(self._machine, self, self._machine.fail)
+
+
+class Machine:
+    """Broker `broker_id` and what it runs on. Invariant: at most one of its processes lives."""
+
+    def __init__(self, world: "World", broker_id: int, settings: Mapping[str, str]) -> None:
+        self._world = world
+        self.broker_id = broker_id
+        self.host = f"b{broker_id}"
+        self.clock = MachineClock(world.loop)
+        self.disk = SimulatedDisk(self.clock.now_ms)
+        self.settings = {
+            "node.id": str(broker_id),
+            "listeners": f"PLAINTEXT://{self.host}:{PORT}",
+            "log.dirs": _FOLDER,
+            **settings,
+        }
+        self.process: Process | None = None
+        self.broker: Broker | None = None
+        self._store: SimulatedStore | None = None
+        self.is_ready = False
+        # How often it was started, and why the last start came to nothing.
+        self.starts = 0
+        self.start_failure: OttlaError | None = None
+        # From when to when its process stood still last, in seconds of the loop.
+        self.last_pause = (-1.0, -1.0)
+        self._paused_s = -1.0
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{self.host}:{PORT}"
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.is_alive
+
+    def fail(self, what: str) -> None:
+        """Tell the world of a law that was broken here."""
+        self._world.fail(what)
+
+    def start(self) -> None:
+        """Start the broker; `is_ready` once clients can come."""
+        assert not self.is_running
+        world = self._world
+        world.network.switch_on(self.host)
+        self.starts += 1
+        process = self.process = world.process(f"{self.host}#{self.starts}", self.host)
+        process.context.run(set_current_clock, self.clock)
+        process.context.run(set_chance, process.chance)
+        self._store = SimulatedStore(world.tree, process, world.store_faults, self.clock)
+        worker = SimulatedWorker(world.loop, process)
+        self.broker = process.context.run(self._make, self._store, worker)
+        self.start_failure = None
+        process.spawn(world.loop, self._start(self.broker))
+
+    def _make(self, store: SimulatedStore, worker: SimulatedWorker) -> Broker:
+        return _WatchedBroker(
+            self,
+            BrokerSettings(self.settings),
+            clock=self.clock,
+            filesystem=self.disk,
+            store=store,
+            worker=worker,
+        )
+
+    async def _start(self, broker: Broker) -> None:
+        try:
+            await broker.start()
+        except OttlaError as error:
+            self._world.note(self.host, f"cannot start: {error.message}")
+            self.start_failure = error
+            self.kill()
+            self._world.loop.call_later(_AGAIN_S, self._start_again, self.starts, context=KERNEL)
+        except Exception as error:  # noqa: BLE001  # The supervisor of this start.
+            self._world.fail(f"{self.host} failed to start: {error!r}")
+            self.kill()
+        else:
+            self.is_ready = True
+            self._world.note(self.host, "serves")
+
+    def _start_again(self, starts: int) -> None:
+        if self.starts == starts and not self.is_running:
+            self.start()
+
+    async def stop(self) -> None:
+        """Stop in order, as on SIGTERM."""
+        if self.broker is not None and self.is_running:
+            self.is_ready = False
+            assert self.process is not None
+            process = self.process
+            # Who waits may be told to wait no more; the broker goes on stopping.
+            await asyncio.wait([process.spawn(self._world.loop, self.broker.stop())])
+            if self.process is process:
+                self.kill()
+
+    def kill(self) -> None:
+        """End the process at once; what it wrote stays in the page cache."""
+        if self._end():
+            self.disk.crash()
+
+    def cut_power(self) -> None:
+        """End the machine at once; of what was not flushed, little or nothing stays."""
+        self._world.network.switch_off(self.host)
+        self._end()
+        self.disk.crash(self._world.chance_of(f"power/{self.host}/{self.starts}"))
+
+    def _end(self) -> bool:
+        process = self.process
+        self.is_ready = False
+        if process is None or not process.is_alive:
+            return False
+        if process.is_paused:
+            self.resume()
+        process.kill()
+        if self._world.network.is_up(self.host):
+            self._world.network.end_process(process)
+            if self._world.sees_death and self._store is not None:
+                self._store.end_session_soon()
+        return True
+
+    def has_unflushed(self) -> bool:
+        """Whether a log holds what a power cut may take."""
+        return self.is_ready and any(
+            partition.log.recovery_point < partition.log_end_offset
+            for partition in (self.broker.partitions if self.broker is not None else ())
+        )
+
+    def quicken(self) -> None:
+        """Let the disk be as fast as new."""
+        if self.process is not None:
+            self.process.blocking_s = FAST_S
+
+    def pause(self) -> None:
+        """Let the process stand still, as SIGSTOP does."""
+        if self.is_running and self.process is not None:
+            if not self.process.is_paused:
+                self._paused_s = self._world.loop.time()
+            self.process.is_paused = True
+            self._world.store_faults.pause(self.host)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self.process is not None and self.process.is_paused:
+            self.last_pause = (self._paused_s, self._world.loop.time())
+            resume(self._world.loop, self.process)
+            self._world.store_faults.resume(self.host)

@@ -1,0 +1,127 @@
+"""A broker's way to the store of its world: what it is told comes in its own process."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from ottla.base.clock import Clock
+from ottla.coordination.errors import StoreError
+from ottla.coordination.faults import StoreFaults
+from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory_session import MemorySession
+from ottla.coordination.memory_tree import MemoryTree
+from ottla.coordination.operations import Changes
+from ottla.testing.simulation.machine.process import Process
+from ottla.testing.simulation.network.link import KERNEL
+
+# After so long a kernel's lock tells the others of a death.
+_DEATH_IS_SEEN_S = 0.001
+# How often, and how late at most, a dead process's request still comes to the store.
+_STILL_ARRIVES = 0.5
+_ARRIVES_S = 0.002
+
+T = TypeVar("T")
+
+
+class _Request(Generic[T]):
+    """A change on its way to the store."""
+
+    def __init__(self, action: Callable[[], T]) -> None:
+        self._action = action
+        self.has_arrived = False
+
+    def arrive(self) -> T:
+        """Have it done; whatever comes of it is its sender's to hear."""
+        self.has_arrived = True
+        return self._action()
+
+    def arrive_late(self) -> None:
+        """Have it done for somebody who is dead."""
+        with contextlib.suppress(StoreError):
+            self.arrive()
+
+
+class SimulatedSession(MemorySession):
+    """A session whose lease runs in the store; its holder hears of the end in its process."""
+
+    process: Process
+
+    def on_expired(self, callback: Callable[[], None]) -> None:
+        def tell() -> None:
+            self._loop.call_soon(callback, context=self.process.context)
+
+        super().on_expired(tell)
+
+
+class SimulatedStore(MemoryStore):
+    """One process's client of the world's tree."""
+
+    def __init__(
+        self, tree: MemoryTree, process: Process, faults: StoreFaults, clock: Clock
+    ) -> None:
+        super().__init__(tree, name=process.host, faults=faults, clock=clock)
+        self._process = process
+        self._line_faults = faults
+        # Changes that were sent and have not been answered.
+        self._requests: dict[_Request[Any], None] = {}
+        process.on_death(self._on_death)
+
+    async def open_session(self, lease_ms: int) -> MemorySession:
+        assert lease_ms > 0
+        assert self._session is None or self._session.expired, "one session at a time"
+        session_id = await self._ask(self._tree.begin_session)
+        self._generation += 1
+        self._session = KERNEL.copy().run(self._make_session, session_id, lease_ms)
+        return self._session
+
+    async def _ask(self, action: Callable[[], T], *, changes: bool = False) -> T:
+        if not changes:
+            return await super()._ask(action)
+        request = _Request(action)
+        self._requests[request] = None
+        try:
+            return await super()._ask(request.arrive, changes=True)
+        finally:
+            self._requests.pop(request, None)
+
+    def _on_death(self) -> None:
+        """What was on its way to the store may still come there, before or after the session's end.
+
+        Nobody is told of it.
+        """
+        chance = self._process.chance
+        for request in self._requests:
+            reachable = self._line_faults.reachable(self._name)
+            if reachable and not request.has_arrived and chance.random() < _STILL_ARRIVES:
+                loop = asyncio.get_running_loop()
+                loop.call_later(chance.random() * _ARRIVES_S, request.arrive_late, context=KERNEL)
+        self._requests.clear()
+        self.abandon()
+
+    def end_session_soon(self) -> None:
+        """The store sees at once that the process has died (a lock of the kernel's)."""
+        if self._session is not None:
+            loop = asyncio.get_running_loop()
+            loop.call_later(_DEATH_IS_SEEN_S, self._session.expire, context=KERNEL)
+
+    def on_changes(self, changes: Changes) -> None:
+        if self._watches.concern(changes):
+            KERNEL.copy().run(self._line_faults.tell, self._name, lambda: self._pass_on(changes))
+
+    def _pass_on(self, changes: Changes) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._hear_of, changes, context=self._process.context)
+
+    def _make_session(self, session_id: int, lease_ms: int) -> SimulatedSession:
+        session = SimulatedSession(
+            self._tree,
+            session_id,
+            self._generation,
+            lease_ms,
+            self._clock,
+            client=self._name,
+            faults=self._line_faults,
+        )
+        session.process = self._process
+        return session

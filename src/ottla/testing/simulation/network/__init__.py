@@ -1,0 +1,4 @@
+"""The network of a simulated world: hosts, links that delay and cut, transports over them.
+
+Begin with `network`.
+"""

@@ -1,0 +1,210 @@
+"""The network of a simulated world: hosts, what listens on them, and the links between them."""
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from ottla.testing.simulation.loop import VirtualLoop
+from ottla.testing.simulation.machine.process import Process, current_process
+from ottla.testing.simulation.network.link import KERNEL, Link
+from ottla.testing.simulation.network.transport import Endpoint
+
+Factory = Callable[[], asyncio.BaseProtocol]
+
+_FIRST_FREE_PORT = 32_768
+_HANDSHAKE_BYTES = 60
+
+
+class Address:
+    """A bound address; in the place of a bound socket."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.host = host
+        self.port = port
+
+    def getsockname(self) -> tuple[str, int]:
+        return self.host, self.port
+
+
+class Server:
+    """Who listens on an address; in the place of `asyncio.Server`."""
+
+    def __init__(self, network: "Network", address: Address, factory: Factory) -> None:
+        self._network = network
+        self.address = address
+        self.factory = factory
+        self.process = current_process()
+
+    def close(self) -> None:
+        self._network.unlisten(self)
+
+    async def wait_closed(self) -> None:
+        return
+
+
+class Network:
+    """All hosts and links. Hosts are named; links are made when first used."""
+
+    def __init__(self, loop: VirtualLoop, seed: int | str) -> None:
+        self.loop = loop
+        loop.network = self
+        self._seed = seed
+        self._chance = Random(f"{seed}/network")
+        self._links: dict[tuple[str, str], Link] = {}
+        self._servers: dict[tuple[str, int], Server] = {}
+        # Ends that live, in the order they were made.
+        self.endpoints: dict[Endpoint, None] = {}
+        self._down: set[str] = set()
+        self._last_port = _FIRST_FREE_PORT
+        # The chance that a receive brings only a part of what is there.
+        self.fragmentation = 0.0
+        # Whether what was sent before an abort is read by the other end, as it is where a program
+        # closes its socket; else the reset that follows it takes it away.
+        self.obeys_late = False
+
+    # -- hosts and links
+
+    def link(self, source: str, target: str) -> Link:
+        """The way from one host to another."""
+        link = self._links.get((source, target))
+        if link is None:
+            chance = Random(f"{self._seed}/link/{source}>{target}")
+            link = self._links[source, target] = Link(self.loop, source, target, chance)
+        return link
+
+    def links_from(self, source: str) -> list[Link]:
+        """The ways from a host that were used so far."""
+        return [link for (begin, _), link in self._links.items() if begin == source]
+
+    def is_up(self, host: str) -> bool:
+        """Whether the host's system runs, which answers for processes that do not."""
+        return host not in self._down
+
+    def switch_on(self, host: str) -> None:
+        self._down.discard(host)
+
+    def switch_off(self, host: str) -> None:
+        """The host is without power: its connections end, and nobody is told."""
+        self._down.add(host)
+        for endpoint in self.endpoints_of(host):
+            endpoint.vanish()
+        for key in [key for key in self._servers if key[0] == host]:
+            del self._servers[key]
+
+    def end_process(self, process: Process) -> None:
+        """The process is dead: its system closes what it had open."""
+        for endpoint in list(self.endpoints):
+            if endpoint.process is process:
+                endpoint.die()
+        for key, server in list(self._servers.items()):
+            if server.process is process:
+                del self._servers[key]
+
+    def endpoints_of(self, host: str) -> list[Endpoint]:
+        """The ends of connections on a host, oldest first."""
+        return [endpoint for endpoint in self.endpoints if endpoint.process.host == host]
+
+    def forget(self, endpoint: Endpoint) -> None:
+        self.endpoints.pop(endpoint, None)
+
+    def fragment(self, size: int) -> int:
+        """How many of `size` bytes the next receive brings."""
+        if size > 1 and self.fragmentation and self._chance.random() < self.fragmentation:
+            return self._chance.randrange(1, size)
+        return size
+
+    # -- listening
+
+    def bind(self, host: str, port: int) -> Address:
+        """Take an address. Raises OSError where it is taken."""
+        host = host or current_process().host
+        if port == 0:
+            port = self._free_port()
+        if (host, port) in self._servers:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        return Address(host, port)
+
+    def listen(
+        self, factory: Factory, *, sock: Address, backlog: int = 100, **_named: Any
+    ) -> Server:
+        """Accept connections on a bound address."""
+        assert backlog > 0
+        server = Server(self, sock, factory)
+        self._servers[sock.host, sock.port] = server
+        return server
+
+    def unlisten(self, server: Server) -> None:
+        self._servers.pop((server.address.host, server.address.port), None)
+
+    # -- connecting
+
+    async def connect(
+        self, factory: Factory, host: str, port: int
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Open a connection from the current process. Raises ConnectionRefusedError.
+
+        Where nothing comes through, it waits as long as its caller does.
+        """
+        process = current_process()
+        accepted: asyncio.Future[Endpoint] = self.loop.create_future()
+        address = (process.host, self._free_port())
+        there = self.link(process.host, host)
+        there.carry(
+            _HANDSHAKE_BYTES, lambda: self._on_knock(process, address, (host, port), accepted)
+        )
+        endpoint = await accepted
+        return endpoint, endpoint.open(factory)
+
+    def _on_knock(
+        self,
+        process: Process,
+        address: tuple[str, int],
+        target: tuple[str, int],
+        accepted: "asyncio.Future[Endpoint]",
+    ) -> None:
+        host = target[0]
+        if not self.is_up(host):
+            return
+        back = self.link(host, process.host)
+        server = self._servers.get(target)
+        if server is None:
+            back.carry(_HANDSHAKE_BYTES, lambda: _refuse(accepted))
+            return
+        near = Endpoint(self, process, self.link(process.host, host), address, target)
+        far = Endpoint(self, server.process, back, target, address)
+        near.peer, far.peer = far, near
+        self.endpoints[far] = None
+        self.loop.call_soon(far.open, server.factory, context=server.process.context)
+        back.carry(_HANDSHAKE_BYTES, lambda: self._on_accepted(near, accepted))
+
+    def _on_accepted(self, near: Endpoint, accepted: "asyncio.Future[Endpoint]") -> None:
+        if accepted.done() or not near.process.is_alive:
+            near.abort()
+            return
+        self.endpoints[near] = None
+        self.loop.call_soon(_accept, accepted, near, context=near.process.context)
+
+    def _free_port(self) -> int:
+        self._last_port += 1
+        return self._last_port
+
+    def drop(self, endpoint: Endpoint, *, both: bool) -> None:
+        """Reset a connection at this end; with `both`, at the other one, too."""
+        self.loop.call_soon(endpoint.reset, context=KERNEL)
+        if both:
+            self.loop.call_soon(endpoint.peer.reset, context=KERNEL)
+
+
+def _refuse(accepted: "asyncio.Future[Endpoint]") -> None:
+    if not accepted.done():
+        accepted.set_exception(ConnectionRefusedError(errno.ECONNREFUSED, "connection refused"))
+
+
+def _accept(accepted: "asyncio.Future[Endpoint]", endpoint: Endpoint) -> None:
+    if accepted.done():
+        endpoint.abort()
+    else:
+        accepted.set_result(endpoint)

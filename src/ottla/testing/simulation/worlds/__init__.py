@@ -1,0 +1,4 @@
+"""The worlds that seeds draw: how large, how busy, and what may go wrong.
+
+Begin with `profile`, then `world`.
+"""
