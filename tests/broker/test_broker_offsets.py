@@ -258,8 +258,13 @@ def test_api_versions_lists_what_is_served(version):
             assert (listed[76], listed[78], listed[79]) == ((1, 1), (1, 2), (1, 2))
             # Telemetry is not collected; share state is a matter between brokers.
             assert not {71, 72, 83, 84, 85, 86, 87} & listed.keys()
-            features = [(each.name, each.max_version_level) for each in response.finalized_features]
-            known = [("share.version", 1), ("transaction.version", 2)]
+            features = sorted(
+                (each.name, each.max_version_level) for each in response.finalized_features
+            )
+            known = [
+                *(("eligible.leader.replicas.version", 1), ("group.version", 1)),
+                *(("share.version", 1), ("transaction.version", 2)),
+            ]
             assert features == (known if version >= 3 else [])
 
     run(scenario())

@@ -7,7 +7,16 @@ from ottla.testing.simulation.cluster import SimulatedCluster
 
 from . import transaction_mutants as mutants
 from .mutants import Mutate
-from .stories import Story, committed, copy_on, hold_up, leader_of, producer_of, until
+from .stories import (
+    Story,
+    committed,
+    copy_on,
+    hold_up,
+    leader_of,
+    patient_producer_of,
+    producer_of,
+    until,
+)
 from .transaction_stories import is_decided
 
 
@@ -71,8 +80,8 @@ async def s25_a_marker_of_a_coordinator_of_the_past(cluster: SimulatedCluster) -
 
 
 async def s25_the_leader_dies_before_it_has_the_marker(cluster: SimulatedCluster) -> None:
-    """Whoever leads then is told."""
-    async with producer_of(cluster) as producer:
+    """The next leader is sent the marker."""
+    async with patient_producer_of(cluster) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
         await producer.send_and_wait("t", b"decided")

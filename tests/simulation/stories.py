@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import ottla.testing
@@ -57,6 +58,12 @@ def producer_of(
     return TransactionalProducer(
         cluster.bootstrap, "id", FAST, transaction_version_max=version, **options
     )
+
+
+def patient_producer_of(cluster: SimulatedCluster) -> TransactionalProducer:
+    """One whose requests wait longer than it takes a silent follower to leave an ISR."""
+    options = replace(FAST, request_timeout_ms=FAST.delivery_timeout_ms)
+    return TransactionalProducer(cluster.bootstrap, "id", options)
 
 
 def leader_of(cluster: SimulatedCluster, topic: str) -> int:

@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.controller.jobs import Jobs
 from ottla.broker.controller.writing import Deposed
-from ottla.coordination.store import StoreUnavailable
+from ottla.coordination.store import SessionExpired, StoreUnavailable
 
 
 def play(scenario):
@@ -127,3 +127,17 @@ def test_a_mistake_of_ours_is_followed_by_repair(caplog):
 
     play(scenario)
     assert "the controller failed at: a" in caplog.text
+
+
+def test_a_controller_whose_session_has_ended_is_deposed(caplog):
+    """Its node in the store went with the session; that is no mistake of the controller's."""
+
+    async def scenario(jobs, done):
+        jobs.once("brokers", job(done, "brokers", SessionExpired(7)))
+        jobs.once("later", job(done, "later"))
+        jobs.start()
+        await until(lambda: "deposed" in done)
+        assert done == ["brokers", "deposed"]
+        assert caplog.messages == []
+
+    play(scenario)

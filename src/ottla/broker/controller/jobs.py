@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ottla.base.errors import OttlaError
 from ottla.broker.controller.writing import Deposed
-from ottla.coordination.store import StoreError, StoreUnavailable
+from ottla.coordination.store import SessionExpired, StoreError, StoreUnavailable
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +82,8 @@ class Jobs:
             job = self._waiting.pop(name)
             try:
                 await job()
-            except Deposed:
+            except (Deposed, SessionExpired):
+                # With the session goes `/controller`, its ephemeral node.
                 self._on_deposed()
                 return
             except StoreUnavailable as error:
