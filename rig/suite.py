@@ -70,6 +70,8 @@ PARTS = (
     Part("lake", ("tests/lake",), 720),
     Part("cli", ("tests/cli",), 720),
     Part("docs", ("tests/docs",), 900),
+    Part("cluster", ("tests/cluster",), 720),
+    Part("papers", ("tests/papers",), 600),
     Part("suites", ("tests/suites",), 300),
 )
 # For folders of tests that the table does not name.
