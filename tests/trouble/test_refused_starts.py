@@ -61,7 +61,10 @@ def test_a_second_broker_with_the_same_id_is_refused(tmp_path):
     with serving(tmp_path / "one", tmp_path) as node:
         write(node, 10)
         told = refusal(tmp_path / "two", store_at(tmp_path))
-        assert "node.id 1 already runs in this cluster: stop it, or give this one another" in told
+        assert f"node.id 1 already runs in this cluster, at {node.bootstrap}, and this one" in told
+        assert (
+            "stop that one, or give this one another node.id and a data folder of its own" in told
+        )
         write(node, 10)
         assert len(read(node, 20)) == 20
 
