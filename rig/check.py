@@ -1,16 +1,18 @@
-"""`make check`: format, lint, types and layers, in one table."""
+"""`make check`: format, lint, types and layers, in one table; then the counts of the structure."""
 
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from rig import house
 from rig.paths import ROOT
 
 CHECKS = (
     ("format", ("-m", "ruff", "format", "--check", "-q", ".")),
     ("lint", ("-m", "ruff", "check", "-q", ".")),
     ("types", ("-m", "mypy")),
+    ("list of modules", ("docs/modules.py", "--check")),
     ("types of the rig", ("-m", "mypy", "-p", "rig", "-p", "bench", "-p", "chaos", "-p", "suites")),
 )
 
@@ -28,7 +30,9 @@ def main() -> int:
         if done.returncode != 0:
             failed.append(name)
             print(done.stdout + done.stderr)
-    return 1 if failed else 0
+    print()
+    grown = house.main()
+    return 1 if failed or grown else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,135 @@
+"""Counts of the structure, printed by `make check`; none may grow.
+
+`python -m rig.house` prints each count, what it may be at most today, and the goal. Imports are
+read as text: those under TYPE_CHECKING count, and those of modules by their names as strings.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rig.paths import ROOT
+
+SOURCE = ROOT / "src"
+# A folder of one kind of thing each, which may be long.
+_LISTS = ("handlers", "messages")
+_LOOSE_MAX = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What was counted; it may not be above `today`, and is to be at most `goal`."""
+
+    what: str
+    found: int
+    today: int
+    goal: int
+
+
+def counts() -> list[Count]:
+    """All counts of the source as it stands."""
+    modules = {name_of(path): path for path in (SOURCE / "ottla").rglob("*.py")}
+    texts = {name: path.read_text() for name, path in modules.items()}
+    circles = sorted((len(circle) for circle in circles_of(imports(texts))), reverse=True)
+    broker = [text for name, text in texts.items() if name.startswith("ottla.broker")]
+    return [
+        Count("modules in the largest circle of imports", max(circles, default=0), 120, 3),
+        Count("modules that import the class Broker", sum(map(imports_broker, texts.values())),
+              113, 8),
+        Count("blocks under TYPE_CHECKING", sum(map(hidden_blocks, texts.values())), 133, 30),
+        Count("hasattr in broker/", sum(len(re.findall(r"\bhasattr\(", t)) for t in broker), 14, 0),
+        Count("folders with more than 25 loose files", len(list(wide_folders(modules.values()))),
+              2, 0),
+        Count("bytes of ARCHITECTURE.md", len((ROOT / "ARCHITECTURE.md").read_bytes()),
+              20_000, 20_000),
+    ]  # fmt: skip
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a module."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(texts: dict[str, str]) -> dict[str, set[str]]:
+    """By module, the modules of ours that it imports, wherever in its text."""
+    found: dict[str, set[str]] = {}
+    for name, text in texts.items():
+        wanted: set[str] = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                wanted |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                wanted |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                wanted.add(node.value.partition(":")[0])
+        if name == "ottla.broker.requests.dispatch":
+            # It imports the handlers by their names.
+            wanted |= {module for module in texts if module.startswith("ottla.broker.handlers.")}
+        found[name] = {module for module in wanted if module in texts and module != name}
+    return found
+
+
+def circles_of(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The sets of two and more modules each of which reaches all the others (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for other in graph[module]:
+            if other not in index:
+                visit(other)
+                low[module] = min(low[module], low[other])
+            elif other in stack:
+                low[module] = min(low[module], index[other])
+        if low[module] == index[module]:
+            circle = set()
+            while module not in circle:
+                circle.add(stack.pop())
+            if len(circle) > 1:
+                found.append(circle)
+
+    sys.setrecursionlimit(10_000)
+    for module in graph:
+        if module not in index:
+            visit(module)
+    return found
+
+
+def imports_broker(text: str) -> bool:
+    """Whether a module knows the whole broker."""
+    return bool(re.search(r"^\s*from ottla\.broker\S* import [^\n]*\bBroker\b", text, re.MULTILINE))
+
+
+def hidden_blocks(text: str) -> int:
+    """Blocks of imports for the type checker alone."""
+    return len(re.findall(r"^if TYPE_CHECKING", text, re.MULTILINE))
+
+
+def wide_folders(paths: Iterable[Path]) -> Iterable[Path]:
+    """Folders in which a reader searches."""
+    loose: dict[Path, int] = {}
+    for path in paths:
+        if path.name != "__init__.py" and path.parent.name not in _LISTS:
+            loose[path.parent] = loose.get(path.parent, 0) + 1
+    return (folder for folder, count in loose.items() if count > _LOOSE_MAX)
+
+
+def main() -> int:
+    """Print the counts; 1 where one has grown."""
+    grown = False
+    for count in counts():
+        grown |= count.found > count.today
+        print(f"{count.what:<42} {count.found:>6}  at most {count.today:>6}  goal {count.goal:>6}")
+    return int(grown)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
