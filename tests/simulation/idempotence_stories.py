@@ -24,9 +24,7 @@ def _others(cluster: SimulatedCluster, broker: int) -> list[int]:
     return [number for number in cluster._world.machines if number != broker]
 
 
-async def _send_unheard(
-    cluster: SimulatedCluster, producer: Producer
-) -> "asyncio.Future[Delivery]":
+async def send_unheard(cluster: SimulatedCluster, producer: Producer) -> "asyncio.Future[Delivery]":
     """Have every copy of a second record written, but nobody hear of it."""
     await producer.send_and_wait("t", b"one")
     _hold_answers(cluster, leader_of(cluster, "t"))
@@ -40,7 +38,7 @@ async def _send_unheard(
 async def s27_a_batch_is_sent_again_to_the_next_leader(cluster: SimulatedCluster) -> None:
     """It knows the batch from its copy, and tells the offset of the first time."""
     async with Producer(cluster.bootstrap, PATIENT) as producer:
-        again = await _send_unheard(cluster, producer)
+        again = await send_unheard(cluster, producer)
         await cluster.crash(leader_of(cluster, "t"))
         delivery = await again
         assert delivery.base_offset == 1
@@ -50,7 +48,7 @@ async def s27_a_batch_is_sent_again_to_the_next_leader(cluster: SimulatedCluster
 async def s27_a_batch_is_sent_again_after_all_have_died(cluster: SimulatedCluster) -> None:
     """The log itself tells."""
     async with Producer(cluster.bootstrap, PATIENT) as producer:
-        again = await _send_unheard(cluster, producer)
+        again = await send_unheard(cluster, producer)
         for broker in cluster._world.machines:
             await cluster.crash(broker)
         for broker in cluster._world.machines:

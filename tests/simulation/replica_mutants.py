@@ -11,11 +11,24 @@ from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
 from ottla.replica.leader import Leader
 from ottla.replica.remote import Remote
+from ottla.replica.term import NOT_FULL
 
 
 def idle_time_counts(patch: pytest.MonkeyPatch) -> None:
     """A follower is late by its last fetch, though there was nothing to fetch since (105a32d)."""
     patch.setattr(Leader, "on_grown", lambda *_: None)
+
+
+def repeats_are_growth(patch: pytest.MonkeyPatch) -> None:
+    """A batch that a producer sends again counts as one that followers lack."""
+
+    def on_grown(self: Leader, now_ms: int) -> None:
+        full_end, self.full_end = self.full_end, NOT_FULL
+        for remote in self.remotes.values():
+            if remote.end >= full_end != NOT_FULL:
+                remote.caught_up_ms = now_ms
+
+    patch.setattr(Leader, "on_grown", on_grown)
 
 
 def idle_time_is_silence(patch: pytest.MonkeyPatch) -> None:

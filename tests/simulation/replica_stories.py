@@ -10,6 +10,7 @@ from ottla.testing.simulation.cluster import SimulatedCluster
 from ottla.testing.simulation.machine.process import FAST_S
 
 from . import replica_mutants as mutants
+from .idempotence_stories import PATIENT, send_unheard
 from .mutants import Mutate
 from .stories import FAST, copy_on, hold_up, in_sync, leader_of, until
 
@@ -131,10 +132,40 @@ async def _with_leader_paused(cluster: SimulatedCluster, producer: Producer, rec
     assert sorted(in_sync(cluster, "t")) == ALL
 
 
+def batch_sent_again_while_followers_pause() -> None:
+    """They hold it since the first time: they lack nothing until the next record is written."""
+
+    async def story() -> None:
+        settings = {"replica.lag.time.max.ms": "1500", "broker.session.timeout.ms": "9000"}
+        async with ottla.testing.simulate(3, settings) as cluster:
+            await cluster.create_topic("t")
+            async with Producer(cluster.bootstrap, PATIENT) as producer:
+                again = await send_unheard(cluster, producer)
+                # The leader has heard, too, that its followers hold it.
+                await asyncio.sleep(0.6)
+                followers = [broker for broker in ALL if broker != leader_of(cluster, "t")]
+                assert not again.done()
+                for broker in followers:
+                    cluster.pause(broker)
+                assert (await again).base_offset == 1
+                await asyncio.sleep(2)
+                sent = asyncio.ensure_future(producer.send_and_wait("t", b"after"))
+                for _ in range(10):
+                    await asyncio.sleep(0.1)
+                    assert sorted(in_sync(cluster, "t")) == ALL
+                for broker in followers:
+                    cluster.resume(broker)
+                assert (await sent).base_offset == 2
+                assert sorted(in_sync(cluster, "t")) == ALL
+
+    ottla.testing.run_virtual(story())
+
+
 SCRIPTS: dict[Callable[..., Any], list[Mutate]] = {
     first_record_after_a_quiet_time: [mutants.idle_time_counts],
     first_record_after_a_quiet_time_alone: [mutants.idle_time_counts, mutants.idle_time_is_silence],
     follower_with_a_slow_disk: [mutants.other_partitions_do_not_count],
     leader_of_an_idle_partition_without_the_store: [mutants.idle_followers_are_not_asked],
+    batch_sent_again_while_followers_pause: [mutants.repeats_are_growth],
     leader_that_stood_still: [mutants.judges_without_listening],
 }

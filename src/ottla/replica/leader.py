@@ -50,13 +50,16 @@ class Leader(Term):
         """Records were appended: a follower that held all before them lacks them since `now_ms`.
 
         Only from now on is there something for it to fetch, and to be heard of it (R-12). To be
-        called after every append that finds `full_end` set.
+        called after every append that finds `full_end` set. An append that adds nothing (a batch
+        that a producer sent again) says nothing: the follower holds all still.
         """
-        full_end, self.full_end = self.full_end, NOT_FULL
-        if full_end != NOT_FULL:
-            for remote in self.remotes.values():
-                if remote.end >= full_end:
-                    remote.caught_up_ms = now_ms
+        full_end = self.full_end
+        if full_end == NOT_FULL or full_end == self.log.log_end_offset:
+            return
+        self.full_end = NOT_FULL
+        for remote in self.remotes.values():
+            if remote.end >= full_end:
+                remote.caught_up_ms = now_ms
 
     # Hot: thousands of times per second; nothing is allocated where nothing changes.
     def on_follower_fetch(

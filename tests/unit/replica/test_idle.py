@@ -68,6 +68,19 @@ def test_later_records_do_not_renew_the_time_of_a_follower_that_lacks_earlier_on
     assert change.after.isr == (ONE, TWO)
 
 
+def test_a_batch_that_comes_again_is_nothing_that_followers_lack() -> None:
+    """A retry of a batch that is there: nothing was appended, and all hold everything still."""
+    leading, fetch = idle_leader()
+    leading.on_grown(IDLE_MS - LAG_MS)
+    assert leading.next_deadline_ms() is None
+    append(leading, 1, now_ms=IDLE_MS)
+    assert leading.on_deadline(now_ms=IDLE_MS + SILENCE_MS - 1) == ()
+    assert leading.next_deadline_ms() == IDLE_MS + SILENCE_MS
+    fetch(TWO, 6, now_ms=IDLE_MS + SILENCE_MS)
+    fetch(THREE, 6, now_ms=IDLE_MS + SILENCE_MS)
+    assert leading.isr == (ONE, TWO, THREE)
+
+
 def test_silence_begins_when_there_is_something_to_be_heard() -> None:
     """Who has all the records does not fetch the partition; without them it should."""
     leading, _ = idle_leader()
