@@ -72,6 +72,7 @@ SOON_IDLE = (
     "idle_time_counts",
     "idle_time_is_silence",
     "every_append_renews",
+    "repeats_are_growth",
     "joins_without_time",
 )
 # Seeds that found something once: 5156 an epoch that was forgotten with an empty term above it,

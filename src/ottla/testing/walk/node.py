@@ -200,13 +200,22 @@ class Node:
         if not isinstance(role, Leader) or role.resigned:
             return False
         self.log.append((role.leader_epoch, value))
-        if role.full_end != NOT_FULL:
-            role.on_grown(self.world.now_ms)
+        self._tell_grown(role)
         if self.watch is not None:
             self.watch.on_appended(self.world.now_ms)
         if not self.world.group_commit:
             self.carry(role.on_own_end(self.log.log_end_offset))
         return True
+
+    def repeat(self) -> None:
+        """A producer sends a batch again that the log has: nothing is appended."""
+        role = self.role
+        if isinstance(role, Leader) and not role.resigned:
+            self._tell_grown(role)
+
+    def _tell_grown(self, role: Leader) -> None:
+        if role.full_end != NOT_FULL:
+            role.on_grown(self.world.now_ms)
 
     def tick(self, now_ms: int) -> None:
         """Look at followers that lag."""

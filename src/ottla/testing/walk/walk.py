@@ -247,6 +247,9 @@ class Walk:
                     world.network.append(message)
                 else:
                     world.deliver(message)
+        if self.rng.random() < 0.5:
+            for node in self._nodes:
+                node.repeat()
         world.now_ms += int(self.rng.random() * 3 * LAG_MS_MAX)
         state = world.store.state
         if len(state.isr) == len(state.replicas):

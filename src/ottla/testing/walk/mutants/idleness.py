@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ottla.base.ids import BrokerId
 from ottla.replica.leader import Leader
 from ottla.replica.remote import Remote
-from ottla.replica.term import Effects
+from ottla.replica.term import NOT_FULL, Effects
 from ottla.testing.walk.mutants.registry import mutant
 
 
@@ -39,6 +39,21 @@ class EveryAppendRenews(Leader):
         self.full_end = 0
         for remote in self.remotes.values():
             remote.caught_up_ms = now_ms
+
+
+@mutant
+class RepeatsAreGrowth(Leader):
+    """A batch that a producer sends again counts as the first record after a quiet time.
+
+    The next one, which followers do lack, then finds their time over.
+    """
+
+    def on_grown(self, now_ms: int) -> None:
+        full_end, self.full_end = self.full_end, NOT_FULL
+        if full_end != NOT_FULL:
+            for remote in self.remotes.values():
+                if remote.end >= full_end:
+                    remote.caught_up_ms = now_ms
 
 
 @mutant
