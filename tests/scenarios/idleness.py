@@ -41,6 +41,25 @@ def first_record_after_a_quiet_time(build: Build) -> None:
         stage.heal(1, 2, 3)
 
 
+def sent_again_before_a_quiet_time(build: Build) -> None:
+    """A batch that the log has is no record that followers lack: the next one is the first."""
+    stage = _idle(build)
+    stage.node(1).repeat()
+    stage.wait(IDLE_MS)
+    stage.produce(1)
+    stage.look(1)
+    _expect_whole(stage)
+    stage.wait(LAG_MS_MAX - 1)
+    stage.look(1)
+    _expect_whole(stage)
+    stage.wait(1)
+    stage.look(1)
+    stage.expect(stage.has(WriteIsr), "both are late by that record")
+    stage.catch_up(2, 3)
+    stage.settle_isr()
+    stage.heal(1, 2, 3)
+
+
 def silence_after_a_quiet_time(build: Build) -> None:
     """A follower that has nothing to fetch is not silent; with something to fetch it soon is."""
     stage = _idle(build, min_isr=1, silence_ms=SILENCE_MS)
@@ -110,6 +129,7 @@ def comes_back_with_less(build: Build) -> None:
 
 SCRIPTS = {
     first_record_after_a_quiet_time: ("idle_time_counts", "idle_time_is_silence"),
+    sent_again_before_a_quiet_time: ("repeats_are_growth",),
     silence_after_a_quiet_time: ("idle_time_counts", "idle_time_is_silence"),
     stuck_while_records_come: ("every_append_renews",),
     joins_below_the_end: ("joins_without_time",),
