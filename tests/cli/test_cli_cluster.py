@@ -315,3 +315,19 @@ def test_a_dead_broker_is_drained(brokers: ThreadedCluster, ask: Command) -> Non
     assert ask("broker", "drain", "3", "--yes").out == "Broker 3 has no replicas any more.\n"
     assert ask("consume", "t", "-n", "2").lines == ["a", "b"]
     assert ask("cluster", "health").lines[0] == "all is well"
+
+
+def test_a_topic_deleted_beside_a_dead_broker_says_when_its_name_is_free(
+    brokers: ThreadedCluster, ask: Command
+) -> None:
+    """The dead broker is named at once, and the next creation is refused with the reason."""
+    brokers.create_topic("t", [3, 1, 2])
+    brokers.kill(3)
+    told = ask("topic", "delete", "t", "--yes").out
+    assert "Broker 3 is down and removes its replicas when it is back" in told
+    refused = ask.refused("topic", "create", "t")
+    assert "Topic 't' is being deleted" in refused
+    brokers.restart(3)
+    # The controller hears of the removal a moment after the broker is back.
+    while ask.try_to("topic", "create", "t").code:
+        time.sleep(0.1)

@@ -134,6 +134,11 @@ def test_a_single_broker_does_not_begin_empty_in_the_folder_of_a_cluster(tmp_pat
     assert f"{tmp_path} holds a cluster of 3 brokers" in said
     assert f"`ottla start --brokers 3 --data {tmp_path}`" in said
     assert not (tmp_path / "meta.properties").exists()
+    member = tmp_path / "broker-2"
+    member.mkdir()
+    said = Command("localhost:1").refused("start", "--port", "0", "--data", str(member))
+    assert f"Start that broker with `ottla broker run {member}.properties`" in said
+    assert list(member.iterdir()) == []
 
 
 @pytest.fixture
@@ -166,7 +171,7 @@ def test_health_tells_of_a_full_disk_and_what_makes_room(small_disk: Path) -> No
         told = run.try_to("cluster", "health")
         assert told.code == 1
         assert "disk full" in told.out
-        assert "every append there is refused with KAFKA_STORAGE_ERROR" in told.out
+        assert "what needs more is refused with KAFKA_STORAGE_ERROR" in told.out
         assert "file.delete.delay.ms" in told.out
         ballast.unlink()
         run("produce", "flights", stdin="a\n")

@@ -121,3 +121,18 @@ def test_waiting_has_an_end() -> None:
     """A timeout of the caller's, where no broker answers."""
     with sync.Admin("127.0.0.1:1") as admin, pytest.raises(RequestTimedOut, match="within"):
         admin._thread.call(asyncio.sleep(10), 0.05)
+
+
+@pytest.mark.parametrize("name", [b"flights", 5, None])
+def test_a_topic_that_is_no_string_is_refused_and_spoils_nothing(
+    bootstrap, make_topic, name
+) -> None:
+    """The next record goes where it belongs."""
+    topic = make_topic()
+    with sync.Producer(bootstrap) as producer:
+        with pytest.raises(ClientError, match="is no name: give strings"):
+            producer.send(name, b"lost")
+        producer.send(topic, b"kept")
+        producer.flush()
+    with sync.Consumer(bootstrap) as consumer:
+        assert consumer.end_offsets([TopicPartition(topic, 0)]) == {TopicPartition(topic, 0): 1}

@@ -41,7 +41,7 @@ def _finding(one: LogDirectory) -> Finding | None:
     if usable < _FULL_BYTES:
         return Finding(
             Trouble.DISK_FULL,
-            f"{where} has {size_words(usable)} left: every append there is refused with "
+            f"{where} has {size_words(usable)} left: what needs more is refused with "
             "KAFKA_STORAGE_ERROR, reads go on",
             f"{_MAKE_ROOM}. Writing goes on by itself once there is room",
             (),

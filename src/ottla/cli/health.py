@@ -110,7 +110,8 @@ def _told(
     if trouble is Trouble.UNDER_MIN_ISR:
         return f"{cause}; {needed}, so that acks=all is refused", remedy
     if trouble is Trouble.AT_MIN_ISR:
-        return f"{cause}; {needed}: one more that leaves, and acks=all is refused", remedy
+        next_loss = "the partition is offline" if one.min_isr == 1 else "acks=all is refused"
+        return f"{cause}; {needed}: one more that leaves, and {next_loss}", remedy
     return cause, remedy
 
 
@@ -118,7 +119,7 @@ def _missing(
     one: PartitionStanding, live: Collection[int], widest: int, *, is_moving: bool
 ) -> tuple[str, str]:
     """Why replicas are not in sync."""
-    out = [broker for broker in one.replicas if broker not in one.isr]
+    out = sorted(broker for broker in one.replicas if broker not in one.isr)
     down = [broker for broker in out if broker not in live]
     if down:
         return f"{_brokers(down)} down", _without(down, len(live), widest)

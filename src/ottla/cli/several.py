@@ -95,7 +95,14 @@ def brokers_in(data: Path) -> list[int]:
 
 
 def require_single(data: Path) -> None:
-    """Raise OttlaError where `data` is a cluster's: one broker there would begin empty."""
+    """Raise OttlaError where `data` is a cluster's, or its member's: a broker there begins empty."""
+    member = data.absolute().with_suffix(".properties")
+    if member.exists() and brokers_in(member.parent):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{data} belongs to a broker of the cluster in {member.parent}. Start that broker with "
+            f"`ottla broker run {shlex.quote(str(member))}`, or a new one with another --data",
+        )
     numbers = brokers_in(data)
     if numbers:
         raise OttlaError(

@@ -1,5 +1,6 @@
 """`ottla topic`: create, list, describe, alter, compact and delete topics."""
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import click
@@ -74,7 +75,7 @@ def create(
         return made, view, alive, await admin.configs.describe(ResourceKind.TOPIC, name)
 
     made, view, alive, configs = with_admin(bootstrap, work)
-    away = sorted({b for p in view.partitions for b in p.replicas if b not in alive})
+    away = _away([view], alive)
     if form == "json":
         told = {**_listed(view), "created": made, "replicas_down": away}
         show_one("json", {**told, "settings": chosen(configs)})
@@ -247,13 +248,14 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
             "use? Its records are lost for ever."
         )
 
-    async def work(admin: Admin) -> int:
-        await admin.topics.describe(names)
+    async def work(admin: Admin) -> tuple[int, list[int]]:
+        views = await admin.topics.describe(names)
+        alive = await admin.cluster.brokers()
         delays_ms = [await _delete_delay_ms(admin, name) for name in names]
         await admin.topics.delete(names)
-        return max(delays_ms)
+        return max(delays_ms), _away(views, alive)
 
-    delay_ms = with_admin(bootstrap, work)
+    delay_ms, away = with_admin(bootstrap, work)
     if form == "json":
         show("json", [{"name": name, "deleted": True} for name in names], ["name"])
     else:
@@ -261,9 +263,20 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
             f"Deleted {', '.join(names)}. The brokers remove the files, and so free the disk, "
             f"{span_words(delay_ms)} from now (file.delete.delay.ms)."
         )
+        for broker_id in away:
+            click.echo(
+                f"Broker {broker_id} is down and removes its replicas when it is back. Ottla keeps "
+                f"the name until then, or until `ottla broker remove {broker_id}`."
+            )
 
 
 topic.add_command(compact)
+
+
+def _away(views: Iterable[TopicView], alive: Collection[int]) -> list[int]:
+    """Brokers with replicas of these topics that are down."""
+    replicas = (b for view in views for entry in view.partitions for b in entry.replicas)
+    return sorted(set(replicas).difference(alive))
 
 
 async def _delete_delay_ms(admin: Admin, name: str) -> int:

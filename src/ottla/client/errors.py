@@ -30,7 +30,7 @@ _REMEDIES = {
     ErrorCode.INVALID_RECORD: "a compacted topic needs a key on every record",
     ErrorCode.TOPIC_ALREADY_EXISTS: "choose another name, or use the topic as it is",
     ErrorCode.INVALID_PARTITIONS: "the number of partitions can only grow, and is at least 1",
-    ErrorCode.INVALID_REPLICATION_FACTOR: "it must be 1 or more, and no more than live brokers",
+    ErrorCode.INVALID_REPLICATION_FACTOR: "it is at least 1, and at most the registered brokers",
     ErrorCode.INVALID_CONFIG: "check the setting's name and value",
     ErrorCode.NON_EMPTY_GROUP: "stop the members of the group first",
     ErrorCode.GROUP_ID_NOT_FOUND: "no such group: nothing was committed under this name",

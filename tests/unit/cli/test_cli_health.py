@@ -142,7 +142,7 @@ def test_a_full_disk_is_told_with_what_makes_room() -> None:
     trouble, cause, remedy = only(disk_findings([directory(4096)]))
     assert trouble is Trouble.DISK_FULL
     assert cause == (
-        "/data of broker 2 has 4.0 KiB left: every append there is refused with "
+        "/data of broker 2 has 4.0 KiB left: what needs more is refused with "
         "KAFKA_STORAGE_ERROR, reads go on"
     )
     assert "file.delete.delay.ms" in remedy

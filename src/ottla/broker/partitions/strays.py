@@ -38,8 +38,8 @@ def strays(on_disk: Mapping[TopicPartition, UUID | None], image: ClusterImage) -
         if topic is None or partition.partition >= len(topic.partitions):
             what = "topic" if topic is None else "partition"
             yield (
-                f"the folder {partition} belongs to no {what} of this cluster; it is left as it "
-                "is, and serves nothing"
+                f"the folder {partition} belongs to no {what} of this cluster and serves nothing; "
+                "it is left as it is, unless its topic was deleted while this broker was down"
             )
         elif topic_id not in (None, topic.id) and not is_damaged(topic_id, topic.id):
             yield (

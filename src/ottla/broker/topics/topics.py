@@ -297,9 +297,14 @@ class Topics:
         try:
             await self._store.multi(creation(topic))
         except NodeExists as error:
-            raise OttlaError(
-                ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists."
-            ) from error
+            message = f"Topic '{topic.name}' already exists."
+            if await self._store.get(paths.topic_deletion(topic.name)) is not None:
+                message = (
+                    f"Topic '{topic.name}' is being deleted, and its name is free once every broker"
+                    " has removed its replicas. A broker that is down removes them when it is back;"
+                    " one that is gone for good is removed by `ottla broker remove ID`."
+                )
+            raise OttlaError(ErrorCode.TOPIC_ALREADY_EXISTS, message) from error
         _log.info(
             "created topic %s with %d partition(s), id %s",
             topic.name,

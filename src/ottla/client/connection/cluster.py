@@ -8,6 +8,7 @@ from typing import TypeVar
 from ottla.base.chance import new_random
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.client.arguments import name_list
 from ottla.client.connection.addresses import Address, parse_bootstrap
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.connection import Connection, connect
@@ -168,6 +169,7 @@ class Cluster:
         view = self.view.topics.get(name)
         if view is not None:
             return view
+        name_list([name])  # A name that is no string would spoil every later question.
         self._wanted.add(name)
         deadline_s = self._deadline_s()
         attempt = 0
@@ -210,7 +212,7 @@ class Cluster:
 
     def want(self, topics: Iterable[str]) -> None:
         """Let these topics be part of every refresh from now on."""
-        self._wanted.update(topics)
+        self._wanted.update(name_list(topics))
 
     @property
     def is_stale(self) -> bool:
