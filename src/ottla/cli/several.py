@@ -95,7 +95,7 @@ def brokers_in(data: Path) -> list[int]:
 
 
 def require_single(data: Path) -> None:
-    """Raise OttlaError where `data` is a cluster's, or its member's: a broker there begins empty."""
+    """Raise OttlaError where `data` is a cluster's or its member's: a broker would begin empty."""
     member = data.absolute().with_suffix(".properties")
     if member.exists() and brokers_in(member.parent):
         raise OttlaError(
