@@ -59,8 +59,8 @@ table.machine td {{ overflow-wrap: anywhere }}
 <h2>Proof: source against lake</h2><table class=checks><tr><th><th>source<th>lake<th>{checks}
 </table>
 <h2>Ledger: what became of every offset</h2>
-<p>end - start = loaded + control + aborted + compacted + deleted; what none of them explains is
-unexplained.</p><div class=wide><table><tr>{heads}{ledger}</table></div>
+<p>end - start = loaded + control + aborted + compacted + deleted + unreadable; what none of them
+explains is unexplained.</p><div class=wide><table><tr>{heads}{ledger}</table></div>
 <h2>On what it ran</h2><table class=machine>{machine}</table>
 </html>
 """

@@ -101,7 +101,8 @@ class Story:
         return [
             [
                 ledger.partition, ledger.start, ledger.end, ledger.loaded, ledger.control,
-                ledger.aborted, ledger.compacted, ledger.deleted, ledger.unexplained,
+                ledger.aborted, ledger.compacted, ledger.deleted, ledger.unreadable,
+                ledger.unexplained,
             ]
             for ledger in sorted(ledgers, key=lambda ledger: ledger.partition)
         ]  # fmt: skip
@@ -109,7 +110,7 @@ class Story:
 
 _LEDGER_COLUMNS = (
     "partition", "start", "end", "loaded", "control", "aborted", "compacted", "deleted",
-    "unexplained",
+    "unreadable", "unexplained",
 )  # fmt: skip
 
 

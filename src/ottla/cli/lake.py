@@ -25,6 +25,7 @@ _LEDGER_COLUMNS = [
     "aborted",
     "compacted",
     "deleted",
+    "unreadable",
     "unexplained",
 ]
 
@@ -61,10 +62,22 @@ def lake() -> None:
 @click.option(
     "--group", default=None, help="Commit to this group where the table stands after the load."
 )
+@click.option(
+    "--skip-unreadable",
+    is_flag=True,
+    help="Leave out batches that cannot be read, and count them, instead of failing.",
+)
 @options.bootstrap
 @options.output
 def load(
-    topic: str, target: str, start: str, end: str, group: str | None, bootstrap: str, form: str
+    topic: str,
+    target: str,
+    start: str,
+    end: str,
+    group: str | None,
+    skip_unreadable: bool,
+    bootstrap: str,
+    form: str,
 ) -> None:
     """Load what is new in TOPIC into the table in DIR, exactly once.
 
@@ -79,7 +92,14 @@ def load(
     loads = _import_lake()
     steps = _Steps()
     done = loads.load(
-        topic, target, bootstrap=bootstrap, start=start, end=end, group=group, on_step=steps
+        topic,
+        target,
+        bootstrap=bootstrap,
+        start=start,
+        end=end,
+        group=group,
+        skip_unreadable=skip_unreadable,
+        on_step=steps,
     )
     steps.end()
     if form == "json":
@@ -91,6 +111,8 @@ def load(
         return
     assert done.manifest is not None
     show(form, _ledger_rows(done.ledgers), _LEDGER_COLUMNS)
+    for line in loads.skipped_lines(topic, done.skipped):
+        click.secho(line, fg="yellow")
     click.echo(
         f"{counted(done.rows, 'row')} in {counted(done.files, 'file')} in {done.seconds:.1f} s; "
         f"the table holds {counted(done.manifest.total_rows, 'row')}, "
@@ -125,6 +147,8 @@ def verify(ctx: click.Context, target: str, offline: bool, bootstrap: str, form:
             click.echo("\nwhat the brokers' ledger says of these offsets now:")
             rows = [{"partition": p, **asdict(told)} for p, told in sorted(found.told.items())]
             show(form, rows, _TOLD_COLUMNS)
+        for line in loads.skipped_lines(found.topic, found.skipped):
+            click.secho(f"left out when loaded: {line}", fg="yellow")
         for problem in found.problems:
             click.secho(problem, fg="red")
         verdict = "proven" if found.proven else f"NOT proven: {len(found.problems)} problem(s)"

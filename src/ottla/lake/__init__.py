@@ -13,6 +13,7 @@ from typing import Any
 
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
 from ottla.lake.table import Table
+from ottla.lake.telling import skipped_lines
 from ottla.lake.verification import Verification, verify
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "load",
     "register",
     "run_here",
+    "skipped_lines",
     "verify",
 ]
 

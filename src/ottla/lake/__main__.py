@@ -13,6 +13,7 @@ import sys
 
 from ottla.base.errors import OttlaError
 from ottla.lake.loading import load
+from ottla.lake.telling import skipped_lines
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,12 +24,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--bootstrap", default="localhost:9092", metavar="HOST:PORT")
     parser.add_argument("--start", default="last-load")
     parser.add_argument("--end", default="latest")
+    parser.add_argument(
+        "--skip-unreadable", action="store_true", help="leave out batches that cannot be read"
+    )
     told = parser.parse_args(arguments)
     try:
-        done = load(told.topic, told.to, bootstrap=told.bootstrap, start=told.start, end=told.end)
+        done = load(
+            told.topic,
+            told.to,
+            bootstrap=told.bootstrap,
+            start=told.start,
+            end=told.end,
+            skip_unreadable=told.skip_unreadable,
+        )
     except OttlaError as error:
         sys.stderr.write(f"{error}\n")
         return 1
+    for line in skipped_lines(told.topic, done.skipped):
+        sys.stderr.write(f"{line}\n")
     sys.stdout.write(f"{done.rows} rows in {done.files} files, {done.seconds:.1f} s\n")
     return 0
 

@@ -1,6 +1,7 @@
 """The lake's `Cluster` over the blocking client: Ottla and Apache Kafka alike."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.client.errors import OffsetOutOfRange
@@ -34,7 +35,7 @@ class KafkaCluster:
         found = self._client.list_offsets(topic, timestamp_ms)
         return {partition: told.offset for partition, told in found.items() if told.offset >= 0}
 
-    def fetch(self, wanted: Range) -> Iterator[Fetched]:
+    def fetch(self, wanted: Range) -> Generator[Fetched]:
         position = wanted.start
         while True:
             try:
@@ -51,15 +52,22 @@ class KafkaCluster:
                 if position >= wanted.end:
                     return
 
-    def _fetch(self, wanted: Range, position: int) -> Iterator[Fetched]:
-        answers = self._client.fetch_range(wanted.topic, wanted.partition, position, wanted.end)
-        for answer in answers:
-            # Tasks keep slices of it while the next answer arrives in a buffer of its own.
-            yield Fetched(bytes(answer.batches), answer.log_start_offset, answer.aborted)
+    def _fetch(self, wanted: Range, position: int) -> Generator[Fetched]:
+        reading = self._client.fetch_range(wanted.topic, wanted.partition, position, wanted.end)
+        with closing(reading) as answers:
+            for answer in answers:
+                # Tasks keep slices of it while the next answer arrives in a buffer of its own.
+                yield Fetched(bytes(answer.batches), answer.log_start_offset, answer.aborted)
 
     def _log_start(self, wanted: Range) -> int:
         told = self._client.list_offsets(wanted.topic, EARLIEST, [wanted.partition])
         return told[wanted.partition].offset
+
+    def peek(self, topic: str, partition: int, offset: int) -> bytes:
+        return self._client.fetch_once(topic, partition, offset)
+
+    def end_offset(self, topic: str, partition: int) -> int:
+        return self._client.list_offsets(topic, LATEST, [partition])[partition].offset
 
     def account(self, wanted: Range) -> OffsetAccount:
         return self._client.offset_account(wanted.topic, wanted.partition, wanted.start, wanted.end)

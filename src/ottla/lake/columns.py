@@ -58,16 +58,15 @@ class ColumnBuilder:
     def add(self, buffer: bytes, position: int, header: BatchHeader) -> int:
         """Add the data batch at `position`; return how many of its records lie in the range.
 
-        Raises CorruptBatch where its records are not well formed.
+        Raises CorruptBatch where its records are not well formed; nothing of it is added then.
         """
         if header.compression == Compression.NONE:
             content, first, after = buffer, position + HEADER_SIZE, position + header.size
         else:
             content = section(buffer, position, header)
             first, after = 0, len(content)
-        if not self._pieces or self._pieces[-1] is not content:
-            self._pieces.append(content)
-            self.payload_bytes += len(content)
+        is_new = not self._pieces or self._pieces[-1] is not content
+        payload_bytes = self.payload_bytes + (len(content) if is_new else 0)
         before = self._walk.record_count
         self._walk.add(
             content,
@@ -76,8 +75,12 @@ class ColumnBuilder:
             header.record_count,
             header.base_offset,
             header.base_timestamp,
-            self.payload_bytes - len(content),
+            payload_bytes - len(content),
         )
+        # Nothing is changed above where the walk raises.
+        if is_new:
+            self._pieces.append(content)
+            self.payload_bytes = payload_bytes
         self._counts.append(self._walk.record_count - before)
         self._append_times.append(
             header.max_timestamp if header.is_log_append_time else _CREATE_TIME

@@ -12,11 +12,13 @@
 | table | the folder whose last load `last-load` means | |
 | columns | a comma-separated choice of columns: fewer cross to the JVM | all |
 | offsetsPerTask | how many offsets one task reads at most | 1000000 |
+| skipUnreadable | leave out batches that cannot be read, with a warning in the task's log | false |
 
 One task for each range of offsets. Aborted transactions are left out. A range whose offsets are
 not all accounted for is an error, never a silent gap.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,9 +32,21 @@ from ottla.lake.plan import Range, parse_boundary, ranges, resolve
 from ottla.lake.reader import read_range
 from ottla.lake.schema import ROW_SCHEMA, SPARK_TYPES
 from ottla.lake.table import Table
+from ottla.lake.telling import skipped_lines
 from ottla.ledger.partition import RangeAccount
 
-_OPTIONS = ("topic", "bootstrap", "start", "end", "table", "columns", "offsetsPerTask")
+_log = logging.getLogger(__name__)
+
+_OPTIONS = (
+    "topic",
+    "bootstrap",
+    "start",
+    "end",
+    "table",
+    "columns",
+    "offsetsPerTask",
+    "skipUnreadable",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +58,7 @@ class _Options:
     table: str | None
     columns: tuple[str, ...]
     offsets_per_task: int
+    skip_unreadable: bool
 
 
 def _parse(options: Mapping[str, str]) -> _Options:
@@ -62,6 +77,9 @@ def _parse(options: Mapping[str, str]) -> _Options:
     per_task = given.get("offsetspertask", "1000000")
     if not per_task.isdigit() or int(per_task) == 0:
         raise _wrong(f"offsetsPerTask is {per_task!r}, not a number of offsets above 0")
+    skip = given.get("skipunreadable", "false").lower()
+    if skip not in ("true", "false"):
+        raise _wrong(f"skipUnreadable is {skip!r}, not true or false")
     return _Options(
         topic=given["topic"],
         bootstrap=given.get("bootstrap", "localhost:9092"),
@@ -70,6 +88,7 @@ def _parse(options: Mapping[str, str]) -> _Options:
         table=given.get("table"),
         columns=columns,
         offsets_per_task=int(per_task),
+        skip_unreadable=skip == "true",
     )
 
 
@@ -140,10 +159,13 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
         names = list(self._options.columns)
         cluster = connect(self._options.bootstrap)
         try:
-            for batch in read_range(wanted, cluster.fetch(wanted), account):
+            skip = self._options.skip_unreadable
+            for batch in read_range(wanted, cluster, account, skip_unreadable=skip):
                 yield batch.select(names)
         finally:
             cluster.close()
+        for line in skipped_lines(wanted.topic, account.skipped):
+            _log.warning("%s", line)
         if not account.ledger().balances:
             raise OttlaError(
                 ErrorCode.CORRUPT_MESSAGE,

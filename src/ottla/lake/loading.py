@@ -23,7 +23,7 @@ from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.table import LoadLost, Table
 from ottla.lake.task import Task, TaskResult, run
 from ottla.lake.telling import commit_positions, settled, told_of_loss
-from ottla.ledger.partition import PartitionLedger
+from ottla.ledger.partition import PartitionLedger, Unreadable
 
 __all__ = ["LoadLost", "LoadResult", "load", "run_here"]
 
@@ -49,6 +49,7 @@ class LoadResult:
     seconds: float
     ledgers: tuple[PartitionLedger, ...]
     removed: tuple[str, ...]  # Orphans of loads that never counted.
+    skipped: tuple[Unreadable, ...] = ()  # What could not be read, with `skip_unreadable`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def load(
     start: str = "last-load",
     end: str = "latest",
     group: str | None = None,
+    skip_unreadable: bool = False,
     spark_session: Any = None,
     runner: Runner | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
@@ -78,9 +80,10 @@ def load(
     start where the last one ended. `end` is a boundary too. Tasks run on Spark, on
     `spark_session` or a local one, unless `runner` runs them (`run_here`: in this process, for
     small loads). `group`, where given, is committed to where the table stands then: retention may
-    wait for it (`ottla.retention.hold.groups`), and its lag is the table's. `on_step` is told each
-    step as it is done. Raises OttlaError (LoadLost, where another load committed meanwhile;
-    nothing is changed).
+    wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A batch that cannot be
+    read fails the load, unless `skip_unreadable`: then its offsets are counted as unreadable and
+    named in the result and the manifest. `on_step` is told each step as it is done. Raises
+    OttlaError (LoadLost, where another load committed meanwhile; nothing is changed).
     """
     began = time.monotonic()
     table = Table.create_or_open(target, on_step)
@@ -100,11 +103,11 @@ def load(
         session = spark_session or spark.session()
         runner = partial(spark.run_tasks, session)
         on_step("spark started")
-    results = runner(_tasks(table, plan, bootstrap, described))
+    results = runner(_tasks(table, plan, bootstrap, described, skip_unreadable))
     on_step("files written")
     ledgers = _partition_ledgers(results)
     if described.has_ledger:
-        ledgers = settled(ledgers, topic, bootstrap)
+        ledgers = settled(ledgers, described, bootstrap)
     manifest = _manifest(before, before_digest, plan, described, results, ledgers)
     _require_balance(manifest)
     table.commit(manifest)
@@ -118,6 +121,7 @@ def load(
         time.monotonic() - began,
         manifest.ledgers,
         tuple(removed),
+        manifest.skipped,
     )
 
 
@@ -141,6 +145,10 @@ def _manifest(
         created_ms=time.time_ns() // 1_000_000,
         files=sorted(files, key=lambda file: (file.partition, file.start)),
         ledgers=ledgers,
+        skipped=sorted(
+            (one for result in results for one in result.skipped),
+            key=lambda one: (one.partition, one.start),
+        ),
     )
 
 
@@ -192,7 +200,9 @@ def _by_time(cluster: Cluster, described: TopicDescription, boundary: Boundary) 
     return cluster.offsets_at(described.topic, boundary.timestamp_ms)
 
 
-def _tasks(table: Table, plan: _Plan, bootstrap: str, described: TopicDescription) -> list[Task]:
+def _tasks(
+    table: Table, plan: _Plan, bootstrap: str, described: TopicDescription, skip_unreadable: bool
+) -> list[Task]:
     return [
         Task(
             wanted=wanted,
@@ -200,6 +210,7 @@ def _tasks(table: Table, plan: _Plan, bootstrap: str, described: TopicDescriptio
             compacted=described.compacted or described.has_ledger,
             folder=str(table.folder),
             path=table.file_stem(plan.version, plan.load_id, wanted.partition, wanted.start),
+            skip_unreadable=skip_unreadable,
         )
         for wanted in plan.ranges
     ]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.ledger.partition import PartitionLedger, Told
+from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 FORMAT = 1
 
@@ -50,6 +50,8 @@ class Manifest:
     hash: str
     total_rows: int
     total_hash: str
+    # What could not be read and was left out, in order; as many offsets as the ledgers count.
+    skipped: tuple[Unreadable, ...] = ()
 
     @property
     def unexplained(self) -> int:
@@ -68,6 +70,7 @@ def next_manifest(
     created_ms: int,
     files: Sequence[DataFile],
     ledgers: Sequence[PartitionLedger],
+    skipped: Sequence[Unreadable] = (),
 ) -> Manifest:
     """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
 
@@ -80,6 +83,8 @@ def next_manifest(
         positions[ledger.partition] = ledger.end
     rows = sum(file.rows for file in files)
     assert rows == sum(ledger.loaded for ledger in ledgers), "files and ledgers must agree"
+    left_out = sum(one.end - one.start for one in skipped)
+    assert left_out == sum(ledger.unreadable for ledger in ledgers), "each skip has its offsets"
     load_hash = sum(int(file.hash, 16) for file in files) % MODULUS
     total = (int(before.total_hash, 16) if before else 0) + load_hash
     return Manifest(
@@ -97,6 +102,7 @@ def next_manifest(
         hash=hash_text(load_hash),
         total_rows=(before.total_rows if before else 0) + rows,
         total_hash=hash_text(total),
+        skipped=tuple(skipped),
     )
 
 
@@ -120,6 +126,7 @@ def from_bytes(content: bytes, name: str) -> Manifest:
             raise _broken(name, "is of a format that this version of ottla does not know")
         fields["files"] = tuple(DataFile(**file) for file in fields["files"])
         fields["ledgers"] = tuple(_ledger(ledger) for ledger in fields["ledgers"])
+        fields["skipped"] = tuple(Unreadable(**one) for one in fields.get("skipped", ()))
         fields["positions"] = {int(p): int(offset) for p, offset in fields["positions"].items()}
         return Manifest(**fields)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,19 +1,25 @@
 """One range of a partition, from fetched batches to Arrow rows and an account of each offset.
 
 The one reading core: the load's tasks, the data source and the verification all come through
-`read_range`. It skips control batches and aborted transactions, and counts them.
+`read_range`. It skips control batches and aborted transactions, and counts them. A batch that
+cannot be read is fetched a second time; then it is an error, or skipped and counted.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 
 import pyarrow as pa
 
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client.errors import BrokerRefused
 from ottla.lake.columns import ColumnBuilder
+from ottla.lake.damage import DamagedBatch, next_readable, span_end
 from ottla.lake.plan import Range
-from ottla.lake.source import Fetched
+from ottla.lake.source import Fetched, Reading
 from ottla.ledger.partition import RangeAccount
 from ottla.record.aborted import AbortedTransactions
-from ottla.record.reader import batches, check_batch
+from ottla.record.header import BatchHeader
+from ottla.record.reader import CorruptBatch, batches, check_batch
 
 # Rows and bytes that make an Arrow batch at the latest; whichever comes first.
 _ROWS_MAX = 1 << 17
@@ -25,13 +31,45 @@ _BYTES_ENOUGH = 4 << 20
 
 
 def read_range(
-    wanted: Range, fetches: Iterable[Fetched], account: RangeAccount
+    wanted: Range, log: Reading, account: RangeAccount, *, skip_unreadable: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `wanted` in order of offset; `account` has counted them all at the end.
 
-    Every batch's checksum is checked. Raises OttlaError CORRUPT_MESSAGE.
+    Every batch's checksum is checked. Raises OttlaError (CORRUPT_MESSAGE; KAFKA_STORAGE_ERROR
+    where the leader says that) at a batch that cannot be read. With `skip_unreadable` that is only
+    raised where nothing behind the batch can be read; `account.skipped` tells what was skipped.
     """
     builder = ColumnBuilder(wanted.topic, wanted.partition, wanted.start, wanted.end)
+    # Where damage was met last: met there again, it is no accident of the way.
+    suspected = -1
+    while True:
+        rest = Range(wanted.topic, wanted.partition, account.position, wanted.end)
+        try:
+            # Closed before anything else is asked: an answer to it may be on its way.
+            with closing(log.fetch(rest)) as fetches:
+                yield from _read(wanted, fetches, account, builder)
+            break
+        except (CorruptBatch, BrokerRefused) as error:
+            damage = _damage(error, account.position)
+            # With KAFKA_STORAGE_ERROR the client has asked again, for as long as it retries.
+            was_retried = error.code is ErrorCode.KAFKA_STORAGE_ERROR
+            if damage.start > suspected and not was_retried:
+                suspected = damage.start
+                continue
+            if not skip_unreadable:
+                raise _unreadable(wanted, damage, error.code) from error
+            end = next_readable(log, wanted, damage) if damage.end is None else damage.end
+            account.unreadable_batch(damage.start, end - 1, damage.cause)
+        if account.position >= wanted.end:
+            break
+    yield from _taken(builder)
+
+
+def _read(
+    wanted: Range, fetches: Iterable[Fetched], account: RangeAccount, builder: ColumnBuilder
+) -> Iterator[pa.RecordBatch]:
+    """Read on from the account's position. Rows may stay in `builder`. Raises CorruptBatch."""
+    # Answers name the aborted transactions from where they begin: also those of a lost marker.
     transactions = AbortedTransactions()
     for fetched in fetches:
         if fetched.log_start > account.position:
@@ -41,29 +79,70 @@ def read_range(
             builder.start = account.position
         transactions.learn(fetched.aborted)
         for position, header in batches(fetched.buffer):
-            if header.last_offset < account.position:
-                continue
-            check_batch(fetched.buffer, position, header)
-            if header.is_control:
-                transactions.on_control_batch(fetched.buffer, position, header, check_crc=False)
-                account.control_batch(header.base_offset, header.last_offset)
-            elif transactions.is_aborted(header):
-                account.aborted_batch(header.base_offset, header.last_offset)
-            elif header.base_offset >= wanted.end:
-                # Nothing of it is wanted; that it is there explains the gap before it.
-                account.records(header.base_offset, header.last_offset, 0)
-            else:
-                loaded = builder.add(fetched.buffer, position, header)
-                account.records(header.base_offset, header.last_offset, loaded)
+            try:
+                _take(wanted, fetched.buffer, position, header, account, builder, transactions)
+            except CorruptBatch as error:
+                start = max(header.base_offset, account.position)
+                end = span_end(fetched.buffer, position, header)
+                if end is not None and end <= start:
+                    continue
+                raise DamagedBatch(start, end, error.message or error.code.name) from error
             if account.position >= wanted.end:
-                break
+                return
             if builder.row_count >= _ROWS_MAX or builder.payload_bytes >= _BYTES_MAX:
                 yield from _taken(builder)
-        if account.position >= wanted.end:
-            break
         if builder.row_count >= _ROWS_ENOUGH or builder.payload_bytes >= _BYTES_ENOUGH:
             yield from _taken(builder)
-    yield from _taken(builder)
+
+
+def _take(
+    wanted: Range,
+    buffer: bytes,
+    position: int,
+    header: BatchHeader,
+    account: RangeAccount,
+    builder: ColumnBuilder,
+    transactions: AbortedTransactions,
+) -> None:
+    """Count one batch, and add its rows. Raises CorruptBatch; nothing of it is counted then."""
+    check_batch(buffer, position, header)
+    if header.last_offset < account.position:
+        return  # Given again.
+    if header.is_control:
+        transactions.on_control_batch(buffer, position, header, check_crc=False)
+        account.control_batch(header.base_offset, header.last_offset)
+    elif transactions.is_aborted(header):
+        account.aborted_batch(header.base_offset, header.last_offset)
+    elif header.base_offset >= wanted.end:
+        # Nothing of it is wanted; that it is there explains the gap before it.
+        account.records(header.base_offset, header.last_offset, 0)
+    elif header.record_count > header.last_offset_delta + 1:
+        raise CorruptBatch(
+            f"batch at offset {header.base_offset} claims {header.record_count} records "
+            f"for {header.last_offset_delta + 1} offsets"
+        )
+    else:
+        loaded = builder.add(buffer, position, header)
+        account.records(header.base_offset, header.last_offset, loaded)
+
+
+def _damage(error: OttlaError, position: int) -> DamagedBatch:
+    """The damage that `error` means while the offset `position` is read. Raises any other error."""
+    if isinstance(error, DamagedBatch):
+        return error
+    if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR):
+        raise error
+    return DamagedBatch(position, None, error.message or error.code.name)
+
+
+def _unreadable(wanted: Range, damage: DamagedBatch, code: ErrorCode) -> OttlaError:
+    return OttlaError(
+        code,
+        f"{wanted.topic}-{wanted.partition} cannot be read at offset {damage.start}: "
+        f"{damage.cause}. Restore the partition from a replica or a copy, or leave out what cannot "
+        "be read: `ottla lake load --skip-unreadable` (load(…, skip_unreadable=True), option "
+        "skipUnreadable) counts it in the ledger",
+    )
 
 
 def _taken(builder: ColumnBuilder) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,6 @@
 """What the lake asks of a cluster, as narrow as it can be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,7 +37,33 @@ class Fetched:
     aborted: tuple[tuple[int, int], ...]
 
 
-class Cluster(Protocol):
+class Reading(Protocol):
+    """What the reader of a range asks of a cluster."""
+
+    def fetch(self, wanted: Range) -> Generator[Fetched]:
+        """Yield answers until the batches seen reach `wanted.end`, retrying what may be retried.
+
+        Nothing else may be asked until it has ended or was closed.
+
+        Starts at the log's start where that is above `wanted.start`. Ends early only where the
+        log holds nothing behind what it gave. Raises CorruptBatch where a batch's header is
+        damaged, once all batches before it were given.
+        """
+        ...
+
+    def peek(self, topic: str, partition: int, offset: int) -> bytes:
+        """What the leader gives at `offset`, asked for once; perhaps no whole batch.
+
+        Raises CorruptBatch where the leader says that its log is damaged there.
+        """
+        ...
+
+    def end_offset(self, topic: str, partition: int) -> int:
+        """Where the readable part of the partition's log ends now."""
+        ...
+
+
+class Cluster(Reading, Protocol):
     """A connection to Ottla or Apache Kafka, used from one thread."""
 
     def describe(self, topic: str) -> TopicDescription:
@@ -46,14 +72,6 @@ class Cluster(Protocol):
 
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
         """First offset whose timestamp is `timestamp_ms` or later; absent where there is none."""
-        ...
-
-    def fetch(self, wanted: Range) -> Iterator[Fetched]:
-        """Yield answers until the batches seen reach `wanted.end`, retrying what may be retried.
-
-        Starts at the log's start where that is above `wanted.start`. Ends early only where the
-        log holds nothing behind what it gave.
-        """
         ...
 
     def account(self, wanted: Range) -> OffsetAccount:

@@ -14,7 +14,7 @@ from ottla.lake.output import ParquetOutput
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.row_hash import hash_text
-from ottla.ledger.partition import PartitionLedger, RangeAccount
+from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Task:
     compacted: bool
     folder: str
     path: str  # Where its file goes, relative to `folder`; an attempt adds a name of its own.
+    skip_unreadable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class TaskResult:
 
     ledger: PartitionLedger
     file: DataFile | None
+    skipped: tuple[Unreadable, ...] = ()
 
 
 def run(task: Task, attempt: str) -> TaskResult:
@@ -44,7 +46,7 @@ def run(task: Task, attempt: str) -> TaskResult:
     output = ParquetOutput(Path(task.folder) / path)
     cluster = connect(task.bootstrap)
     try:
-        for batch in read_range(wanted, cluster.fetch(wanted), account):
+        for batch in read_range(wanted, cluster, account, skip_unreadable=task.skip_unreadable):
             output.write(batch)
         output.finish()
     except BaseException:
@@ -52,9 +54,9 @@ def run(task: Task, attempt: str) -> TaskResult:
         raise
     finally:
         cluster.close()
-    ledger = account.ledger()
+    ledger, skipped = account.ledger(), tuple(account.skipped)
     if output.rows == 0:
-        return TaskResult(ledger, None)
+        return TaskResult(ledger, None, skipped)
     file = DataFile(
         path=path,
         partition=wanted.partition,
@@ -64,7 +66,7 @@ def run(task: Task, attempt: str) -> TaskResult:
         size_bytes=(Path(task.folder) / path).stat().st_size,
         hash=hash_text(output.hash),
     )
-    return TaskResult(ledger, file)
+    return TaskResult(ledger, file, skipped)
 
 
 def result_to_text(result: TaskResult) -> str:
@@ -76,4 +78,5 @@ def result_from_text(text: str) -> TaskResult:
     """The inverse of `result_to_text`."""
     fields = json.loads(text)
     file = DataFile(**fields["file"]) if fields["file"] else None
-    return TaskResult(PartitionLedger(**fields["ledger"]), file)
+    skipped = tuple(Unreadable(**one) for one in fields["skipped"])
+    return TaskResult(PartitionLedger(**fields["ledger"]), file, skipped)

@@ -1,6 +1,6 @@
 """What the brokers' own ledger adds to a load's evidence: it says why offsets are not there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -12,23 +12,58 @@ from ottla.lake.cluster import connect
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Range
 from ottla.lake.source import Cluster, TopicDescription
-from ottla.ledger.partition import PartitionLedger, Told
+from ottla.ledger.partition import PartitionLedger, Told, Unreadable
+
+# Damaged places named one by one for each partition.
+_NAMED_MAX = 10
 
 
 def settled(
-    ledgers: Sequence[PartitionLedger], topic: str, bootstrap: str
+    ledgers: Sequence[PartitionLedger], described: TopicDescription, bootstrap: str
 ) -> list[PartitionLedger]:
     """The accounts of a load with the brokers' word beside each, after it was read."""
     cluster = connect(bootstrap)
     try:
-        return [
-            ledger.settled(
-                told(cluster.account(Range(topic, ledger.partition, ledger.start, ledger.end)))
-            )
-            for ledger in ledgers
-        ]
+        return [_settled(cluster, ledger, described) for ledger in ledgers]
     finally:
         cluster.close()
+
+
+def _settled(
+    cluster: Cluster, ledger: PartitionLedger, described: TopicDescription
+) -> PartitionLedger:
+    account = account_of(
+        cluster, Range(described.topic, ledger.partition, ledger.start, ledger.end)
+    )
+    if account is not None:
+        return ledger.settled(told(account))
+    # Without the broker's word holes are believed where the topic is compacted, and not elsewhere.
+    return ledger if described.compacted else replace(ledger, compacted=0)
+
+
+def account_of(cluster: Cluster, wanted: Range) -> OffsetAccount | None:
+    """The broker's account of a range; None where its log is too damaged to be walked."""
+    try:
+        return cluster.account(wanted)
+    except OttlaError as error:
+        if error.code is ErrorCode.CORRUPT_MESSAGE:
+            return None
+        raise
+
+
+def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
+    """One line for each partition: which offsets could not be read, and why."""
+    by_partition: dict[int, list[Unreadable]] = {}
+    for one in skipped:
+        by_partition.setdefault(one.partition, []).append(one)
+    lines = []
+    for partition, found in sorted(by_partition.items()):
+        count = sum(one.end - one.start for one in found)
+        named = [f"{one.start} to {one.end} ({one.cause})" for one in found[:_NAMED_MAX]]
+        if len(found) > _NAMED_MAX:
+            named.append(f"and {len(found) - _NAMED_MAX} more")
+        lines.append(f"{topic}-{partition}: {count} unreadable offsets: {'; '.join(named)}")
+    return lines
 
 
 def commit_positions(group: str, manifest: Manifest, bootstrap: str) -> None:

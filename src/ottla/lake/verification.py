@@ -3,9 +3,12 @@
 files      exist, hold the rows that their manifest counts and hashes, each offset once
 manifests  form a chain, their ranges touch, their ledgers balance
 topic      holds, for every offset still in its log, the very row that the lake holds
+
+Batches that could not be read when they were loaded stand in the manifests, and are no problem as
+long as they cannot be read. Others that cannot be read by now, or again, are.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range, require_same_topic
@@ -22,8 +25,8 @@ from ottla.lake.reader import read_range
 from ottla.lake.row_hash import MODULUS, hash_text, row_hashes
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.table import Table
-from ottla.lake.telling import explained, told, told_of_loss
-from ottla.ledger.partition import PartitionLedger, RangeAccount, Told
+from ottla.lake.telling import account_of, explained, skipped_lines, told, told_of_loss
+from ottla.ledger.partition import PartitionLedger, RangeAccount, Told, Unreadable
 
 # Differences named one by one for each range; the rest is counted.
 _NAMED_MAX = 10
@@ -48,6 +51,8 @@ class Verification:
     ledgers: dict[int, PartitionLedger] = field(default_factory=dict)
     # What the brokers' own ledger says of all that was loaded, by partition; none of Kafka's.
     told: dict[int, Told] = field(default_factory=dict)
+    # What the loads left out as unreadable, by the manifests.
+    skipped: list[Unreadable] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -110,6 +115,7 @@ def _chain(table: Table, report: Verification) -> list[Manifest]:
         for manifest in table.history():
             manifests.append(manifest)
             report.loads += 1
+            report.skipped += manifest.skipped
             for ledger in manifest.ledgers:
                 _follow(ledger, manifest.version, report)
     except OttlaError as error:
@@ -192,10 +198,21 @@ def _compare(
     present = [file for file in files if (folder / file.path).exists()]
     has_holes = described.compacted or described.has_ledger
     account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
-    topic_count, topic_hash = _sum(read_range(kept, cluster.fetch(kept), account))
+    try:
+        topic_count, topic_hash = _sum(read_range(kept, cluster, account, skip_unreadable=True))
+    except OttlaError as error:
+        if error.code is not ErrorCode.CORRUPT_MESSAGE:
+            raise
+        report.problems.append(error.message)
+        return
+    spoilt = [one for one in account.skipped if not _is_among(one, report.skipped)]
+    report.problems += [
+        f"{line}: they could be read when they were loaded, and nothing can be compared there"
+        for line in skipped_lines(wanted.topic, spoilt)
+    ]
     lake_count, lake_hash = _sum(_lake_rows(folder, present, kept))
     report.only_in_lake += max(0, sum(file.rows for file in present) - lake_count)
-    found = cluster.account(kept) if described.has_ledger else None
+    found = account_of(cluster, kept) if described.has_ledger else None
     ledger = account.ledger() if found is None else account.ledger().settled(told(found))
     if not ledger.balances:
         report.problems.append(f"{kept} of the topic does not add up: {ledger}")
@@ -207,8 +224,17 @@ def _compare(
         window = Range(kept.topic, kept.partition, start, min(start + _WINDOW_OFFSETS, kept.end))
         window_account = RangeAccount(window.partition, window.start, window.end, has_holes)
         differences.add(
-            _hashes(read_range(window, cluster.fetch(window), window_account)),
+            _hashes(read_range(window, cluster, window_account, skip_unreadable=True)),
             _hashes(_lake_rows(folder, present, window)),
+        )
+    # Rows of the lake that the topic cannot give any more: told above.
+    differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
+    again = [o for o in differences.missing if _covers(_of(report.skipped, kept.partition), o)]
+    if again:
+        differences.missing = sorted(set(differences.missing) - set(again))
+        report.problems.append(
+            f"{wanted.topic}-{wanted.partition}: readable again since they were left out as "
+            f"unreadable: {_named(again)}; load into a new folder to have them"
         )
     if described.compacted if found is None else len(differences.extra) <= found.compacted:
         report.only_in_lake += len(differences.extra)
@@ -220,10 +246,34 @@ def _compare(
         report.problems.append(f"{wanted.topic}-{wanted.partition}: of these {why}")
 
 
+def _is_among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
+    """Whether all offsets of `one` were unreadable before. No offset is in `known` twice."""
+    before = sum(
+        max(0, min(one.end, other.end) - max(one.start, other.start))
+        for other in _of(known, one.partition)
+    )
+    return before == one.end - one.start
+
+
+def _of(skipped: Iterable[Unreadable], partition: int) -> list[Unreadable]:
+    return [one for one in skipped if one.partition == partition]
+
+
+def _covers(skipped: Iterable[Unreadable], offset: int) -> bool:
+    return any(one.start <= offset < one.end for one in skipped)
+
+
 def _ask_ledger(cluster: Cluster, report: Verification) -> None:
     """Let the brokers account for all that was loaded, as far as it goes."""
     for partition, ledger in report.ledgers.items():
-        account = cluster.account(Range(report.topic, partition, ledger.start, ledger.end))
+        account = account_of(cluster, Range(report.topic, partition, ledger.start, ledger.end))
+        if account is None:
+            if not ledger.unreadable:
+                report.problems.append(
+                    f"{report.topic}-{partition}: the broker cannot walk its log, which is "
+                    "damaged; `ottla log dump` tells where"
+                )
+            continue
         report.told[partition] = told(account)
         if account.unexplained:
             report.problems.append(

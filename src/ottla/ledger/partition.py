@@ -1,9 +1,10 @@
 """The account of one range of a partition: what became of each offset.
 
-    end - start = loaded + control + aborted + compacted + deleted + unexplained
+    end - start = loaded + control + aborted + compacted + deleted + unreadable + unexplained
 
 Every term but the last is counted from its own evidence: records decoded, headers of
-control batches, markers that abort, headers on both sides of a gap, the log's start.
+control batches, markers that abort, headers on both sides of a gap, the log's start, batches
+that were fetched twice and could not be read.
 What none of them explains is `unexplained`, and a load that is right has none.
 """
 
@@ -41,6 +42,17 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Offsets [start, end) of a partition that could not be read, and why."""
+
+    # Invariant: start < end.
+    partition: int
+    start: int
+    end: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionLedger:
     """Counts of offsets in [start, end) of one partition."""
 
@@ -53,12 +65,14 @@ class PartitionLedger:
     aborted: int = 0
     compacted: int = 0
     deleted: int = 0
+    unreadable: int = 0
     # Of a broker that keeps a ledger; None of Apache Kafka.
     told: Told | None = None
 
     @property
     def accounted(self) -> int:
-        return self.loaded + self.control + self.aborted + self.compacted + self.deleted
+        gone = self.compacted + self.deleted + self.unreadable
+        return self.loaded + self.control + self.aborted + gone
 
     @property
     def unexplained(self) -> int:
@@ -80,6 +94,7 @@ class PartitionLedger:
             aborted=self.aborted + later.aborted,
             compacted=self.compacted + later.compacted,
             deleted=self.deleted + later.deleted,
+            unreadable=self.unreadable + later.unreadable,
             told=self.told.and_of(later.told) if self.told and later.told else None,
         )
 
@@ -114,6 +129,8 @@ class RangeAccount:
     aborted: int = 0
     compacted: int = 0
     deleted: int = 0
+    # What was skipped, in order of offset.
+    skipped: list[Unreadable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         assert 0 <= self.start <= self.end
@@ -146,10 +163,22 @@ class RangeAccount:
     def aborted_batch(self, base_offset: int, last_offset: int) -> None:
         self.aborted += self._span(base_offset, last_offset)
 
+    def unreadable_batch(self, base_offset: int, last_offset: int, cause: str) -> None:
+        """Count a batch whose records could not be read, or what stands in its place."""
+        spanned = self._span(base_offset, last_offset)
+        if spanned:
+            first = self.position - spanned
+            self.skipped.append(Unreadable(self.partition, first, self.position, cause))
+
+    @property
+    def unreadable(self) -> int:
+        return sum(one.end - one.start for one in self.skipped)
+
     def ledger(self) -> PartitionLedger:
         return PartitionLedger(
             self.partition, self.start, self.end,
             self.loaded, self.control, self.aborted, self.compacted, self.deleted,
+            self.unreadable,
         )  # fmt: skip
 
     def _span(self, base_offset: int, last_offset: int) -> int:

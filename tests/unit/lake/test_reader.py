@@ -1,5 +1,7 @@
 """Reading a range yields its records and no others, and accounts for all of its offsets."""
 
+from collections.abc import Generator
+
 import pytest
 
 from ottla.base.errors import OttlaError
@@ -38,11 +40,27 @@ def marker(offset: int, producer_id: int, control_type: ControlType) -> bytes:
     )
 
 
+class Answers:
+    """A partition whose leader gives these answers, whatever it is asked for."""
+
+    def __init__(self, *fetches: Fetched) -> None:
+        self._fetches = fetches
+
+    def fetch(self, _wanted: Range) -> Generator[Fetched]:
+        yield from self._fetches
+
+    def peek(self, _topic: str, _partition: int, _offset: int) -> bytes:
+        raise AssertionError("no damage in these tests")
+
+    def end_offset(self, _topic: str, _partition: int) -> int:
+        raise AssertionError("no damage in these tests")
+
+
 def read(
     start: int, end: int, *fetches: Fetched, compacted: bool = False
 ) -> tuple[list[int], PartitionLedger]:
     account = RangeAccount(0, start, end, gaps_are_compaction=compacted)
-    rows = read_range(Range("t", 0, start, end), fetches, account)
+    rows = read_range(Range("t", 0, start, end), Answers(*fetches), account)
     offsets = [offset for batch in rows for offset in batch.column("offset").to_pylist()]
     return offsets, account.ledger()
 
@@ -65,7 +83,7 @@ def test_answers_of_any_size_make_the_same_rows() -> None:
     for count in parts:
         fetches.append(Fetched(b"".join(log[first : first + count]), 0, ()))
         first += count
-    rows = list(read_range(Range("t", 0, 0, 200_000), fetches, account))
+    rows = list(read_range(Range("t", 0, 0, 200_000), Answers(*fetches), account))
 
     # 5,000 and 10,000 are too few for a batch; 165,000 are too many for one.
     assert [batch.num_rows for batch in rows] == [35_000, 135_000, 30_000]

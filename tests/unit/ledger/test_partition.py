@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.ledger.partition import PartitionLedger, RangeAccount
+from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
 
 def account(*, end: int = 100, compacted: bool = False) -> RangeAccount:
@@ -100,3 +100,30 @@ def test_consecutive_ledgers_add_up() -> None:
     second = PartitionLedger(0, 10, 30, loaded=15, deleted=5)
 
     assert first.followed_by(second) == PartitionLedger(0, 0, 30, loaded=24, control=1, deleted=5)
+
+
+def test_unreadable_batches_have_a_term_and_are_named() -> None:
+    """Only their offsets in the range count, each once; what lies before them is a gap."""
+    range_account = account(end=30)
+    range_account.records(10, 14, 5)
+    range_account.unreadable_batch(15, 19, "checksum")
+    range_account.unreadable_batch(15, 19, "checksum")
+    range_account.records(20, 24, 5)
+    range_account.unreadable_batch(27, 40, "length")
+
+    ledger = range_account.ledger()
+    assert ledger == PartitionLedger(3, 10, 30, loaded=10, unreadable=8)
+    assert ledger.unexplained == 2
+    assert range_account.skipped == [
+        Unreadable(3, 15, 20, "checksum"),
+        Unreadable(3, 27, 30, "length"),
+    ]
+
+
+def test_unreadable_offsets_add_up() -> None:
+    first = PartitionLedger(0, 0, 10, loaded=6, unreadable=4)
+    second = PartitionLedger(0, 10, 12, loaded=1, unreadable=1)
+
+    both = first.followed_by(second)
+    assert both == PartitionLedger(0, 0, 12, loaded=7, unreadable=5)
+    assert both.balances

@@ -56,7 +56,13 @@ async def _account(broker: "Broker", partition: Partition, start: int, end: int)
             account = accounting.run()
         else:
             account = await broker.loop.run_in_executor(None, accounting.run)
-    except Moved:
+    except Moved as moved:
+        if accounting.still_holds and partition.log is log:
+            raise OttlaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"{partition.topic_partition}: the log is damaged ({moved}); read it with `ottla "
+                "log dump`, and restore it from a replica or a copy",
+            ) from moved
         return None
     except OSError as error:
         if accounting.still_holds and partition.log is log:

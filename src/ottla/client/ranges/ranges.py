@@ -6,7 +6,8 @@ leaders move; nothing that was yielded is ever yielded again.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from random import Random
 from typing import NamedTuple, Self, TypeVar
 
@@ -33,7 +34,8 @@ from ottla.client.errors import (
     unknown_topic,
 )
 from ottla.client.ranges.account import OffsetAccount, account_of
-from ottla.record.reader import batches
+from ottla.record.header import HEADER_SIZE, read_header
+from ottla.record.reader import CorruptBatch, batches
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -57,8 +59,14 @@ from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, 
 from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
 
 FETCH_BYTES = 8 * 1024 * 1024
+# What `fetch_once` asks for; a larger batch is given whole.
+_ONCE_BYTES = 64 * 1024
 _WAIT_MS = 500
 _TOPIC_RESOURCE = 2
+
+# What a leader answers where its log is damaged: Kafka the first, Ottla the second.
+DAMAGE_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
+_NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.CORRUPT_MESSAGE})
 
 Result = TypeVar("Result")
 
@@ -189,32 +197,54 @@ class RangeClient:
         end: int,
         *,
         fetch_bytes: int = FETCH_BYTES,
-    ) -> Iterator[Fetched]:
+    ) -> Generator[Fetched]:
         """Yield the batches that hold the offsets `start` <= offset < `end`, in order.
 
+        Close it before the client is asked for anything else: a fetch is sent ahead.
         Ends once all offsets below `end` have been passed. Raises OffsetOutOfRange where the
-        log no longer, or not yet, holds `start`, and RequestTimedOut where `end` is not reached
-        because nothing more arrives for the time of retries.
+        log no longer, or not yet, holds `start`, RequestTimedOut where `end` is not reached
+        because nothing more arrives for the time of retries, and CorruptBatch at a batch whose
+        header is damaged, once all before it were yielded. Checksums are not computed.
         """
         position = start
         attempt = 0
         quiet_until_s = time.monotonic() + self._retry_timeout_s
         while position < end:
             try:
-                for fetched in self._fetch(topic, partition, position, end, fetch_bytes):
-                    attempt = 0
-                    quiet_until_s = time.monotonic() + self._retry_timeout_s
-                    position = fetched.next_offset
-                    yield fetched
+                with closing(self._fetch(topic, partition, position, end, fetch_bytes)) as answers:
+                    for fetched in answers:
+                        attempt = 0
+                        quiet_until_s = time.monotonic() + self._retry_timeout_s
+                        position = fetched.next_offset
+                        yield fetched
             except OttlaError as error:
                 self._recover_or_raise(error, attempt, quiet_until_s)
                 attempt += 1
+
+    def fetch_once(self, topic: str, partition: int, offset: int) -> bytes:
+        """What the leader gives at `offset`, as it is: perhaps nothing, or no whole batch.
+
+        Raises CorruptBatch where the leader says that its log is damaged there.
+        """
+
+        def ask() -> bytes:
+            request = self._fetch_request(topic, partition, offset, _ONCE_BYTES)
+            data = _only_partition(self._leader(topic, partition).ask(request, FetchResponse))
+            if data.error_code in DAMAGE_CODES:
+                code = code_of(data.error_code)
+                raise CorruptBatch(f"the broker answers {code.name} at offset {offset}")
+            if data.error_code:
+                raise refused(data.error_code, f"read {topic}-{partition}")
+            records = data.records
+            return bytes(records) if isinstance(records, bytes | bytearray | memoryview) else b""
+
+        return self._retried(ask)
 
     # -- fetching
 
     def _fetch(
         self, topic: str, partition: int, position: int, end: int, fetch_bytes: int
-    ) -> Iterator[Fetched]:
+    ) -> Generator[Fetched]:
         """Yield batches until `end`; errors go to the caller, who tries again."""
         connection = self._leader(topic, partition)
         connection.send(self._fetch_request(topic, partition, position, fetch_bytes))
@@ -391,7 +421,8 @@ class RangeClient:
     def _recover_or_raise(self, error: OttlaError, attempt: int, until_s: float) -> None:
         """Forget what may be stale and wait a little; raise what waiting does not cure."""
         code = code_of(error.code)
-        final = not code.retriable or code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        # Damage is the caller's to judge: only a second fetch tells whether the log has it.
+        final = not code.retriable or code in _NOT_RETRIED
         if final or time.monotonic() >= until_s:
             raise error
         self.close()
@@ -406,11 +437,25 @@ def _only_partition(answer: FetchResponse) -> PartitionData:
 
 
 def _whole_batches(records: object) -> tuple[memoryview, int]:
-    """The complete batches of an answer, and the offset after the last of them (-1: none)."""
+    """The complete batches of an answer, and the offset after the last of them (-1: none).
+
+    Ends before a damaged header. Raises CorruptBatch where that stands first.
+    """
     view = memoryview(records if isinstance(records, bytes | bytearray | memoryview) else b"")
     end, next_offset = 0, -1
-    for position, header in batches(view):
-        end, next_offset = position + header.size, header.last_offset + 1
+    try:
+        for position, header in batches(view):
+            end, next_offset = position + header.size, header.last_offset + 1
+    except CorruptBatch:
+        if end == 0:
+            raise
+    if end == 0 and len(view) >= HEADER_SIZE:
+        # A leader gives one whole batch at least (KIP-74).
+        header = read_header(view)
+        raise CorruptBatch(
+            f"batch at offset {header.base_offset} claims {header.size} bytes, and the log gives "
+            f"{len(view)}"
+        )
     return view[:end], next_offset
 
 
