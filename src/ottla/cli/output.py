@@ -15,7 +15,9 @@ from typing import Any
 
 import click
 
-# A column of text is not wrapped to less than this.
+# A column of text is not wrapped to less than this, and to less than the first only where there
+# is no other way.
+_COMFORTABLE = 34
 _NARROWEST = 14
 _GAP = "  "
 
@@ -51,23 +53,31 @@ def terminal_width() -> int | None:
 
 
 def fitted(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -> list[int] | None:
-    """Widths of columns so that all fit into `width`: the widest columns of text give way first.
+    """Widths of columns so that all fit into `width`; None where they cannot.
 
-    The first column holds the name that a reader looks for and copies, and gives way last. None
-    where they cannot fit. Numbers are never wrapped.
+    The widest columns of text give way first, then the first one, which holds the name that a
+    reader looks for and copies. Numbers are never wrapped.
     """
     widths = list(natural)
     if width is None:
         return widths
     excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
     while excess > 0:
-        texts = [i for i, number in enumerate(numeric) if not number and widths[i] > _NARROWEST]
-        if not texts:
+        widest = _next_to_give_way(widths, numeric)
+        if widest is None:
             return None
-        widest = max(texts, key=lambda i: (i > 0, widths[i]))
         widths[widest] -= 1
         excess -= 1
     return widths
+
+
+def _next_to_give_way(widths: Sequence[int], numeric: Sequence[bool]) -> int | None:
+    """The column of text to make narrower, None where all are as narrow as they may be."""
+    for least in (_COMFORTABLE, _NARROWEST):
+        texts = [i for i, number in enumerate(numeric) if not number and widths[i] > least]
+        if texts:
+            return max(texts, key=lambda i: (i > 0, widths[i]))
+    return None
 
 
 def _show_apart(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> None:

@@ -11,8 +11,9 @@ COLUMNS = ["setting", "doc", "count"]
 
 
 def test_columns_of_text_give_way_and_the_first_one_last() -> None:
-    """Numbers keep their width, the name is wrapped only when nothing else is left to wrap."""
+    """Numbers keep their width; the name is wrapped when the texts are as narrow as is readable."""
     assert fitted([31, 60, 6], [False, False, True], 80) == [31, 39, 6]
+    assert fitted([57, 180, 6], [False, False, True], 80) == [36, 34, 6]
     assert fitted([31, 60, 6], [False, False, True], 50) == [26, 14, 6]
     assert fitted([31, 60, 6], [False, False, True], 30) is None
     assert fitted([31, 60, 6], [False, False, True], None) == [31, 60, 6]
