@@ -132,6 +132,24 @@ CHANGES = [
     (CLIENT_METRICS, "never", ("metrics", DELETE, None), ErrorCode.NONE),
     (BROKER, "1", ("min.insync.replicas", SET, "2"), ErrorCode.INVALID_CONFIG),
     (BROKER, "", ("min.insync.replicas", DELETE, None), ErrorCode.INVALID_CONFIG),
+    *(
+        (BROKER, name, (setting, SET, value), ErrorCode.INVALID_REQUEST)
+        for name in ("", "1")
+        for setting, value in (
+            ("max.connections", "0"),
+            ("max.connections", "-1"),
+            ("max.connection.creation.rate", "0"),
+            ("max.connections.per.ip", "0"),
+            ("max.connections.per.ip.overrides", "x:y"),
+            ("log.retention.ms", "x"),
+            ("log.retention.ms", "0"),
+            ("log.segment.bytes", "1"),
+            ("log.cleaner.dedupe.buffer.size", "10"),
+            ("compression.type", "zip"),
+            ("num.partitions", "3"),
+        )
+    ),
+    (BROKER, "", ("log.retention.ms", APPEND, "1"), ErrorCode.INVALID_CONFIG),
 ]
 
 

@@ -52,8 +52,6 @@ _LIMITS_ABOVE = {
 _LIMITS = {
     "log.dir",  # Elsewhere on the disk.
     "log.dirs",
-    "max.connection.creation.rate",
-    "max.connections",
     "message.max.bytes",
     "node.id",
     "socket.request.max.bytes",

@@ -113,7 +113,7 @@ def test_a_broker_does_not_start_with_settings_in_the_wrong_order(settings):
     ],
 )
 def test_what_fits_together_is_taken(settings):
-    """As in Kafka: no limit, no thread, a limit with exceptions."""
+    """No limit, no thread (which Kafka divides by), a limit with exceptions."""
     BrokerSettings(settings)
 
 
@@ -132,11 +132,22 @@ def test_what_fits_together_is_taken(settings):
         ("listener.security.protocol.map", "PLAINTEXT:PLAIN"),
         ("offsets.topic.compression.codec", "5"),
         ("group.share.assignors", "other"),
+        ("log.dirs", ""),
+        ("log.dirs", " , "),
+        ("log.dir", ""),
     ],
 )
 def test_what_kafka_refuses_is_refused(name, text):
     """Each was asked of Kafka 4.3.1."""
     assert name in refused(BrokerSettings, {name: text})
+
+
+@pytest.mark.parametrize("prefix", ["", "listener.name.internal."])
+@pytest.mark.parametrize("name", ["max.connections", "max.connection.creation.rate"])
+def test_a_limit_of_no_connection_is_refused(prefix, name):
+    """Kafka refuses it while running and starts with it; nothing could connect to such a broker."""
+    assert f"Invalid {prefix}{name} 0: " in refused(BrokerSettings, {prefix + name: "0"})
+    BrokerSettings({prefix + name: "1"})
 
 
 def test_a_group_must_be_heard_of_before_it_is_taken_for_dead():

@@ -1,5 +1,6 @@
 """Metadata, DescribeCluster, DescribeTopicPartitions: what clients are told of the cluster."""
 
+import logging
 from uuid import UUID
 
 import pytest
@@ -333,3 +334,26 @@ def test_a_topic_is_told_once():
         assert [topic.name for topic in answer.topics] == ["t", "absent"]
 
     run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "code"),
+    [
+        ("num.partitions", "10001", ErrorCode.POLICY_VIOLATION),
+        ("default.replication.factor", "2", ErrorCode.INVALID_REPLICATION_FACTOR),
+    ],
+)
+def test_a_topic_that_cannot_be_created_automatically_is_logged_once(setting, value, code, caplog):
+    """With the setting that stands in the way: the client is given a code and no message."""
+
+    async def scenario(caller):
+        for _ in range(3):
+            (topic,) = (await caller.call(asking("t", create=True), 12)).topics
+            assert (topic.error_code, topic.partitions) == (code, [])
+
+    with caplog.at_level(logging.WARNING, "ottla"):
+        run(scenario, {setting: value})
+    (line,) = [each.message for each in caplog.records if "topic t is not" in each.message]
+    assert f"{code.name}, " in line
+    assert f"change {setting} in this broker's server.properties" in line
+    assert value in line

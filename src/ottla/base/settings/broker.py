@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.former import FORMER_SETTINGS
-from ottla.base.settings.order import check_order, check_together
+from ottla.base.settings.order import check_order, check_together, no_connections
 from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, unknown_name
 
@@ -54,7 +54,8 @@ class BrokerSettings:
         elif name in FORMER_SETTINGS:
             self.notes.append(f"{name} is accepted and changes nothing: {FORMER_SETTINGS[name]}")
         elif name.startswith(_OPEN_PREFIXES) and name.endswith(_OF_LISTENERS):
-            BROKER_SETTINGS[name.split(".", 3)[3]].parse(text)
+            if BROKER_SETTINGS[name.split(".", 3)[3]].parse(text) == 0:
+                raise OttlaError(ErrorCode.INVALID_CONFIG, no_connections(name))
         elif name.startswith(_OPEN_PREFIXES):
             self.notes.append(f"{name} is accepted and changes nothing: listeners are PLAINTEXT.")
         else:

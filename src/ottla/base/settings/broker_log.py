@@ -23,16 +23,17 @@ from ottla.base.settings.validators import (
     TIMESTAMP_TYPE,
     at_least,
     between,
+    not_empty,
     one_of,
 )
 
 # Two lines a row keep the table readable.
 # fmt: off
 LOG: tuple[Setting, ...] = (
-    Setting("log.dirs", LIST, None, None, READ_ONLY,
+    Setting("log.dirs", LIST, None, not_empty(), READ_ONLY,
             "Folders that hold the partitions, separated by commas; log.dir is used where "
             "unset."),
-    Setting("log.dir", LIST, ("ottla-data",), None, READ_ONLY,
+    Setting("log.dir", LIST, ("ottla-data",), not_empty(), READ_ONLY,
             "Folder that holds the partitions where log.dirs is unset.",
             differs="Kafka: /tmp/kafka-logs. A log that a reboot may sweep away is no log."),
     Setting("cordoned.log.dirs", LIST, (), None, PER_BROKER,

@@ -45,7 +45,7 @@ def check_together(names: frozenset[str], value: Callable[[str], object]) -> Non
 
     Raises OttlaError(INVALID_CONFIG).
     """
-    for rule in (_cleaner_memory, _request_memory, _connections, _cordoned):
+    for rule in (_cleaner_memory, _request_memory, _no_connections, _connections, _cordoned):
         complaint = rule(names, value)
         if complaint:
             raise OttlaError(ErrorCode.INVALID_CONFIG, complaint)
@@ -72,6 +72,21 @@ def _request_memory(names: frozenset[str], value: Callable[[str], object]) -> st
     return (
         f"{memory} = {value(memory)} is below {largest} = {value(largest)}: one request would not "
         "fit; raise the first or lower the second"
+    )
+
+
+def _no_connections(names: frozenset[str], value: Callable[[str], object]) -> str:
+    for name in ("max.connections", "max.connection.creation.rate"):
+        if name in names and value(name) == 0:
+            return no_connections(name)
+    return ""
+
+
+def no_connections(name: str) -> str:
+    """Why a limit of connections, of the broker or of one listener, may not be 0."""
+    return (
+        f"Invalid {name} 0: every new connection would be closed, those of brokers and of tools "
+        "that change settings, too; set at least 1"
     )
 
 

@@ -33,6 +33,7 @@ from ottla.base.settings.resolve import (
     topic_value,
 )
 from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
+from ottla.base.settings.stored import Ignored, usable
 from ottla.broker.configs.changes import change_notice
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change
 from ottla.broker.process.loggers import alter_loggers, loggers
@@ -81,6 +82,8 @@ class Configs:
         self._clock = clock
         # Told when settings that decide elections may be others now.
         self._on_rules_changed = on_rules_changed
+        # What the store holds for this broker and is refused today.
+        self._ignored: list[Ignored] = []
 
     def load(self) -> None:
         """Put what the store holds for this broker into effect; the image is read by now."""
@@ -182,14 +185,25 @@ class Configs:
                     key for key in {*held, *after} if held.get(key) != after.get(key)
                 )
                 check_min_isr_change(name, held.get(MIN_ISR), after.get(MIN_ISR))
-                check_broker_configs(after, changed, per_broker=bool(name))
-                check_order(changed, lambda key: self._broker_value(key, after))
-                check_together(changed, lambda key: self._broker_value(key, after))
+                self._check_broker_change(name, after, changed)
         if validate_only or dict(after) == dict(held):
             return
         await self._write(kind, name, encode_configs(after))
         self._put_in_effect(kind, name, dict(after))
         _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, dict(after))
+
+    def _check_broker_change(
+        self, name: str, after: Mapping[str, str], changed: frozenset[str]
+    ) -> None:
+        """Raises OttlaError(INVALID_REQUEST), which is Kafka's code for values of brokers."""
+        ignored = {each.name for each in self._ignored if each.broker == name} - changed
+        counting = {key: text for key, text in after.items() if key not in ignored}
+        try:
+            check_broker_configs(after, changed, per_broker=bool(name))
+            check_order(changed, lambda key: self._broker_value(key, counting))
+            check_together(changed, lambda key: self._broker_value(key, counting))
+        except OttlaError as error:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, error.message) from error
 
     def _broker_value(self, name: str, configs: Mapping[str, str]) -> Value:
         """What a broker setting will be worth with `configs`, as far as this broker knows."""
@@ -250,9 +264,13 @@ class Configs:
 
     def _take_broker_configs(self, image: ClusterImage) -> None:
         configs = image.broker_configs
-        self._settings.set_dynamic(
-            configs.get(ALL_BROKERS, {}), configs.get(str(self._broker_id), {})
-        )
+        own = str(self._broker_id)
+        found = usable(own, self._settings, configs.get(ALL_BROKERS, {}), configs.get(own, {}))
+        for each in found.ignored:
+            if each not in self._ignored:
+                _log.warning("%s", each.sentence)
+        self._ignored = found.ignored
+        self._settings.set_dynamic(found.default, found.broker)
 
     def _held(self, kind: int, name: str) -> Mapping[str, str]:
         image = self._holder.image
@@ -297,7 +315,7 @@ class Configs:
     def _describe_broker(self, name: str) -> list[Resolved]:
         if not name:
             # The settings of all brokers: only what was set for all of them.
-            configs = self._holder.image.broker_configs.get(ALL_BROKERS, {})
+            configs = self._settings.dynamic_default
             return [_cluster_wide(BROKER_SETTINGS[key], configs[key]) for key in sorted(configs)]
         self._check_own_id(name)
         found = (broker_value(key, self._settings) for key in _described(BROKER_SETTINGS))

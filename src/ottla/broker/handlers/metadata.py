@@ -16,6 +16,7 @@ from ottla.broker.cluster.advertised import broker_addresses
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from ottla.broker.requests.handler import Handler
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.topics.not_created import log_not_created
 from ottla.metadata.image import (
     INTERNAL_TOPICS,
     BrokerImage,
@@ -51,9 +52,13 @@ def handle(
     if body.allow_auto_topic_creation and broker.settings.flag("auto.create.topics.enable"):
         missing = _missing(broker.image, body)
         if missing:
-            broker.topics.auto_create_then(
-                missing, lambda failed: request.reply(_answer(broker, request, body, failed))
-            )
+
+            def reply(failed: Mapping[str, OttlaError]) -> None:
+                for name, error in failed.items():
+                    log_not_created(request, name, error)
+                request.reply(_answer(broker, request, body, failed))
+
+            broker.topics.auto_create_then(missing, reply)
             return None
     if _names_others(broker, body):
         broker.loop.call_later(_LOOK_S, lambda: request.reply(_answer(broker, request, body, {})))
@@ -111,7 +116,7 @@ def _answer(
     broker: "Broker",
     request: RequestContext,
     body: MetadataRequest,
-    failed: Mapping[str, ErrorCode],
+    failed: Mapping[str, OttlaError],
 ) -> MetadataResponse:
     image = broker.image
     answering = broker.peers.answering()
@@ -170,7 +175,7 @@ def _asked(
     broker: "Broker",
     asked: MetadataRequestTopic,
     answering: AbstractSet[BrokerId],
-    failed: Mapping[str, ErrorCode],
+    failed: Mapping[str, OttlaError],
     operations: int,
 ) -> MetadataResponseTopic:
     topic = _find(broker.image, asked)
@@ -179,7 +184,8 @@ def _asked(
     if asked.name is None or asked.topic_id != NO_TOPIC_ID:
         code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
     else:
-        code, name = failed.get(asked.name) or _why_missing(asked.name), asked.name
+        error, name = failed.get(asked.name), asked.name
+        code = _why_missing(name) if error is None else error.code
     return MetadataResponseTopic(
         error_code=code,
         name=name,

@@ -265,7 +265,8 @@ class Broker:
         await self._patiently(lambda: prepare(self.store, beginning))
         self.cluster_id = await self._patiently(lambda: agree_on_cluster_id(self.store, proposed))
         self._meet(await self._patiently(lambda: agree_on_secret(self.store, random_bytes)))
-        await self._patiently(lambda: agree_on_min_isr(self.store, self.settings))
+        now_ms = self.clock.now_ms()
+        await self._patiently(lambda: agree_on_min_isr(self.store, self.settings, now_ms))
         self.log_directories = LogDirectories(
             self.filesystem,
             paths,

@@ -166,7 +166,7 @@ class Topics:
         raise outcome.error
 
     def auto_create_then(
-        self, names: Sequence[str], done: Callable[[Mapping[str, ErrorCode]], None]
+        self, names: Sequence[str], done: Callable[[Mapping[str, OttlaError]], None]
     ) -> None:
         """Create the topics in the background, then call `done` with those that failed, and why."""
         task = asyncio.get_running_loop().create_task(self._auto_create_all(names, done))
@@ -269,17 +269,17 @@ class Topics:
             raise
 
     async def _auto_create_all(
-        self, names: Sequence[str], done: Callable[[Mapping[str, ErrorCode]], None]
+        self, names: Sequence[str], done: Callable[[Mapping[str, OttlaError]], None]
     ) -> None:
-        failed: dict[str, ErrorCode] = {}
+        failed: dict[str, OttlaError] = {}
         for name in names:
             try:
                 await self.auto_create(name)
             except OttlaError as error:
-                failed[name] = error.code
+                failed[name] = error
             except Exception:  # noqa: BLE001  # The supervisor of this task: the client is told.
                 _log.exception("creating topic %s failed unexpectedly", name)
-                failed[name] = ErrorCode.UNKNOWN_SERVER_ERROR
+                failed[name] = OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "see the line above")
         done(failed)
 
     def _plan(self, new: NewTopic, image: ClusterImage, registered: Registered) -> TopicImage:

@@ -1,0 +1,95 @@
+"""Dynamic broker settings as the store holds them: which of them may be put into effect. Pure.
+
+An earlier version, a tool, or another broker with another file may have stored what is refused
+today. Such a value is ignored: a broker that obeyed it might serve no connection to mend it over.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ottla.base.errors import OttlaError
+from ottla.base.settings.broker import BrokerSettings
+from ottla.base.settings.check import check_broker_configs
+from ottla.base.settings.oddities import MIN_ISR
+from ottla.base.settings.order import check_order, check_together
+from ottla.base.settings.setting import Value, shortened
+from ottla.base.settings.tables import BROKER_SETTINGS
+
+# Half of a list that names folders of other brokers too is better than none of it.
+_KEPT = frozenset({"cordoned.log.dirs"})
+
+
+class Ignored(NamedTuple):
+    """A stored value without effect. `broker` is empty for the settings of all brokers."""
+
+    broker: str
+    name: str
+    text: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """Setting, value, reason and remedy, for the log."""
+        whose = f"broker {self.broker}" if self.broker else "all brokers"
+        setting = BROKER_SETTINGS.get(self.name)
+        shown = "(hidden)" if setting is None or setting.sensitive else shortened(self.text)
+        return (
+            f"{shortened(self.name)}={shown}, stored for {whose}, is ignored: {self.reason}; "
+            f"remove it with: ottla config set broker {self.broker or 'all'} "
+            f"--unset {shortened(self.name)}"
+        )
+
+
+class Usable(NamedTuple):
+    """What may be put into effect for all brokers and for this one, and what may not."""
+
+    default: dict[str, str]
+    broker: dict[str, str]
+    ignored: list[Ignored]
+
+
+def usable(
+    broker_id: str, settings: BrokerSettings, default: Mapping[str, str], broker: Mapping[str, str]
+) -> Usable:
+    """Of what the store holds for all brokers and for the broker `broker_id`."""
+    found = Usable({}, {}, [])
+    for whose, texts, kept in (("", default, found.default), (broker_id, broker, found.broker)):
+        for name, text in texts.items():
+            reason = _alone(name, text, per_broker=bool(whose))
+            if reason:
+                found.ignored.append(Ignored(whose, name, text, reason))
+            else:
+                kept[name] = text
+    for whose, kept in ((broker_id, found.broker), ("", found.default)):
+        for name in sorted(kept.keys() - _KEPT):
+            reason = _together(name, settings, found)
+            if reason:
+                found.ignored.append(Ignored(whose, name, kept.pop(name), reason))
+    return found
+
+
+def _alone(name: str, text: str, *, per_broker: bool) -> str:
+    if per_broker and name == MIN_ISR:
+        return "it is one number of the cluster"
+    try:
+        check_broker_configs({name: text}, frozenset({name}), per_broker=per_broker)
+    except OttlaError as error:
+        return error.message
+    return ""
+
+
+def _together(name: str, settings: BrokerSettings, found: Usable) -> str:
+    """What is wrong with the value beside the others that are in effect."""
+
+    def value(key: str) -> Value:
+        for texts in (found.broker, found.default, settings.static):
+            if key in texts:
+                return BROKER_SETTINGS[key].parse(texts[key])
+        return BROKER_SETTINGS[key].default
+
+    try:
+        check_order(frozenset({name}), value)
+        check_together(frozenset({name}), value)
+    except OttlaError as error:
+        return error.message
+    return ""
