@@ -70,6 +70,8 @@ class ShareCoordinator:
         self._snapshots: dict[ShareKey, int] = {}
         # Updates since the snapshot.
         self._updates: dict[ShareKey, int] = {}
+        # What updates say of keys whose snapshot could not be read.
+        self._left: dict[ShareKey, ShareState] = {}
 
     def initialize(
         self, ticket: Ticket, key: ShareKey, state_epoch: int, start_offset: int, now_ms: int
@@ -77,21 +79,28 @@ class ShareCoordinator:
         """Begin the state of a partition, or begin it anew in a higher epoch.
 
         In the epoch it has already nothing is done: a repetition must not undo what came between.
+        Where the state was lost, it goes on from what later records say, unless the command names
+        a start.
         """
         known = self.states.get(key)
         if known is not None and state_epoch < known.state_epoch:
             return _refused(ticket, _fenced_state(key, known, state_epoch))
         if known is not None and state_epoch == known.state_epoch:
             return _answer(ticket, Answered(state=known))
+        left = self._left.get(key)
+        if left is not None and start_offset == UNKNOWN:
+            state = replace(left, state_epoch=state_epoch, created_ms=now_ms)
+            return _begun(ticket, _snapshot(key, state, now_ms))
+        before = known or left
         state = ShareState(
             state_epoch,
             start_offset,
-            snapshot_epoch=0 if known is None else known.snapshot_epoch + 1,
+            snapshot_epoch=0 if before is None else before.snapshot_epoch + 1,
             complete_count=UNKNOWN if start_offset == UNKNOWN else 0,
             created_ms=now_ms,
             written_ms=now_ms,
         )
-        return Decision([SnapshotRecord(key, state)], [Reply(ticket, Answered(state=state))])
+        return _begun(ticket, SnapshotRecord(key, state))
 
     def read(self, ticket: Ticket, key: ShareKey, leader_epoch: int) -> Decision:
         """What is known of a partition; its leader's term is noted, which fences those before."""
@@ -135,7 +144,8 @@ class ShareCoordinator:
 
     def delete(self, ticket: Ticket, key: ShareKey) -> Decision:
         """Forget the state of a partition; what is not there is gone."""
-        records: list[ShareRecord] = [SnapshotRecord(key, None)] if key in self.states else []
+        is_known = key in self.states or key in self._left
+        records: list[ShareRecord] = [SnapshotRecord(key, None)] if is_known else []
         return Decision(records, [Reply(ticket, Answered())])
 
     def summary(self, ticket: Ticket, key: ShareKey) -> Decision:
@@ -169,7 +179,10 @@ class ShareCoordinator:
             if known is not None and known.snapshot_epoch == record.snapshot_epoch:
                 self.states[key] = record.applied_to(known)
                 self._updates[key] = self._updates.get(key, 0) + 1
+            elif known is None:
+                self._keep_left(record)
             return
+        self._left.pop(key, None)
         self._updates.pop(key, None)
         if record.state is None:
             self.states.pop(key, None)
@@ -178,13 +191,22 @@ class ShareCoordinator:
             self.states[key] = record.state
             self._snapshots[key] = offset
 
+    def _keep_left(self, record: UpdateRecord) -> None:
+        """The update's snapshot is not there: a later record deletes the state, or it was lost."""
+        left = self._left.get(record.key)
+        if left is None or record.snapshot_epoch < left.snapshot_epoch:
+            left = ShareState(0, UNKNOWN)
+        self._left[record.key] = replace(
+            record.applied_to(left), snapshot_epoch=record.snapshot_epoch
+        )
+
     def _current(self, key: ShareKey, leader_epoch: int) -> ShareState:
         """The state, for a leader that is not of an old term. Raises OttlaError."""
         known = self.states.get(key)
         if known is None:
             raise OttlaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"there is no share state of {_name(key)}: nobody of the group reads the topic yet",
+                f"there is no share state of {_name(key)}: no member of the group has it yet",
             )
         if UNKNOWN < leader_epoch < known.leader_epoch:
             raise OttlaError(
@@ -193,6 +215,10 @@ class ShareCoordinator:
                 "over",
             )
         return known
+
+
+def _begun(ticket: Ticket, record: SnapshotRecord) -> Decision:
+    return Decision([record], [Reply(ticket, Answered(state=record.state))])
 
 
 def _snapshot(key: ShareKey, state: ShareState, now_ms: int) -> SnapshotRecord:

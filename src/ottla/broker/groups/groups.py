@@ -23,6 +23,7 @@ from ottla.broker.topics.topics import ImageHolder
 from ottla.group.consumer.topics import Topics
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flights
+from ottla.wire.messages.share_group_describe import DescribedGroup
 
 if TYPE_CHECKING:
     from ottla.broker.transactions.marker_writing import Outcome
@@ -128,6 +129,11 @@ class Groups:
     def partition(self, group_id: str) -> Partition:
         """The partition that holds the group. Raises OttlaError (NOT_COORDINATOR)."""
         return self._shards.find(group_id, "group").partition
+
+    def describe_share_group(self, group_id: str) -> DescribedGroup:
+        """ShareGroupDescribe for one group of this broker. Raises OttlaError."""
+        coordinator = self._shards.find(group_id, "group").loaded()
+        return coordinator.share.described(group_id, self._topics())
 
     def end_transaction(self, index: int, outcome: "Outcome") -> int:
         """Append a transaction's marker to a partition of `__consumer_offsets`.

@@ -17,12 +17,13 @@ from ottla.broker.share.dead_letter_post import DeadLetterPost
 from ottla.broker.share.dead_letters import DeadLetterWriter
 from ottla.broker.share.first_offset import first_offset
 from ottla.broker.share.group_settings import ShareGroupConfig, share_group_config
-from ottla.broker.share.messages import READ, WRITE
+from ottla.broker.share.holders import Holders
+from ottla.broker.share.messages import INITIALIZE, READ, WRITE, Begin
 from ottla.broker.share.reading import Portion, count_bytes, read_portion
-from ottla.share.coordinator import Write
+from ottla.share.coordinator import Answered, Write
 from ottla.share.deliveries import Acknowledged, Acquired
 from ottla.share.partition import SharePartition
-from ottla.share.records import UNKNOWN, ShareKey
+from ottla.share.records import UNKNOWN, ShareKey, ShareState
 
 if TYPE_CHECKING:
     from ottla.broker.partitions.purgatory import Deadline
@@ -49,6 +50,7 @@ class ServedPartition:
         self,
         broker: "Broker",
         persister: "Persister",
+        holders: Holders,
         post: DeadLetterPost,
         key: ShareKey,
         partition: Partition,
@@ -64,6 +66,7 @@ class ServedPartition:
         self.core: SharePartition | None = None
         self._broker = broker
         self._persister = persister
+        self._holders = holders
         self._on_gone = on_gone
         self._state_epoch = 0
         self._writing = False
@@ -203,13 +206,7 @@ class ServedPartition:
     async def _load(self) -> None:
         """Read what is known; a group that never read the partition begins where it wants to."""
         try:
-            answered = await self._persister.ask_one(
-                READ, self.key, self.leader_epoch, patience_ms=_PATIENCE_MS
-            )
-            state = answered.state
-            if answered.code is not ErrorCode.NONE or state is None:
-                why = answered.message or "its coordinator cannot be asked: ottla cluster health"
-                raise OttlaError(answered.code, f"share state is not read: {why}")
+            state, was_lost = await self._read_state()
             self._state_epoch = state.state_epoch
             start = state.start_offset
             if start == UNKNOWN:
@@ -222,6 +219,8 @@ class ServedPartition:
                 )
                 if noted.code is not ErrorCode.NONE:
                     raise OttlaError(noted.code, noted.message or "cannot note the start")
+            if was_lost:
+                self._tell_lost(start, is_known=state.start_offset != UNKNOWN)
             if not self._closed:
                 self.core = SharePartition(self._config().limits, start, state.batches)
                 self.core.on_log_start(self.partition.log_start_offset)
@@ -232,6 +231,42 @@ class ServedPartition:
             self.error = OttlaError(as_fetched(error.code), error.message)
         self._wake()
         self._end_if_done()
+
+    async def _read_state(self) -> tuple[ShareState, bool]:
+        """The state, and whether it was lost and has begun anew. Raises OttlaError."""
+        answered = await self._ask_state()
+        was_lost = False
+        if answered.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            epoch = await self._holders.epoch_of(self.key)
+            if epoch is not None:
+                begun = await self._persister.ask_one(
+                    INITIALIZE, self.key, Begin(epoch), patience_ms=_PATIENCE_MS
+                )
+                was_lost = begun.code is ErrorCode.NONE
+                answered = await self._ask_state() if was_lost else begun
+        state = answered.state
+        if answered.code is not ErrorCode.NONE or state is None:
+            why = answered.message or "its coordinator cannot be asked: ottla cluster health"
+            raise OttlaError(answered.code, f"share state is not read: {why}")
+        return state, was_lost
+
+    async def _ask_state(self) -> Answered:
+        return await self._persister.ask_one(
+            READ, self.key, self.leader_epoch, patience_ms=_PATIENCE_MS
+        )
+
+    def _tell_lost(self, start: int, *, is_known: bool) -> None:
+        source = "what is left of the state" if is_known else "share.auto.offset.reset"
+        _log.warning(
+            "the share state of group %s, topic %s, partition %d was lost: a record of "
+            "__share_group_state could not be read. It begins anew at offset %d, by %s: records "
+            "from there on may be given to the group again, those before are not",
+            self.key.group_id,
+            self.partition.topic_partition.topic,
+            self.key.partition,
+            start,
+            source,
+        )
 
     @property
     def _name(self) -> str:

@@ -4,11 +4,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.share.dead_letter_post import DeadLetterPost
+from ottla.broker.share.holders import Holders
 from ottla.broker.share.persister import Persister
 from ottla.broker.share.served import ServedPartition
 from ottla.broker.share.states import ShareStates
+from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.network.connection import Connection
 from ottla.share.records import ShareKey
 from ottla.share.session import MemberKey, ShareSession, ShareSessions
@@ -24,6 +27,12 @@ class Sharing:
         self._broker = broker
         self.states = ShareStates(broker)
         self.persister = Persister(broker, self.states)
+        self._holders = Holders(
+            broker.broker_id,
+            broker.peers,
+            self._group_coordinator,
+            broker.groups.describe_share_group,
+        )
         self.post = DeadLetterPost(broker)
         self.sessions = ShareSessions(broker.settings.integer("group.share.max.share.sessions"))
         self._served: dict[ShareKey, ServedPartition] = {}
@@ -63,7 +72,13 @@ class Sharing:
             if self._closed:
                 raise OttlaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker is stopping")
             served = ServedPartition(
-                self._broker, self.persister, self.post, key, partition, self._on_gone
+                self._broker,
+                self.persister,
+                self._holders,
+                self.post,
+                key,
+                partition,
+                self._on_gone,
             )
             self._served[key] = served
             served.start()
@@ -98,6 +113,11 @@ class Sharing:
             for key, served in list(self._served.items()):
                 if key.group_id == group_id:
                     served.retire()
+
+    def _group_coordinator(self, group_id: str) -> BrokerId | None:
+        index = self._broker.groups.partition_index(group_id)
+        state = None if index is None else self._broker.image.partition(CONSUMER_OFFSETS, index)
+        return None if state is None else state.leader
 
     def _on_connection_lost(self, session: ShareSession, connection: Connection) -> None:
         if session.connection is connection:

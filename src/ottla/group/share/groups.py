@@ -25,6 +25,7 @@ from ottla.group.share.records import (
 )
 from ottla.group.timers import TimerKey, Timers
 from ottla.group.turn import Call, Decision, Moment, Reply, Turn
+from ottla.wire.messages.share_group_describe import DescribedGroup
 from ottla.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -78,12 +79,14 @@ class ShareGroups:
 
     def describe(self, call: Call, group_id: str, topics: Topics) -> Decision:
         """ShareGroupDescribe for one group; the answer is its DescribedGroup."""
+        return Decision(replies=[Reply(call.ticket, self.described(group_id, topics))])
+
+    def described(self, group_id: str, topics: Topics) -> DescribedGroup:
+        """A group as ShareGroupDescribe tells of it."""
         group = self.groups.get(group_id)
         if group is None:
-            message = describing.not_found(group_id, is_other=self._is_other(group_id))
-        else:
-            message = describing.describe(group, topics)
-        return Decision(replies=[Reply(call.ticket, message)])
+            return describing.not_found(group_id, is_other=self._is_other(group_id))
+        return describing.describe(group, topics)
 
     def begun(self, call: Call, group_id: str) -> Decision:
         """Of which partitions there is state; the answer is an Allowed."""
