@@ -95,7 +95,7 @@ class ShareCoordinator:
         state = ShareState(
             state_epoch,
             start_offset,
-            snapshot_epoch=0 if before is None else before.snapshot_epoch + 1,
+            snapshot_epoch=0 if before is None else before.next_snapshot_epoch,
             complete_count=UNKNOWN if start_offset == UNKNOWN else 0,
             created_ms=now_ms,
             written_ms=now_ms,
@@ -226,7 +226,7 @@ def _snapshot(key: ShareKey, state: ShareState, now_ms: int) -> SnapshotRecord:
         key,
         replace(
             state,
-            snapshot_epoch=state.snapshot_epoch + 1,
+            snapshot_epoch=state.next_snapshot_epoch,
             batches=overlay((), state.batches, state.start_offset),
             written_ms=now_ms,
         ),

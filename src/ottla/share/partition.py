@@ -17,6 +17,7 @@ from ottla.share.window import Run, Window
 
 # How many of those that nobody accepted a partition remembers, to be told of.
 _DEAD_KEPT = 100
+_COUNT_MAX = 2**31 - 1
 
 
 class SharePartition:
@@ -61,8 +62,8 @@ class SharePartition:
 
     @property
     def complete_count(self) -> int:
-        """How many offsets from the start on are done with."""
-        return sum(run.size for run in self._window if run.state.is_final)
+        """How many offsets from the start on are done with; a record holds no more than int32."""
+        return min(sum(run.size for run in self._window if run.state.is_final), _COUNT_MAX)
 
     @property
     def in_flight(self) -> int:

@@ -16,6 +16,11 @@ _VALUE_VERSION = 0
 # As a start offset: the group has not begun to read yet; as a count: not known.
 UNKNOWN = -1
 
+_INT32_MAX = 2**31 - 1
+# Below the largest of their types: one more is written after the next delivery, or as the end.
+_OFFSET_MAX = 2**63 - 2
+_DELIVERIES_MAX = 2**15 - 2
+
 
 class ShareKey(NamedTuple):
     """One partition of one group."""
@@ -41,6 +46,11 @@ class ShareState:
     snapshot_epoch: int = 0
     created_ms: int = 0
     written_ms: int = 0
+
+    @property
+    def next_snapshot_epoch(self) -> int:
+        """That of the next snapshot; an int32, which goes round."""
+        return 0 if self.snapshot_epoch == _INT32_MAX else self.snapshot_epoch + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +149,33 @@ def _written(batches: Iterable[StateBatch]) -> list[wire.StateBatch]:
 def _read(batches: Iterable[wire.StateBatch]) -> tuple[StateBatch, ...]:
     return tuple(
         StateBatch(
-            each.first_offset,
-            each.last_offset,
+            _in_range("first offset", each.first_offset, 0, _OFFSET_MAX),
+            _in_range("last offset", each.last_offset, each.first_offset, _OFFSET_MAX),
             Delivery(each.delivery_state),
-            each.delivery_count,
+            _in_range("delivery count", each.delivery_count, 0, _DELIVERIES_MAX),
         )
         for each in batches
     )
 
 
+def _in_range(what: str, number: int, least: int, most: int) -> int:
+    if not least <= number <= most:
+        raise ValueError(f"{what} {number} is not in {least}..{most}")
+    return number
+
+
+def _check(stored: wire.ShareSnapshotValue | wire.ShareUpdateValue) -> None:
+    """Raises ValueError where a number is none that a coordinator writes."""
+    _in_range("snapshot epoch", stored.snapshot_epoch, 0, _INT32_MAX)
+    _in_range("leader epoch", stored.leader_epoch, UNKNOWN, _INT32_MAX)
+    _in_range("start offset", stored.start_offset, UNKNOWN, _OFFSET_MAX)
+    _in_range("complete count", stored.delivery_complete_count, UNKNOWN, _INT32_MAX)
+
+
 def _read_snapshot(value: bytes) -> ShareState:
     stored = decode_versioned(wire.ShareSnapshotValue, value)
+    _check(stored)
+    _in_range("state epoch", stored.state_epoch, 0, _INT32_MAX)
     return ShareState(
         state_epoch=stored.state_epoch,
         start_offset=stored.start_offset,
@@ -164,6 +190,7 @@ def _read_snapshot(value: bytes) -> ShareState:
 
 def _read_update(of: wire.ShareUpdateKey, value: bytes) -> UpdateRecord:
     stored = decode_versioned(wire.ShareUpdateValue, value)
+    _check(stored)
     return UpdateRecord(
         ShareKey(of.group_id, of.topic_id, of.partition),
         stored.snapshot_epoch,
