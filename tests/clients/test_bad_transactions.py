@@ -148,6 +148,7 @@ def test_offsets_of_a_member_that_is_none_are_refused(producer: Calls) -> None:
     group = unique("group")
     producer.find(group)
     assert producer.commit_offset(who, group) == "INVALID_TXN_STATE"
+    assert producer.commit_offset(who, group, version=4) == "TRANSACTION_ABORTABLE"
     assert producer.add_offsets(who, group) == "NONE"
     assert producer.commit_offset(who, group, generation=5) == "ILLEGAL_GENERATION"
     assert producer.commit_offset(who, group) == "NONE"

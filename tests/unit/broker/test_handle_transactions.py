@@ -257,6 +257,30 @@ def test_offsets_count_when_the_transaction_commits(version):
     run(scenario, FEW)
 
 
+@pytest.mark.parametrize(
+    ("version", "code"), [(3, "INVALID_TXN_STATE"), (4, "TRANSACTION_ABORTABLE")]
+)
+def test_offsets_of_a_group_that_was_not_added_are_refused(version, code):
+    """KIP-890: as the version of the producer knows it, as in Kafka."""
+
+    async def scenario(caller):
+        who = await begin(caller)
+        assert await add(caller, who, ("t", 0)) == ["NONE"]
+        await caller.call(FindCoordinatorRequest(key="g"), 3)
+        partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=42)
+        request = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id="g",
+            producer_id=who[0],
+            producer_epoch=who[1],
+            topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[partition])],
+        )
+        answer = await caller.call(request, version)
+        assert ErrorCode(answer.topics[0].partitions[0].error_code).name == code
+
+    run(scenario, FEW)
+
+
 async def committed(caller):
     topic = OffsetFetchRequestTopics(name="t", partition_indexes=[0])
     request = OffsetFetchRequest(

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ottla.broker.process.broker import Broker
 
 _ADDS_FROM = 5
+# From this version on a producer knows that it is to abort (KIP-890).
+_ABORTABLE_FROM = 4
 # What a transaction's coordinator says, as a group's coordinator may say it.
 _TOLD = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -32,9 +34,12 @@ _TOLD = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
 }
-_TOLD_OF_OLD = {
+_TOLD_BEFORE_ADDING = {
     **_TOLD,
     ErrorCode.CONCURRENT_TRANSACTIONS: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+}
+_TOLD_OF_OLD = {
+    **_TOLD_BEFORE_ADDING,
     ErrorCode.TRANSACTION_ABORTABLE: ErrorCode.INVALID_TXN_STATE,
 }
 
@@ -48,7 +53,7 @@ def handle(broker: "Broker", request: RequestContext, body: TxnOffsetCommitReque
 
     def go_on(found: Guard | ErrorCode) -> None:
         if isinstance(found, ErrorCode):
-            answer.fail((_TOLD if adds else _TOLD_OF_OLD).get(found, found))
+            answer.fail(_told(found, request.version))
             return
         check = partial(_exists, broker.image)
         try:
@@ -70,6 +75,13 @@ def handle(broker: "Broker", request: RequestContext, body: TxnOffsetCommitReque
         adds=adds,
         on_answer=go_on,
     )
+
+
+def _told(code: ErrorCode, version: int) -> ErrorCode:
+    """What a transaction's coordinator says, as a client of this version knows it."""
+    if version >= _ADDS_FROM:
+        return _TOLD.get(code, code)
+    return (_TOLD_BEFORE_ADDING if version >= _ABORTABLE_FROM else _TOLD_OF_OLD).get(code, code)
 
 
 def _exists(image: ClusterImage, topic: str, index: int) -> bool:
