@@ -53,6 +53,16 @@ def test_range_orders_static_members_by_their_instance_ids() -> None:
     assert by_range(members, {A: 2}) == {"b": slots(A, 0), "a": slots(A, 1)}
 
 
+def test_range_places_static_members_before_dynamic_ones() -> None:
+    """As Kafka does: a dynamic member that joins or leaves moves no more runs than it must."""
+    members = {
+        "a": Subscriber(frozenset([A])),
+        "m": Subscriber(frozenset([A]), instance_id="z"),
+        "b": Subscriber(frozenset([A])),
+    }
+    assert by_range(members, {A: 3}) == {"m": slots(A, 0), "a": slots(A, 1), "b": slots(A, 2)}
+
+
 @st.composite
 def situations(draw: st.DrawFn) -> tuple[dict[str, Subscriber], dict[UUID, int]]:
     counts = {topic: draw(st.integers(1, 9)) for topic in TOPICS}

@@ -51,11 +51,16 @@ def uniform(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[
 
 
 def by_range(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
-    """Each topic's partitions in runs, by the order of instance ids and member ids.
+    """Each topic's partitions in runs: static members by instance id, then the others by member id.
 
     Members that read the same topics get the same numbers of each: topics can be joined.
     """
-    order = sorted(members, key=lambda member_id: members[member_id].instance_id or member_id)
+
+    def place_of(member_id: str) -> tuple[bool, str]:
+        instance_id = members[member_id].instance_id
+        return instance_id is None, instance_id or member_id
+
+    order = sorted(members, key=place_of)
     shares: dict[str, set[Slot]] = {member_id: set() for member_id in members}
     for topic_id, readers in _readers(order, members).items():
         each, more = divmod(partition_counts[topic_id], len(readers))
