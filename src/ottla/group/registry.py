@@ -81,8 +81,13 @@ class Registry:
                 self.share.apply(record)
 
     def apply_pending(self, producer_id: int, record: CoordinatorRecord) -> None:
-        """Take in a record of a transaction, which counts once that is committed."""
+        """Take in a record of a transaction, which counts once that is committed.
+
+        Its group is one from now on, as in Kafka.
+        """
         assert isinstance(record, OffsetRecord), "only offsets are committed in transactions"
+        if self.any(record.group_id) is None and record.group_id not in self.share:
+            self.groups[record.group_id] = Group(record.group_id)
         self.pending.add(producer_id, record)
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
@@ -95,8 +100,12 @@ class Registry:
             group.offsets[record.topic_partition] = record.committed
 
     def sweep(self) -> None:
-        """Let go of groups that nobody ever wrote anything about."""
-        for group_id in [group_id for group_id, group in self.groups.items() if group.is_void]:
+        """Let go of groups of which nothing is written, nor pending."""
+        void = {group_id for group_id, group in self.groups.items() if group.is_void}
+        if void and self.pending:
+            # An id that became a share group's while this was pending stays that.
+            void -= {each for each in self.pending.groups() if each not in self.share}
+        for group_id in void:
             del self.groups[group_id]
 
     def mend(self) -> None:

@@ -8,13 +8,14 @@ from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
+from tests.unit.group.consumer_driver import GROUP, Cluster, Member, World
 from tests.unit.group.driver import Driver
 
 UNSTABLE = ErrorCode.UNSTABLE_OFFSET_COMMIT
 
 
 def commit(
-    driver: Driver,
+    driver: Driver | Cluster,
     producer_id: int,
     offset: int,
     *,
@@ -22,6 +23,7 @@ def commit(
     generation: int = -1,
     topic: str = "t",
     metadata: str = "",
+    group_id: str = "g",
 ) -> ErrorCode:
     """TxnOffsetCommit of one partition, appended and applied as pending."""
     partition = TxnOffsetCommitRequestPartition(
@@ -29,7 +31,7 @@ def commit(
     )
     request = TxnOffsetCommitRequest(
         transactional_id="x",
-        group_id="g",
+        group_id=group_id,
         producer_id=producer_id,
         generation_id=generation,
         member_id=member_id,
@@ -126,6 +128,49 @@ def test_bad_partitions_are_told_one_by_one() -> None:
     assert commit(driver, 7, 1, topic="u") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert commit(driver, 7, 1, metadata="long") is ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert not driver.coordinator.pending
+
+
+def delete(driver: Driver) -> object:
+    driver.carry_out(driver.coordinator.delete(Call("deleted", 2), "g", driver.at))
+    return driver.answers.pop("deleted")
+
+
+def test_a_group_of_pending_offsets_is_a_group() -> None:
+    """It can be deleted with them, as in Kafka; its id is that of no share group."""
+    driver = Driver()
+    commit(driver, 7, 10)
+    driver.expire()
+    assert driver.coordinator.share._is_other("g")
+    assert delete(driver) is ErrorCode.NONE
+    driver.coordinator.end_transaction(7, is_commit=True)
+    assert driver.committed() == -1
+    assert delete(driver) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_group_whose_only_transaction_was_aborted_goes_when_offsets_expire() -> None:
+    """Until then its id is taken, as in Kafka."""
+    driver = Driver()
+    commit(driver, 7, 10)
+    driver.coordinator.end_transaction(7, is_commit=False)
+    assert driver.coordinator.share._is_other("g")
+    driver.expire()
+    assert not driver.coordinator.share._is_other("g")
+
+
+def test_a_consumer_group_takes_only_minus_one_for_no_epoch() -> None:
+    """A producer that names no member names no epoch either; a classic group takes any below 0."""
+    driver = Driver()
+    driver.stable_group("a")
+    assert commit(driver, 7, 1, generation=-2) is ErrorCode.NONE
+    world = World(t=1)
+    consumers = Cluster(world)
+    Member(consumers, "m", ["t"]).beat()
+    for generation, code in (
+        (-1, ErrorCode.NONE),
+        (-2, ErrorCode.UNKNOWN_MEMBER_ID),
+        (-3, ErrorCode.UNKNOWN_MEMBER_ID),
+    ):
+        assert commit(consumers, 7, 1, generation=generation, group_id=GROUP) is code
 
 
 def test_a_deleted_group_gets_nothing_back() -> None:

@@ -34,6 +34,7 @@ from ottla.wire.messages.txn_offset_commit import (
 _GROUP_NOT_FOUND_FROM = 9
 # From this version on a commit names a member epoch, and its answer can say STALE_MEMBER_EPOCH.
 _MEMBER_EPOCH_FROM = 9
+_NO_EPOCH = -1
 
 # Says whether there is such a partition.
 Exists = Callable[[str, int], bool]
@@ -171,12 +172,18 @@ def validate_commit_in_transaction(
 ) -> ErrorCode:
     """Whether a producer may commit for the group (KIP-447).
 
-    One that names no member, as all did before version 3, is let through: its epoch fences it.
+    One that names no member, as all did before version 3, is let through: its epoch fences it. A
+    consumer group is strict: only -1 says that no epoch is named.
     """
     is_member = bool(request.member_id) or request.group_instance_id is not None
     if group is None:
         return ErrorCode.NONE if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
-    if request.generation_id < 0 and (group.is_empty or not is_member):
+    if request.generation_id < 0 and group.is_empty:
+        return ErrorCode.NONE
+    names_epoch = request.generation_id >= 0 or (
+        isinstance(group, ConsumerGroup) and request.generation_id != _NO_EPOCH
+    )
+    if not is_member and not names_epoch:
         return ErrorCode.NONE
     if isinstance(group, ConsumerGroup):
         slots = _slots(turn, request.topics)

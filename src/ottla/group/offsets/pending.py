@@ -47,6 +47,10 @@ class PendingOffsets:
         """The partitions in which something of the group is pending."""
         return (place.topic_partition for place in self._producers if place.group_id == group_id)
 
+    def groups(self) -> set[str]:
+        """The ids of all groups of which something is pending."""
+        return {place.group_id for place in self._producers}
+
     def overtake(self, group_id: str, topic_partition: TopicPartition) -> None:
         """An offset was committed outside of transactions: what is pending comes too late."""
         place = _Place(group_id, topic_partition)
