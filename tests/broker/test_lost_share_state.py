@@ -5,11 +5,14 @@ import logging
 
 import pytest
 from share_member import ACCEPT, FOR_EVER_MS, ONE_OF_EACH, Member, write
+from two_brokers import two
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.configs.configs import ResourceType
+from ottla.broker.share.holders import Holders
 from ottla.coordination.memory import MemoryStore
 from ottla.record.header import read_header
+from ottla.share.records import ShareKey
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from tests.broker.broker_client import Client, connected, running, until
 
@@ -105,5 +108,27 @@ def test_a_fetch_of_no_member_begins_no_state():
             assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             (shard,) = broker.sharing.states._shards
             assert {key.group_id for key in shard.coordinator.states} == {"workers"}
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_the_leader_asks_the_groups_coordinator_at_another_broker():
+    """Over brokers' own connection: the epoch where a member has the partition, else None."""
+
+    async def scenario():
+        async with two(ONE_OF_EACH) as (one, other):
+            await other.topics.auto_create("a")
+            await other.topics.auto_create("__consumer_offsets")
+            client = await Client.connect(other.port)
+            await Member(other, client).join()
+            topic_id = other.image.topics["a"].id
+            asked = Holders(1, one.peers, lambda _: other.broker_id, None)
+            assert await asked.epoch_of(ShareKey("workers", topic_id, 0)) > 0
+            assert await asked.epoch_of(ShareKey("workers", topic_id, 1)) is None
+            assert await asked.epoch_of(ShareKey("others", topic_id, 0)) is None
+            nowhere = Holders(1, one.peers, lambda _: None, None)
+            with pytest.raises(OttlaError, match="has no coordinator"):
+                await nowhere.epoch_of(ShareKey("workers", topic_id, 0))
+            client.close()
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
