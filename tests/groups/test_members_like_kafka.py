@@ -3,6 +3,7 @@
 Each test runs against us and against Apache Kafka; the table holds what Kafka 4.3.1 says.
 """
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from ottla.wire.messages.sync_group import SyncGroupRequest
 from tests.groups.kinds import KINDS, TOPIC, Who
 
 TABLE = Path(__file__).with_name("member_codes.txt")
+LOADING = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
 Ask = Callable[[WireClient, str, Who], int]
 
 
@@ -111,6 +117,12 @@ def waits(kind: str, column: str, caller: str) -> bool:
     return (kind, column, caller) == ("joined-classic", "sync", "member,E")
 
 
+def until_loaded(wire: WireClient, group: str) -> None:
+    """Wait for the group's coordinator: while Kafka's loads, it answers heartbeats with NONE."""
+    while sync(wire, group, Who("", 0)) in LOADING:
+        time.sleep(0.05)
+
+
 def found_in(wire: WireClient, group: str, kind: str) -> dict[tuple[str, str], list[str]]:
     """The names of the codes by kind and caller; each request is sent to a group of its own."""
     found = {}
@@ -121,6 +133,7 @@ def found_in(wire: WireClient, group: str, kind: str) -> dict[tuple[str, str], l
                 codes.append("-")
                 continue
             own = f"{group}-{caller}-{column}"
+            until_loaded(wire, own)
             code = ask(wire, own, callers(KINDS[kind](wire, own))[caller])
             codes.append(ErrorCode(code).name)
         found[kind, caller] = codes
