@@ -28,12 +28,12 @@ class Departures:
         waiting, self._waiting = self._waiting, {}
         if not waiting:
             return {}
-        departures = list(waiting.values())
+        departures, removals = list(waiting.values()), self._directories.prepare_removals()
         if self._directories.in_memory:
-            outcomes = depart(departures)
+            outcomes = depart(departures, removals)
         else:
             loop = asyncio.get_running_loop()
-            outcomes = await loop.run_in_executor(None, depart, departures)
+            outcomes = await loop.run_in_executor(None, depart, departures, removals)
         failed: dict[TopicPartition, OttlaError] = {}
         for partition, outcome in zip(waiting, outcomes, strict=True):
             if isinstance(outcome, Deletion):

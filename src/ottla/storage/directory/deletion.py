@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ottla.storage.directory.checkpoint_job import CheckpointJob
 from ottla.storage.directory.names import DELETED_SUFFIX
-from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.errors import DiskFull, StorageError, storage_error
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.segment.segment import Segment
 
@@ -68,19 +69,40 @@ class Departure:
         return Deletion(self.filesystem, [], self.segments, self.delay_ms, folder=self.target)
 
 
-def depart(departures: Sequence[Departure]) -> list[Deletion | StorageError]:
-    """Rename many folders, durably; the removal of each, or why not. In any thread."""
+def depart(
+    departures: Sequence[Departure], removals: Iterable[CheckpointJob] = ()
+) -> list[Deletion | StorageError]:
+    """Rename many folders, durably; the removal of each, or why not. In any thread.
+
+    `removals` take what the checkpoints say of the logs from the disk before: a log that begins
+    under the same name must not find it there after a crash.
+    """
+    refused = _remove_values(removals)
     outcomes: list[Deletion | StorageError] = []
     for departure in departures:
+        error = refused.get(departure.folder.rpartition("/")[0])
         try:
-            outcomes.append(departure.rename())
-        except StorageError as error:
-            outcomes.append(error)
+            outcomes.append(error or departure.rename())
+        except StorageError as failure:
+            outcomes.append(failure)
     try:
         _sync_parents(departures)
     except StorageError as error:
         return [error] * len(departures)
     return outcomes
+
+
+def _remove_values(removals: Iterable[CheckpointJob]) -> dict[str, StorageError]:
+    """Directories whose checkpoints could not be written, and why."""
+    refused: dict[str, StorageError] = {}
+    for job in removals:
+        try:
+            job.run()
+        except DiskFull:
+            continue  # The deletion makes room. The values are removed before the name is used.
+        except StorageError as error:
+            refused[job.path] = error
+    return refused
 
 
 def _sync_parents(departures: Iterable[Departure]) -> None:

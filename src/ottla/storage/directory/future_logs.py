@@ -107,5 +107,4 @@ def set_stray(directory: LogDirectory, partition: TopicPartition, unique: UUID) 
         directory.filesystem.fsync_directory(directory.path)
     except OSError as error:
         raise storage_error(error, folder, "set a second copy of the log aside") from error
-    for known in (directory.recovery_points, directory.high_watermarks, directory.log_starts):
-        known.pop(partition, None)
+    directory.forget(partition)

@@ -13,11 +13,13 @@ from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory import future_logs
+from ottla.storage.directory.checkpoint_job import CheckpointJob
 from ottla.storage.directory.deletion import Deletion, Departure, depart
 from ottla.storage.directory.future_logs import extent, set_stray
-from ottla.storage.directory.log_directory import CheckpointJob, LogDirectory
+from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.directory.meta_properties import cluster_of
-from ottla.storage.disk.errors import DirectoryFailed, StorageError
+from ottla.storage.directory.partition_metadata import is_damaged
+from ottla.storage.disk.errors import DirectoryFailed, StorageError, storage_error
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
@@ -70,6 +72,8 @@ class LogDirectories:
         self._homes: dict[TopicPartition, LogDirectory] = {}
         # Partitions that had a folder at the start, and the topic ids these name.
         self.found_at_start: dict[TopicPartition, UUID | None] = {}
+        # The same of folders that were not opened since.
+        self._unopened: dict[TopicPartition, UUID | None] = {}
         # Where partitions that are not here yet are to go.
         self._preferred: dict[TopicPartition, LogDirectory] = {}
         try:
@@ -80,6 +84,17 @@ class LogDirectories:
             raise
         if not self.directories:
             raise next(iter(self.unusable.values()))
+        self._unopened |= self.found_at_start
+        self._forget_elsewhere()
+
+    def _forget_elsewhere(self) -> None:
+        """A log that begins under such a name must not take over what is said of another."""
+        for directory in self.online:
+            try:
+                for partition in directory.elsewhere(self._homes):
+                    directory.forget(partition)
+            except OSError as error:
+                directory.fail(storage_error(error, directory.path, "list the logs").message)
 
     def _add(self, path: str, cluster_id: str, node_id: int) -> None:
         try:
@@ -177,9 +192,12 @@ class LogDirectories:
                 places.append((one, self._place(one.topic_partition)))
             except StorageError as error:
                 found[one.topic_partition] = error
+        refused = self._forget_predecessors(places)
 
         def open_one(place: tuple[Wanted, LogDirectory]) -> Log | StorageError:
             one, directory = place
+            if one.topic_partition in refused:
+                return refused[one.topic_partition]
             try:
                 return self._open(one, directory, now_ms)
             except StorageError as error:
@@ -194,6 +212,27 @@ class LogDirectories:
             found[one.topic_partition] = log
             self._enter(one.topic_partition, directory, log)
         return found
+
+    def _forget_predecessors(
+        self, places: Sequence[tuple[Wanted, LogDirectory]]
+    ) -> dict[TopicPartition, StorageError]:
+        """Have no checkpoint on the disk speak of an earlier topic; where that failed, and why."""
+        left: dict[LogDirectory, list[TopicPartition]] = {}
+        for one, directory in places:
+            partition = one.topic_partition
+            known = self._unopened.pop(partition, None)
+            if known not in (None, one.topic_id) and not is_damaged(known, one.topic_id):
+                directory.forget(partition)
+            if not directory.is_forgotten(partition):
+                left.setdefault(directory, []).append(partition)
+        refused: dict[TopicPartition, StorageError] = {}
+        for directory, partitions in left.items():
+            try:
+                for job in directory.prepare_removals():
+                    job.run()
+            except StorageError as error:
+                refused |= dict.fromkeys(partitions, error)
+        return refused
 
     def _open(self, one: Wanted, directory: LogDirectory, now_ms: int) -> Log:
         known = directory.logs.get(one.topic_partition)
@@ -287,10 +326,14 @@ class LogDirectories:
         future = target.futures[partition]
         future.take_over(source.logs[partition])
         future.flush()
+        target.recovery_points[partition] = future.recovery_point
+        if future.log_start_offset > future.segments.first.base_offset:
+            target.log_starts[partition] = future.log_start_offset
+        if partition in target.log_starts or not target.is_forgotten(partition):
+            target.prepare_values().run()
         future.rename(target.folder_of(partition))
         del target.futures[partition]
         target.logs[partition] = future
-        target.recovery_points[partition] = future.recovery_point
         for ours, theirs in (
             (source.high_watermarks, target.high_watermarks),
             (source.cleaned, target.cleaned),
@@ -298,6 +341,7 @@ class LogDirectories:
             if partition in ours:
                 theirs[partition] = ours[partition]
         self._homes[partition] = target
+        # Its values in the source's checkpoints count for nothing once the folder is not there.
         return _at_once(source.take_out(partition, self._new_id()))
 
     def home(self, partition: TopicPartition) -> LogDirectory | None:
@@ -321,11 +365,17 @@ class LogDirectories:
             )
         departure = home.take_out(partition, self._new_id())
         del self._homes[partition]
+        self._unopened.pop(partition, None)
         return departure
+
+    def prepare_removals(self) -> list[CheckpointJob]:
+        """What takes from the disk what checkpoints say of logs that are gone: for `depart`."""
+        return [job for directory in self.online for job in directory.prepare_removals()]
 
     def delete(self, partition: TopicPartition) -> Deletion:
         """Take a partition out, durably, in this thread. Raises OttlaError."""
-        return _at_once(self.take_out(partition))
+        departure = self.take_out(partition)
+        return _at_once(departure, self.prepare_removals())
 
     def is_low(self, partition: TopicPartition, offset: int) -> bool:
         """Whether the checkpoint promises nothing of an open log from `offset` on."""
@@ -433,8 +483,8 @@ class LogDirectories:
             raise first
 
 
-def _at_once(departure: Departure) -> Deletion:
-    (outcome,) = depart([departure])
+def _at_once(departure: Departure, removals: Sequence[CheckpointJob] = ()) -> Deletion:
+    (outcome,) = depart([departure], removals)
     if isinstance(outcome, StorageError):
         raise outcome
     return outcome

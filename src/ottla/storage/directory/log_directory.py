@@ -4,9 +4,8 @@ Files at its top, all Kafka's: `meta.properties`, `.lock`, `.kafka_cleanshutdown
 stopped in order), and the three offset checkpoints.
 """
 
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial as given
 from uuid import UUID
 
@@ -19,14 +18,15 @@ from ottla.storage.directory.checkpoint import (
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
     decode_offsets,
-    encode_offsets,
     write_atomically,
 )
+from ottla.storage.directory.checkpoint_job import CheckpointJob, CheckpointOrder
 from ottla.storage.directory.deletion import Deletion, Departure
 from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.names import (
     DELETED_FOLDER_SUFFIX,
     deleted_folder,
+    parse_deleted_folder,
     parse_partition_folder,
     stray_folder,
 )
@@ -46,46 +46,6 @@ from ottla.storage.recovery.salvage import open_salvaged
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
-
-
-@dataclass(slots=True)
-class CheckpointOrder:
-    """Keeps the jobs of one directory in order, whichever thread runs them."""
-
-    prepared: int = 0
-    written: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-@dataclass(slots=True)
-class CheckpointJob:
-    """The checkpoints of one directory as they were when the job was made."""
-
-    filesystem: FileSystem
-    files: dict[str, bytes]
-    order: CheckpointOrder
-    number: int
-    # Of logs here: what was deleted is to be known before the log's start says that it was.
-    ledgers: list[LedgerJob] = field(default_factory=list)
-
-    def run(self) -> None:
-        """Write them, unless newer ones are written; in any thread. Raises StorageError."""
-        with self.order.lock:
-            if self.number < self.order.written:
-                return
-            self.order.written = self.number
-            for ledger in self.ledgers:
-                try:
-                    ledger.run()
-                except FileNotFoundError:
-                    continue  # The log has been deleted.
-                except OSError as error:
-                    raise storage_error(error, ledger.path, "write a ledger") from error
-            for path, content in self.files.items():
-                try:
-                    write_atomically(self.filesystem, path, content)
-                except OSError as error:
-                    raise storage_error(error, path, "write a checkpoint") from error
 
 
 class LogDirectory:
@@ -121,6 +81,11 @@ class LogDirectory:
         # Why the directory serves no more; empty while it does.
         self.failure = ""
         self._order, self._cleaned_order = CheckpointOrder(), CheckpointOrder()
+        # Partitions whose values were forgotten, and the last job that may still hold them.
+        self._forgotten: dict[TopicPartition, int] = {}
+        self._forgotten_cleaned: dict[TopicPartition, int] = {}
+        # Of the last periodic checkpoint: they are to be written before its log starts.
+        self._ledgers: list[LedgerJob] = []
         try:
             _make_durably(filesystem, path)
             lock = filesystem.lock(f"{path}/{LOCK}")
@@ -326,17 +291,61 @@ class LogDirectory:
             target = f"{self.path}/{deleted_folder(partition, unique)}"
             departure = Departure(self.filesystem, self.folder_of(partition), target, [], 0)
         self._unread.discard(partition)
-        for known in (
-            self.logs,
-            self.refused,
-            self.recovery_points,
-            self.high_watermarks,
-            self.log_starts,
-            self.cleaned,
-            self.floors,
-        ):
+        for known in (self.logs, self.refused, self.floors):
             known.pop(partition, None)
+        self.forget(partition)
         return departure
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Let checkpoints that are prepared from now on hold no value for the partition.
+
+        Until one is written, those on the disk may: no log of that name may begin (`is_forgotten`).
+        """
+        found = [
+            values.pop(partition, None)
+            for values in (self.recovery_points, self.high_watermarks, self.log_starts)
+        ]
+        if any(value is not None for value in found):
+            self._forgotten[partition] = self._order.prepared
+        if self.cleaned.pop(partition, None) is not None:
+            self._forgotten_cleaned[partition] = self._cleaned_order.prepared
+        folder = f"{self.folder_of(partition)}/"
+        self._ledgers = [job for job in self._ledgers if not job.path.startswith(folder)]
+
+    def is_forgotten(self, partition: TopicPartition) -> bool:
+        """Whether no checkpoint on the disk holds a value that was forgotten."""
+        return not (
+            _is_left(self._forgotten, partition, self._order)
+            or _is_left(self._forgotten_cleaned, partition, self._cleaned_order)
+        )
+
+    def prepare_removals(self) -> list[CheckpointJob]:
+        """What takes forgotten values from the disk; nothing where there are none.
+
+        Of other partitions the checkpoints say what they said last: no log is looked at.
+        """
+        jobs = []
+        _prune(self._forgotten, self._order)
+        _prune(self._forgotten_cleaned, self._cleaned_order)
+        if self._forgotten:
+            jobs.append(self.prepare_values())
+        if self._forgotten_cleaned:
+            jobs.append(self.prepare_cleaned_checkpoint())
+        return jobs
+
+    def elsewhere(self, homes: Mapping[TopicPartition, object]) -> list[TopicPartition]:
+        """Partitions that have values but no folder here, where it is known why.
+
+        Their log is in another directory (a move, or a second copy was set aside), or was deleted
+        on a disk that had no room for a checkpoint. Raises OSError.
+        """
+        named = {*self.recovery_points, *self.high_watermarks, *self.log_starts, *self.cleaned}
+        without = [one for one in named if homes.get(one) is not self]
+        if not without:
+            return []
+        names = self.filesystem.listdir(self.path)
+        deleted = set(map(parse_deleted_folder, names))
+        return [one for one in without if one in homes or one in deleted]
 
     def prepare_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> CheckpointJob:
         """Gather what the three checkpoints should say now (P19).
@@ -352,36 +361,40 @@ class LogDirectory:
                 self.log_starts.pop(partition, None)
             if partition in high_watermarks:
                 self.high_watermarks[partition] = high_watermarks[partition]
-        contents = {
-            RECOVERY_POINTS: self.recovery_points,
-            HIGH_WATERMARKS: self.high_watermarks,
-            LOG_START_OFFSETS: self.log_starts,
-        }
-        files = {f"{self.path}/{name}": encode_offsets(said) for name, said in contents.items()}
-        if self._told.flushes_first and self._told != self._begun:
-            # All logs have been read.
-            files[f"{self.path}/{RUN_MARKER}"] = encode_run_marker(self._begun)
-            self._told = self._begun
-        self._order.prepared += 1
-        ledgers = [
+        found = [
             log.ledger.job(self.filesystem, log.folder)
             for log in self.logs.values()
             if log.ledger.has_news
         ]
-        return CheckpointJob(
-            self.filesystem,
-            files,
-            self._order,
-            self._order.prepared,
-            [job for job in ledgers if job is not None],
-        )
+        self._ledgers = [job for job in found if job is not None]
+        job = self.prepare_values()
+        if self._told.flushes_first and self._told != self._begun:
+            # All logs have been read.
+            job.files[f"{self.path}/{RUN_MARKER}"] = encode_run_marker(self._begun)
+            self._told = self._begun
+        return job
+
+    def prepare_values(self) -> CheckpointJob:
+        """The three checkpoints with the values that are known, whatever the logs say by now."""
+        offsets = {
+            RECOVERY_POINTS: self.recovery_points.copy(),
+            HIGH_WATERMARKS: self.high_watermarks.copy(),
+            LOG_START_OFFSETS: self.log_starts.copy(),
+        }
+        return self._job(offsets, self._order, list(self._ledgers))
+
+    def _job(
+        self,
+        offsets: dict[str, dict[TopicPartition, int]],
+        order: CheckpointOrder,
+        ledgers: list[LedgerJob],
+    ) -> CheckpointJob:
+        order.prepared += 1
+        return CheckpointJob(self.filesystem, self.path, offsets, order, order.prepared, ledgers)
 
     def prepare_cleaned_checkpoint(self) -> CheckpointJob:
         """Gather up to where logs here are clean."""
-        files = {f"{self.path}/{CLEANED_OFFSETS}": encode_offsets(self.cleaned)}
-        order = self._cleaned_order
-        order.prepared += 1
-        return CheckpointJob(self.filesystem, files, order, order.prepared)
+        return self._job({CLEANED_OFFSETS: self.cleaned.copy()}, self._cleaned_order, [])
 
     def fail(self, reason: str) -> None:
         """Serve no more from here; what it holds answers KAFKA_STORAGE_ERROR."""
@@ -405,6 +418,18 @@ class LogDirectory:
             raise storage_error(error, self.path, "close the log directory") from error
         finally:
             self._lock.close()
+
+
+def _is_left(
+    forgotten: Mapping[TopicPartition, int], partition: TopicPartition, order: CheckpointOrder
+) -> bool:
+    last = forgotten.get(partition)
+    return last is not None and order.written <= last
+
+
+def _prune(forgotten: dict[TopicPartition, int], order: CheckpointOrder) -> None:
+    for partition in [one for one, last in forgotten.items() if order.written > last]:
+        del forgotten[partition]
 
 
 def _make_durably(filesystem: FileSystem, path: str) -> None:

@@ -76,9 +76,18 @@ def future_folder(partition: TopicPartition, unique: UUID) -> str:
 
 def parse_future_folder(name: str) -> TopicPartition | None:
     """Return the partition that is copied to the folder `name`, None for any other name."""
-    if not name.endswith(FUTURE_FOLDER_SUFFIX):
+    return _parse_set_aside(name, FUTURE_FOLDER_SUFFIX)
+
+
+def parse_deleted_folder(name: str) -> TopicPartition | None:
+    """Return the partition whose deleted log is in the folder `name`, None for any other name."""
+    return _parse_set_aside(name, DELETED_FOLDER_SUFFIX)
+
+
+def _parse_set_aside(name: str, suffix: str) -> TopicPartition | None:
+    if not name.endswith(suffix):
         return None
-    partition, dot, unique = name.removesuffix(FUTURE_FOLDER_SUFFIX).rpartition(".")
+    partition, dot, unique = name.removesuffix(suffix).rpartition(".")
     return parse_partition_folder(partition) if dot and len(unique) == 32 else None
 
 
