@@ -12,6 +12,8 @@ from . import (
     idempotence_stories,
     log_stories,
     marker_stories,
+    name_mutants,
+    name_stories,
     replica_mutants,
     replica_stories,
     transaction_mutants,
@@ -28,6 +30,7 @@ SCRIPTS: dict[AnyStory, list[Mutate]] = {
     **log_stories.SCRIPTS,
     **group_stories.SCRIPTS,
     **replica_stories.SCRIPTS,
+    **name_stories.SCRIPTS,
 }
 
 
@@ -51,4 +54,6 @@ def mutants_of(*modules: ModuleType) -> list[Mutate]:
     ]
 
 
-MUTANTS = mutants_of(transaction_mutants, idempotence_mutants, group_mutants, replica_mutants)
+MUTANTS = mutants_of(
+    transaction_mutants, idempotence_mutants, group_mutants, replica_mutants, name_mutants
+)
