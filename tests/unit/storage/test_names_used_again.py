@@ -19,7 +19,7 @@ from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
 
 from .logs import append, ranges
-from .test_log_directories import TOPIC_ID, open_one, partition, start
+from .test_log_directories import TOPIC_ID, open_one, partition, start, with_checkpoint
 
 SECOND_ID = UUID("fedcba98-7654-3210-0123-456789abcdef")
 FILES = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANED_OFFSETS)
@@ -299,3 +299,36 @@ def test_the_name_is_of_one_partition_alone() -> None:
     content = filesystem.read_bytes(f"/one/{RECOVERY_POINTS}")
     assert content == b"0\n1\nflights 10 5\n"
     assert TopicPartition("flights", 10) in directories.directories[0].recovery_points
+
+
+def test_many_partitions_are_deleted_with_one_write_of_the_checkpoints() -> None:
+    """They leave in slices; what is said of all of them goes with the first."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    for number in range(6):
+        append(open_one(directories, number))
+    directories.write_checkpoints({})
+    written: list[str] = []
+
+    def note(operation: str, path: str) -> None:
+        if operation == "fsync" and RECOVERY_POINTS in path:
+            written.append(path)
+
+    filesystem.fault = note
+    for number in range(6):
+        directories.forget(partition(number))
+    for number in range(6):
+        directories.delete(partition(number))
+    assert len(written) == 1
+    assert filesystem.read_bytes(f"/one/{RECOVERY_POINTS}") == b"0\n0\n"
+
+
+def test_a_cut_waits_while_the_disk_may_say_what_was_forgotten() -> None:
+    """That a value is not known here any more does not make it low on the disk."""
+    filesystem = MemoryFileSystem()
+    directories, _ = with_checkpoint(filesystem)
+    directories.forget(partition(0))
+    assert not directories.is_low(partition(0), 1)
+    directories.truncate(partition(0), 1, 1_000)
+    filesystem.crash()
+    assert open_one(start(filesystem, "/one")).log_end_offset == 1

@@ -1,7 +1,7 @@
 """Logs on their way out: their folders are renamed beside the loop, many with one flush."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
@@ -18,6 +18,11 @@ class Departures:
         self._directories = directories
         self._on_deletion = on_deletion
         self._waiting: dict[TopicPartition, Departure] = {}
+
+    def announce(self, partitions: Iterable[TopicPartition]) -> None:
+        """All these will be added, in slices: their checkpoints are written once, not per slice."""
+        for partition in partitions:
+            self._directories.forget(partition)
 
     def add(self, partition: TopicPartition) -> None:
         """Take a log out of its directory. Raises OttlaError."""

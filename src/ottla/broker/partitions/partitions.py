@@ -207,6 +207,11 @@ class Partitions:
         """Give replicas up, and their logs where that is ordered; what failed, and why."""
         failed: dict[Key, OttlaError] = {}
         async with self._applying:
+            self._departures.announce(
+                TopicPartition(order.topic, order.partition_index)
+                for order in orders
+                if order.delete and not self._is_stale(order)
+            )
             for start in range(0, len(orders), _SLICE):
                 for order in orders[start : start + _SLICE]:
                     try:
@@ -217,6 +222,11 @@ class Partitions:
                 await asyncio.sleep(0)
         return failed
 
+    def _is_stale(self, order: StopOrder) -> bool:
+        """Whether the order is of an earlier term than the partition is in."""
+        partition = self._by_name.get((order.topic, order.partition_index))
+        return partition is not None and 0 <= order.leader_epoch < partition.leader_epoch
+
     def _stop(self, order: StopOrder) -> None:
         key = (order.topic, order.partition_index)
         partition = self._by_name.get(key)
@@ -226,7 +236,7 @@ class Partitions:
                 self._refused.pop(key, None)
                 self._departures.add(known)
             return
-        if 0 <= order.leader_epoch < partition.leader_epoch:
+        if self._is_stale(order):
             raise OttlaError(
                 ErrorCode.FENCED_LEADER_EPOCH,
                 f"{partition.topic_partition} is in leader epoch {partition.leader_epoch}",
@@ -289,6 +299,7 @@ class Partitions:
         if not gone:
             return
         found = [(key, one) for key, one in self._by_name.items() if one.topic_id in gone]
+        self._departures.announce(partition.topic_partition for _, partition in found)
         for start in range(0, len(found), _SLICE):
             for key, partition in found[start : start + _SLICE]:
                 self._delete(key, partition)

@@ -368,6 +368,12 @@ class LogDirectories:
         self._unopened.pop(partition, None)
         return departure
 
+    def forget(self, partition: TopicPartition) -> None:
+        """A log is about to be taken out: the next write of checkpoints is for it, too."""
+        home = self._homes.get(partition)
+        if home is not None:
+            home.forget(partition)
+
     def prepare_removals(self) -> list[CheckpointJob]:
         """What takes from the disk what checkpoints say of logs that are gone: for `depart`."""
         return [job for directory in self.online for job in directory.prepare_removals()]
@@ -380,7 +386,8 @@ class LogDirectories:
     def is_low(self, partition: TopicPartition, offset: int) -> bool:
         """Whether the checkpoint promises nothing of an open log from `offset` on."""
         home = self._homes[partition]
-        return partition not in home.unsure and home.recovery_points.get(partition, 0) <= offset
+        is_sure = partition not in home.unsure and home.is_forgotten(partition)
+        return is_sure and home.recovery_points.get(partition, 0) <= offset
 
     def hold_down(self, partition: TopicPartition, offset: int) -> LogDirectory:
         """Let checkpoints that are prepared from now on promise nothing from `offset` on.
