@@ -14,6 +14,7 @@ from ottla.broker.replication.follower_session import FetchLimits
 from ottla.broker.replication.following import Following
 from ottla.broker.replication.isolation import Isolation
 from ottla.broker.replication.isr_writer import IsrWriter
+from ottla.broker.replication.listening import Listening
 from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
@@ -22,7 +23,7 @@ from ottla.broker.replication.throttles import Throttles
 from ottla.coordination.store import Session, Store
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
-from ottla.replica.standing import NEVER, Standing
+from ottla.replica.standing import Standing
 from ottla.storage.directory.deletion import Deletion
 from ottla.storage.directory.log_directories import LogDirectories
 
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 _CERTAINTY_S = 0.1
 # A timer that is so much later than it should be tells that this process stood still; so long it
 # listens after that before it judges others.
-_LATE_S = 0.25
-_LISTENING_S = 0.1
+_LATE_MS = 250
+_LISTENING_MS = 100
 # How often to look for followers that fell silent, in the time that silence may last.
 _LOOKS = 20
 
@@ -84,9 +85,11 @@ class Replication:
         self.roles.isr_writer = IsrWriter(store, self.roles, clock, spawn)
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._was_confirmed = True
-        # When a timer of this process ran last, and since when it runs without a break.
-        self._ran_ms = clock.monotonic_ms()
-        self._awake_ms = NEVER
+        self._listening = Listening(
+            clock.monotonic_ms(),
+            pause_ms=int(_CERTAINTY_S * 1000) + _LATE_MS,
+            listening_ms=_LISTENING_MS,
+        )
         # Called when followers that the store knows to live are not heard of any more.
         self.on_isolated: Callable[[], None] = lambda: None
         # The one that the present registration belongs to.
@@ -185,19 +188,27 @@ class Replication:
 
     def _check_lag(self) -> None:
         self._isolation.look(self.standing, self._led())
+        self._judge_when_listened()
+
+    def _judge_when_listened(self) -> None:
+        """Judge the followers, after a pause once what was sent to this process has been read.
+
+        It may stand still again before: so the timer that waited asks once more.
+        """
         self._notice_pause()
-        if self._ran_ms - self._awake_ms >= _LISTENING_S * 1000:
+        judge = self._judge_when_listened
+        waiting = self._timers.pop(judge, None)
+        if waiting is not None:
+            waiting.cancel()
+        left_ms = self._listening.left_ms()
+        if left_ms:
+            loop = asyncio.get_running_loop()
+            self._timers[judge] = loop.call_later(left_ms / 1000, judge)
+        else:
             self._judge_followers()
-            return
-        # After a pause what was sent to this process has yet to be read.
-        loop = asyncio.get_running_loop()
-        judge = self._judge_followers
-        self._timers[judge] = loop.call_later(_LISTENING_S, judge)
 
     def _notice_pause(self) -> None:
-        before_ms, self._ran_ms = self._ran_ms, self._clock.monotonic_ms()
-        if self._ran_ms - before_ms > (_CERTAINTY_S + _LATE_S) * 1000:
-            self._awake_ms = self._ran_ms
+        self._listening.on_ran(self._clock.monotonic_ms())
 
     def _judge_followers(self) -> None:
         if self._isolation.is_undecided:
@@ -212,7 +223,7 @@ class Replication:
     def _heard(self) -> dict[BrokerId, int]:
         """When each live broker was last heard of, or could have been for the first time."""
         return {
-            broker_id: max(self.sessions.heard_ms(broker_id), self._awake_ms)
+            broker_id: max(self.sessions.heard_ms(broker_id), self._listening.awake_ms)
             for broker_id in self.standing.live
         }
 
