@@ -7,6 +7,7 @@ import pytest
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.leading import Leading
+from ottla.broker.replication.listening import Listening
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
 from ottla.replica.leader import Leader
@@ -54,6 +55,19 @@ def other_partitions_do_not_count(patch: pytest.MonkeyPatch) -> None:
 def judges_without_listening(patch: pytest.MonkeyPatch) -> None:
     """A leader that stood still counts the time against its followers."""
     patch.setattr(Replication, "_notice_pause", lambda _: None)
+
+
+def listens_once(patch: pytest.MonkeyPatch) -> None:
+    """A leader that stands still while it listens after a pause does not begin anew (seed 3269)."""
+    on_ran = Listening.on_ran
+
+    def ran(self: Listening, now_ms: int) -> None:
+        if not self.left_ms():
+            on_ran(self, now_ms)
+        else:
+            self._ran_ms = now_ms
+
+    patch.setattr(Listening, "on_ran", ran)
 
 
 def idle_followers_are_not_asked(patch: pytest.MonkeyPatch) -> None:

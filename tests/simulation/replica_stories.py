@@ -98,7 +98,15 @@ async def leader_of_an_idle_partition_without_the_store(cluster: SimulatedCluste
 
 def leader_that_stood_still() -> None:
     """Its followers had fetched meanwhile; it hears of that only when it goes on."""
+    _play_pauses([1.6])
 
+
+def leader_that_stood_still_twice() -> None:
+    """The second time while it listens after the first (idle seed 3269)."""
+    _play_pauses([0.6, 1.6])
+
+
+def _play_pauses(pauses_s: list[float]) -> None:
     async def story() -> None:
         settings = {"replica.lag.time.max.ms": "1000", "broker.session.timeout.ms": "9000"}
         async with ottla.testing.simulate(3, settings) as cluster:
@@ -107,15 +115,18 @@ def leader_that_stood_still() -> None:
                 await producer.send_and_wait("t", b"before")
                 for number in range(2, 6):
                     await cluster.advance(seconds=5)
-                    await _with_leader_paused(cluster, producer, number)
+                    await _with_leader_paused(cluster, producer, number, pauses_s)
 
     ottla.testing.run_virtual(story())
 
 
-async def _with_leader_paused(cluster: SimulatedCluster, producer: Producer, records: int) -> None:
+async def _with_leader_paused(
+    cluster: SimulatedCluster, producer: Producer, records: int, pauses_s: list[float]
+) -> None:
     """A record that is appended just before the leader stands still.
 
     What followers say of it comes to the leader's machine late, and yet before it goes on.
+    Between two pauses it runs for half the time that it listens.
     """
     leader = leader_of(cluster, "t")
     sent = asyncio.ensure_future(producer.send_and_wait("t", b"during"))
@@ -123,7 +134,12 @@ async def _with_leader_paused(cluster: SimulatedCluster, producer: Producer, rec
     cluster.pause(leader)
     followers = [broker for broker in ALL if broker != leader]
     held = [end for broker in followers for end in hold_up(cluster, leader, broker)]
-    await asyncio.sleep(1.6)
+    for pause_s in pauses_s[:-1]:
+        await asyncio.sleep(pause_s)
+        cluster.resume(leader)
+        await asyncio.sleep(0.05)
+        cluster.pause(leader)
+    await asyncio.sleep(pauses_s[-1])
     for endpoint in held:
         endpoint.release()
     await asyncio.sleep(0.1)
@@ -168,4 +184,5 @@ SCRIPTS: dict[Callable[..., Any], list[Mutate]] = {
     leader_of_an_idle_partition_without_the_store: [mutants.idle_followers_are_not_asked],
     batch_sent_again_while_followers_pause: [mutants.repeats_are_growth],
     leader_that_stood_still: [mutants.judges_without_listening],
+    leader_that_stood_still_twice: [mutants.listens_once],
 }
