@@ -226,10 +226,8 @@ class Leader(Term):
         negotiation = self.negotiation
         if self.resigned:
             return NOTHING
-        if negotiation.retry_at_ms is not None and now_ms >= negotiation.retry_at_ms:
-            return (negotiation.settle(self.min_isr),)
         if negotiation.proposal is not None:
-            return NOTHING
+            return self.on_retry(now_ms=now_ms)
         slowest_ms = now_ms - self.lag_ms_max
         behind = self._behind()
         late = [r for r in behind if r.caught_up_ms <= slowest_ms]
@@ -246,6 +244,13 @@ class Leader(Term):
         effect = negotiation.propose(isr, (), self.min_isr, reason)
         self._recount(now_ms)
         return (effect,)
+
+    def on_retry(self, *, now_ms: int) -> Effects:
+        """Settle anew what the store refused, once it is time. Judges no follower."""
+        retry_at_ms = self.negotiation.retry_at_ms
+        if self.resigned or retry_at_ms is None or now_ms < retry_at_ms:
+            return NOTHING
+        return (self.negotiation.settle(self.min_isr),)
 
     def is_isolated(self, silent: Collection[BrokerId], since_ms: int) -> bool:
         """Whether so few in sync are heard of that it is rather we whom nobody hears.

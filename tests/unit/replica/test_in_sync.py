@@ -200,6 +200,20 @@ def test_a_second_rejection_waits_before_it_tries_again() -> None:
     assert change_in(leading.on_deadline(now_ms=7 + RETRY_MS)).after.isr == (ONE, TWO)
 
 
+def test_a_retry_settles_what_was_refused_and_judges_no_follower() -> None:
+    """R-12: its timer may run late, after a pause, and does not know who else was heard of."""
+    leading, _, nonce = joining()
+    settling = change_in(leading.on_isr_rejected(nonce, Rejection.CONTROLLER_MOVED, now_ms=0))
+    leading.on_isr_rejected(settling.nonce, Rejection.CONTROLLER_MOVED, now_ms=7)
+    assert leading.on_retry(now_ms=6 + RETRY_MS) == ()
+    again = change_in(leading.on_retry(now_ms=7 + RETRY_MS))
+    assert again.after.isr == (ONE, TWO)
+    leading.on_state(again.committed(5), now_ms=200)
+    append(leading, 1, now_ms=200)
+    assert leading.on_retry(now_ms=10**9) == ()
+    assert change_in(leading.on_deadline(now_ms=10**9)).after.isr == (ONE,)
+
+
 def test_a_late_copy_of_a_rejection_says_nothing() -> None:
     """S32: an answer counts for the proposal of its nonce only."""
     leading, _, nonce = joining()

@@ -125,7 +125,15 @@ class Leading:
         retry_at_ms = leader.negotiation.retry_at_ms
         if partition.leader is leader and retry_at_ms is not None:
             loop = asyncio.get_running_loop()
-            loop.call_later(max(retry_at_ms - now_ms, 1) / 1000, self.on_deadline, partition)
+            loop.call_later(max(retry_at_ms - now_ms, 1) / 1000, self._retry, partition)
+
+    def _retry(self, partition: Partition) -> None:
+        """Try again what the store refused, unless it has been settled meanwhile."""
+        leader = partition.leader
+        if leader is not None:
+            now_ms = self._clock.monotonic_ms()
+            self.carry_out(partition, leader.on_retry(now_ms=now_ms))
+            self.settle(partition)
 
     def record(self, decision: Decision) -> None:
         """Remember a decision, and say it in the log."""
