@@ -96,6 +96,23 @@ async def leader_of_an_idle_partition_without_the_store(cluster: SimulatedCluste
         cluster._world.store_faults.restore()
 
 
+async def session_renewed_between_two_looks(cluster: SimulatedCluster) -> None:
+    """A partition that was closed in doubt opens again, though no look at the session saw doubt."""
+    async with Producer(cluster.bootstrap, FAST) as producer:
+        await producer.send_and_wait("t", b"before")
+        await cluster.advance(seconds=IDLE_S)
+        leader = leader_of(cluster, "t")
+        broker = cluster._world.machines[leader].broker
+        assert broker is not None
+        replication, partition = broker.replication, copy_on(cluster, leader)
+        replication.standing.confirmed_until_ms = broker.clock.monotonic_ms()
+        replication.roles.on_deadline(partition)
+        assert partition.closed is not None
+        await asyncio.sleep(0.2)
+        assert partition.closed is None
+        await producer.send_and_wait("t", b"after")
+
+
 def leader_that_stood_still() -> None:
     """Its followers had fetched meanwhile; it hears of that only when it goes on."""
     _play_pauses([1.6])
@@ -183,6 +200,7 @@ SCRIPTS: dict[Callable[..., Any], list[Mutate]] = {
     follower_with_a_slow_disk: [mutants.other_partitions_do_not_count],
     leader_of_an_idle_partition_without_the_store: [mutants.idle_followers_are_not_asked],
     batch_sent_again_while_followers_pause: [mutants.repeats_are_growth],
+    session_renewed_between_two_looks: [mutants.only_looks_see_doubt],
     leader_that_stood_still: [mutants.judges_without_listening],
     leader_that_stood_still_twice: [mutants.listens_once],
 }

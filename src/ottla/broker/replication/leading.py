@@ -50,6 +50,8 @@ class Leading:
         self.standing = standing
         self.decisions = decisions
         self._clock = clock
+        # Whether `settle` has closed a partition in doubt since this was last reset.
+        self.closed_in_doubt = False
         # Called after a partition's role has changed.
         self.on_role: Callable[[Partition], None] = _nobody
 
@@ -203,6 +205,7 @@ class Leading:
             if partition.failure is None:
                 partition.open_to_clients()
         else:
+            self.closed_in_doubt = True
             partition.close_to_clients(
                 f"{partition.topic_partition}: this broker cannot tell whether it still leads; "
                 "the store of the cluster does not answer"

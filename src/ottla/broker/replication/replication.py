@@ -234,11 +234,14 @@ class Replication:
         self._notice_pause()
         self._confirm(self.standing)
         confirmed = self.roles.is_confirmed(self._clock.monotonic_ms())
-        if confirmed and self._was_confirmed:
+        # A session may be in doubt, and renewed, between two looks: that closed what was then
+        # judged, and an idle partition is not judged again.
+        if confirmed and self._was_confirmed and not self.roles.closed_in_doubt:
             return
-        if self._was_confirmed:
+        if self._was_confirmed and not confirmed:
             self.sessions.tell_followed()
         self._was_confirmed = confirmed
+        self.roles.closed_in_doubt = False
         for partition in self._led():
             self.roles.settle(partition)
 
