@@ -305,9 +305,13 @@ class Leader(Term):
         return (effect,)
 
     def _settle_eligible(self, now_ms: int) -> Effects:
-        """Clear an ELR that a lower minimum left behind; until then nothing is committed."""
+        """Have the store forget who may be elected besides the ISR; till then nothing is committed.
+
+        That is an ELR that a lower minimum left behind, or who was eligible last before the ISR
+        was empty.
+        """
         negotiation = self.negotiation
-        if not negotiation.committed.elr or self.under_min_isr or negotiation.proposal is not None:
+        if not self._may_elect_others or self.under_min_isr or negotiation.proposal is not None:
             return NOTHING
         effect = negotiation.settle(self.min_isr)
         self._recount(now_ms)

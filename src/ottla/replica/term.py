@@ -102,6 +102,17 @@ class Term:
         committed = self.negotiation.committed
         return len(committed.isr) < effective_min_isr(committed, self.min_isr)
 
+    @property
+    def _may_elect_others(self) -> bool:
+        """Whether the store names brokers outside the ISR that an election may choose.
+
+        Those in the ELR, and those that were in sync or eligible last before the ISR was empty
+        (R-6): neither need hold what this leader commits.
+        """
+        committed = self.negotiation.committed
+        known = committed.last_known_elr
+        return bool(committed.elr) or any(broker != self.broker_id for broker in known)
+
     def check_append(self, acks: int, *, now_ms: int) -> ErrorCode:
         """NONE, or why nothing may be appended: asked before (P25)."""
         if not self.is_certain(now_ms):
@@ -190,7 +201,7 @@ class Term:
         for remote in self.remotes.values():
             remote.counts = remote.broker_id in maximal
         self._required = tuple(remote for remote in self.remotes.values() if remote.counts)
-        self._blocked = self.under_min_isr or bool(committed.elr)
+        self._blocked = self.under_min_isr or self._may_elect_others
 
     def _may_join(self, remote: Remote) -> bool:
         """R-4: it holds all that is or may be committed, and lives as who fetched."""

@@ -273,6 +273,27 @@ def test_leaving_keeps_who_left_eligible_below_the_minimum() -> None:
     assert (change.after.isr, change.after.elr) == ((ONE,), (TWO,))
 
 
+def test_nothing_is_committed_while_others_may_be_elected_who_were_eligible_last() -> None:
+    """An election may take them after a power cut, and they need not hold what is committed here.
+
+    Found by the walk: seed 350850 of idle worlds.
+    """
+    state = replace(image((ONE,)), last_known_elr=(THREE,))
+    core = leader(log_of([1, 1]), state=state)
+    change = change_in(core.begin(now_ms=0))
+    assert (change.after.isr, change.after.last_known_elr) == ((ONE,), ())
+    assert core.high_watermark == 0
+    core.on_state(change.committed(5), now_ms=0)
+    assert core.high_watermark == 2
+
+
+def test_a_leader_that_was_the_only_one_eligible_last_commits_at_once() -> None:
+    """As each of a thousand partitions of one replica does when its broker is back."""
+    core = leader(log_of([1, 1]), state=replace(image((ONE,)), last_known_elr=(ONE,)))
+    core.begin(now_ms=0)
+    assert core.high_watermark == 2
+
+
 def test_a_lower_minimum_clears_the_elr_before_it_commits() -> None:
     """Who was eligible does not hold what is committed from now on: the store is told first."""
     state = replace(image((ONE,)), elr=(TWO,))
