@@ -14,7 +14,7 @@ from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.groups.shard import GroupShard
 from ottla.broker.handlers import heartbeat, join_group, offset_commit, sync_group
 from ottla.broker.partitions.partition import OnBehalf, Partition
-from ottla.broker.partitions.purgatory import Deadline, Purgatory
+from ottla.broker.runtime.purgatory import Deadline, Purgatory
 from ottla.broker.requests.request import RequestContext
 from ottla.group.consumer.topics import NO_TOPICS
 from ottla.group.settings import GroupSettings

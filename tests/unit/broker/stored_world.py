@@ -18,7 +18,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.coordinating import Shard
 from ottla.broker.groups.shard import GroupShard
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.share.state_shard import ShareStateShard
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.group import records as group_records

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.clock import ManualClock
-from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.runtime.purgatory import Purgatory
 
 
 class FakeLoop:

@@ -7,7 +7,7 @@ from uuid import UUID
 from ottla.base.clock import ManualClock
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.share.state_shard import ShareStateShard
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header

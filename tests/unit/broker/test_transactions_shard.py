@@ -6,7 +6,7 @@ from ottla.base.clock import ManualClock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.transaction.initializing import Wish
 from ottla.transaction.settings import TransactionSettings

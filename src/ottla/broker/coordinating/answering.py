@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.purgatory import Deadline, Purgatory
+from ottla.broker.runtime.purgatory import Deadline, Purgatory
 
 # How a failure of the log is told to clients, as Kafka tells it.
 APPEND_FAILURES = {

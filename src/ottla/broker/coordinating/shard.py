@@ -22,7 +22,7 @@ from ottla.broker.coordinating.answering import (
 )
 from ottla.broker.coordinating.losses import Losses
 from ottla.broker.partitions.partition import OnBehalf, Partition
-from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.runtime.purgatory import Purgatory
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating.shard import Shard
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.topics.topics import ImageHolder
 from ottla.group.placement import partition_of
 

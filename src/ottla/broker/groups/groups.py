@@ -16,8 +16,8 @@ from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.groups.shard import Command, GroupShard
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.partitions.purgatory import Purgatory
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.topics.topics import ImageHolder
 from ottla.group.consumer.topics import Topics

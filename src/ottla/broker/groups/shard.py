@@ -11,7 +11,7 @@ from ottla.broker.coordinating import TOO_LARGE, Shard
 from ottla.broker.coordinating.replay import Reading, replay
 from ottla.broker.groups.answer import Answer
 from ottla.broker.partitions.partition import OnBehalf, Partition
-from ottla.broker.partitions.purgatory import Deadline, Purgatory
+from ottla.broker.runtime.purgatory import Deadline, Purgatory
 from ottla.group.consumer.topics import Topics
 from ottla.group.coordinator import Coordinator
 from ottla.group.records import CoordinatorRecord, OffsetRecord, decode, encode

@@ -47,12 +47,10 @@ from ottla.broker.partitions.hosted import Hosted
 from ottla.broker.partitions.log_config import election_rules, log_config
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.partitions.purgatory import Purgatory
 from ottla.broker.partitions.strays import warn_of_strays
 from ottla.broker.process.handing_over import hand_over
 from ottla.broker.process.maintenance import Maintenance
 from ottla.broker.process.patience import patiently
-from ottla.broker.process.tasks import Tasks
 from ottla.broker.produce.producer_ids import ProducerIds
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
@@ -62,6 +60,9 @@ from ottla.broker.requests.features import Features
 from ottla.broker.requests.listeners import Listeners
 from ottla.broker.requests.quotas import Quotas
 from ottla.broker.requests.throttling import Throttling
+from ottla.broker.runtime.purgatory import Purgatory
+from ottla.broker.runtime.runtime import Runtime, new_runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share import Sharing
 from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
@@ -96,9 +97,9 @@ class Broker:
     `image` is replaced as a whole, never changed.
     """
 
-    image: ClusterImage
+    view: ClusterView
+    runtime: Runtime
     store: Store
-    cluster_id: str
     log_directories: LogDirectories
     partitions: Partitions
     topics: Topics
@@ -150,8 +151,6 @@ class Broker:
         )
         # Where the store is the broker's own to open; whoever passes one answers for it.
         self.store_mark: StoreMark | None = None
-        self._tasks = Tasks()
-        self.spawn = self._tasks.spawn
         self.listeners = Listeners(self, self._handlers)
         self.maintenance = Maintenance(self)
         self.decisions = Decisions()
@@ -167,6 +166,18 @@ class Broker:
         self.throttling: Throttling | None = None
 
     @property
+    def cluster_id(self) -> str:
+        return self.view.cluster_id
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.view.image
+
+    @image.setter
+    def image(self, image: ClusterImage) -> None:
+        self.view.replace(image)
+
+    @property
     def port(self) -> int:
         """Port of the first listener."""
         return self.listeners.port
@@ -179,6 +190,8 @@ class Broker:
     async def start(self) -> None:
         """Serve. Raises OttlaError with cause and remedy where it cannot; then all is closed."""
         self.loop = asyncio.get_running_loop()
+        self.runtime = new_runtime(self.clock, self.loop)
+        self.spawn = self.runtime.spawn
         try:
             await self._open_store()
             self._assemble()
@@ -217,7 +230,7 @@ class Broker:
                 self.controller.stop()
             await self._answer_who_waits()
         await self.listeners.stop()
-        await self._tasks.cancel()
+        await self.runtime.tasks.cancel()
         await self.maintenance.stop()
         if hasattr(self, "controller"):
             self.controller.stop()
@@ -263,7 +276,8 @@ class Broker:
             initial_min_isr(self.settings),
         ]
         await self._patiently(lambda: prepare(self.store, beginning))
-        self.cluster_id = await self._patiently(lambda: agree_on_cluster_id(self.store, proposed))
+        cluster_id = await self._patiently(lambda: agree_on_cluster_id(self.store, proposed))
+        self.view = ClusterView(self.broker_id, cluster_id)
         self._meet(await self._patiently(lambda: agree_on_secret(self.store, random_bytes)))
         now_ms = self.clock.now_ms()
         await self._patiently(lambda: agree_on_min_isr(self.store, self.settings, now_ms))
@@ -325,7 +339,7 @@ class Broker:
         return await SqliteStore.open(f"{folder}/{_STORE_FILE}")
 
     def _assemble(self) -> None:
-        self.purgatory = Purgatory(self.clock, self.loop)
+        self.purgatory = self.runtime.purgatory
         self.flusher = Flusher(
             self.loop, self.clock, inline=self.log_directories.in_memory, worker=self._worker
         )
@@ -469,7 +483,7 @@ class Broker:
 
     async def _hand_over(self) -> None:
         """Have the controller move away what this broker leads, before it stops (P30)."""
-        if not hasattr(self, "controller") or len(getattr(self.image, "brokers", ())) < 2:
+        if not hasattr(self, "controller") or len(self.image.brokers) < 2:
             return
         if self.settings.flag("controlled.shutdown.enable"):
             await hand_over(self)

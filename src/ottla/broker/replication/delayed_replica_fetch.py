@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.partitions.purgatory import Deadline
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.purgatory import Deadline
 
 if TYPE_CHECKING:
     from ottla.broker.process.broker import Broker

@@ -16,8 +16,8 @@ from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, ShareSession, Slot
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.partitions.purgatory import Deadline
     from ottla.broker.process.broker import Broker
+    from ottla.broker.runtime.purgatory import Deadline
 
 _RECORD_LIMIT = 1
 

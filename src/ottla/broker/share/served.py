@@ -26,8 +26,8 @@ from ottla.share.partition import SharePartition
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
 
 if TYPE_CHECKING:
-    from ottla.broker.partitions.purgatory import Deadline
     from ottla.broker.process.broker import Broker
+    from ottla.broker.runtime.purgatory import Deadline
     from ottla.broker.share.persister import Persister
 
 _log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from ottla.broker.coordinating import Shard, Ticket
 from ottla.broker.coordinating.losses import Losses
 from ottla.broker.coordinating.replay import read_back
 from ottla.broker.partitions.partition import OnBehalf, Partition
-from ottla.broker.partitions.purgatory import Purgatory
+from ottla.broker.runtime.purgatory import Purgatory
 from ottla.record.codec import Record
 from ottla.record.header import BatchHeader
 from ottla.share.coordinator import Decision, ShareCoordinator

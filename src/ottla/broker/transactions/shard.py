@@ -14,7 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating import Shard, Ticket, give
 from ottla.broker.coordinating.replay import replay
 from ottla.broker.partitions.partition import OnBehalf, Partition
-from ottla.broker.partitions.purgatory import Deadline, Purgatory
+from ottla.broker.runtime.purgatory import Deadline, Purgatory
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.records import decode, encode
 from ottla.transaction.settings import TransactionSettings

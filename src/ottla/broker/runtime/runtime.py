@@ -1,0 +1,35 @@
+"""The clock, timers, tasks and threads of one broker, for parts that wait or work in parallel."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ottla.base.clock import Clock
+from ottla.broker.runtime.purgatory import Purgatory
+from ottla.broker.runtime.tasks import Tasks
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The clock, the loop that runs the broker, deadlines on one timer, and supervised tasks."""
+
+    clock: Clock
+    loop: asyncio.AbstractEventLoop
+    purgatory: Purgatory
+    tasks: Tasks
+
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
+        """Run `work` beside the requests, until it ends or the broker stops."""
+        self.tasks.spawn(work)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run what may block for long in a thread of the loop's pool, and return its result."""
+        return await self.loop.run_in_executor(None, work)
+
+
+def new_runtime(clock: Clock, loop: asyncio.AbstractEventLoop) -> Runtime:
+    """A runtime with no deadlines and no tasks yet."""
+    return Runtime(clock, loop, Purgatory(clock, loop), Tasks())
