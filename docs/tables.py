@@ -9,16 +9,14 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
-from ottla.broker.requests.dispatch import HANDLER_MODULES
-from ottla.broker.requests.handler import Handler
-from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY
+from ottla.broker.process.wiring import served
+from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -64,19 +62,18 @@ def _family(name: str, unused: list[str], used: set[str]) -> str:
 def apis_served() -> str:
     """Every API that clients are told of, with its versions here and in Kafka 4.3."""
     rows = []
-    for name in sorted(HANDLER_MODULES, key=lambda name: _handler(name).api_key):
-        handler = _handler(name)
-        if handler.api_key in BROKER_APIS:
+    for key, versions in sorted(served().items()):
+        if key in BROKER_APIS:
             continue
-        kafka = API[handler.api_key]
-        is_ours = handler.api_key >= FIRST_PRIVATE_KEY
+        kafka = API[key]
+        is_ours = key >= FIRST_PRIVATE_KEY
         rows.append(
             (
-                str(int(handler.api_key)),
+                str(int(key)),
                 kafka.name,
-                _span(handler.min_version, handler.max_version),
+                _span(*versions),
                 "none: Ottla's own" if is_ours else _span(kafka.min_version, kafka.max_version),
-                _purpose(name),
+                _purpose(key.name.lower()),
             )
         )
     return _table(("key", "API", "served", "Kafka 4.3", "for"), rows)
@@ -84,24 +81,22 @@ def apis_served() -> str:
 
 def apis_not_served() -> str:
     """APIs whose messages are declared and that nobody serves."""
-    served = {_handler(name).api_key for name in HANDLER_MODULES}
-    return _list(
-        f"{API[key].name} ({int(key)})" for key in sorted(API) if key not in served | BROKER_APIS
-    )
+    known = served().keys() | BROKER_APIS
+    return _list(f"{API[key].name} ({int(key)})" for key in sorted(API) if key not in known)
 
 
 def apis_that_differ() -> str:
     """APIs and versions of a broker of Kafka's that are not served here, and why not."""
-    served = {_handler(name).api_key: _handler(name) for name in HANDLER_MODULES}
+    here_served = {int(key): versions for key, versions in served().items()}
     rows = []
     for name, kafka in kafka_apis().items():
         key, (first, last) = kafka["key"], kafka["versions"]
-        handler = served.get(key)
+        versions = here_served.get(key)
         here = "not served"
-        if key in BROKER_APIS and handler is not None:
+        if key in BROKER_APIS and versions is not None:
             here = "brokers only"
-        elif handler is not None:
-            here = _span(handler.min_version, handler.max_version)
+        elif versions is not None:
+            here = _span(*versions)
         is_whole = here == _span(first, last)
         assert is_whole == ("why" not in kafka), f"{name}: is it served, or why not?"
         if not is_whole:
@@ -157,11 +152,6 @@ def _names(use: Use) -> list[str]:
     return sorted({setting.name for setting in tables if setting.use is use})
 
 
-def _handler(name: str) -> Handler:
-    found: Handler = import_module(f"ottla.broker.handlers.{name}").HANDLER
-    return found
-
-
 def _purpose(name: str) -> str:
     spec = find_spec(f"ottla.broker.handlers.{name}")
     assert spec is not None
@@ -169,7 +159,7 @@ def _purpose(name: str) -> str:
     said = ast.get_docstring(ast.parse(Path(spec.origin).read_text())) or ""
     found = _HEADING.match(said)
     assert found, f"{name} does not begin as its siblings do"
-    assert int(found[2]) == _handler(name).api_key, f"{name} calls itself {found[2]}"
+    assert int(found[2]) == ApiKey[name.upper()], f"{name} calls itself {found[2]}"
     return " ".join(found[3].split())
 
 

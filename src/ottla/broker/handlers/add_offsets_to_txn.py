@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.answer import as_version_knows, reply_with
@@ -80,4 +80,4 @@ def on_error(
     return AddOffsetsToTxnResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, handle)
+HANDLER = LegacyHandler(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, handle)

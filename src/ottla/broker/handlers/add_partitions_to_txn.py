@@ -13,7 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import Gathering
 from ottla.broker.requests.admission import proven_broker, refuse_client
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.broker.transactions.enlisting import Codes
@@ -155,4 +155,4 @@ def on_error(
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes))
 
 
-HANDLER = Handler(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, handle)
+HANDLER = LegacyHandler(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, handle)

@@ -6,7 +6,7 @@ Each entity stands for itself; what is set is in effect at once, on all brokers.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.quota_settings import Wish
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import QuotaEntity, parse_entity
@@ -76,4 +76,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, handle)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import shortened
 from ottla.broker.configs.requests import alter_each
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_configs import (
@@ -78,4 +78,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.ALTER_CONFIGS, 0, 2, handle)
+HANDLER = LegacyHandler(ApiKey.ALTER_CONFIGS, 0, 2, handle)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.controller.requests import Outcomes
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_partition_reassignments import (
@@ -63,4 +63,4 @@ def on_error(
     return AlterPartitionReassignmentsResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, handle)

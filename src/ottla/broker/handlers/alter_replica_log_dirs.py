@@ -7,7 +7,7 @@ replica that is not here yet the answer is REPLICA_NOT_AVAILABLE, and the direct
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_replica_log_dirs import (
@@ -68,4 +68,4 @@ def _response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsResp
     )
 
 
-HANDLER = Handler(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2, handle)
+HANDLER = LegacyHandler(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2, handle)

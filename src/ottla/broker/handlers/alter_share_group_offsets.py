@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.groups.commands import command
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import begin_state, delete_state, require
 from ottla.broker.share.messages import Begin
@@ -99,4 +99,4 @@ def _response(
     return AlterShareGroupOffsetsResponse(responses=responses)
 
 
-HANDLER = Handler(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, handle)

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import SUPPORTED
 from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey
@@ -72,4 +72,4 @@ def on_error(
     return ApiVersionsResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.API_VERSIONS, 0, 4, handle)
+HANDLER = LegacyHandler(ApiKey.API_VERSIONS, 0, 4, handle)

@@ -8,7 +8,7 @@ themselves only.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
@@ -37,4 +37,4 @@ def on_error(
     return BrokerHandshakeResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.BROKER_HANDSHAKE, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.BROKER_HANDSHAKE, 0, 0, handle)

@@ -7,7 +7,7 @@ compact` ask every replica's broker.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.storage.cleaner.job import CleaningOutcome
 from ottla.wire.api import ApiKey
@@ -85,4 +85,4 @@ def on_error(
     return CompactLogResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.COMPACT_LOG, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.COMPACT_LOG, 0, 0, handle)

@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.requests.authorized import with_operations
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator import Coordinator
 from ottla.group.turn import Call, Decision, Moment
@@ -57,4 +57,4 @@ def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
     return DescribedGroup(group_id=group_id, error_code=code)
 
 
-HANDLER = Handler(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, handle)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.group.consumer.pace import Pace
 from ottla.metadata.features import GROUP
@@ -54,4 +54,4 @@ def _pace(broker: "Broker", group_id: str) -> Pace:
     return Pace(session_timeout_ms, value("heartbeat.interval.ms")[0], setting)
 
 
-HANDLER = Handler(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, handle)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.requests.admission import require_broker
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.controlled_shutdown import (
@@ -42,4 +42,4 @@ def on_error(
     return ControlledShutdownResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.CONTROLLED_SHUTDOWN, 2, 3, handle)
+HANDLER = LegacyHandler(ApiKey.CONTROLLED_SHUTDOWN, 2, 3, handle)

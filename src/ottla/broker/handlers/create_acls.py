@@ -1,7 +1,7 @@
 """CreateAcls (30), versions 1-3: refused without an authorizer, as in Kafka."""
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.no_authorizer import refuse
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_acls import (
@@ -19,4 +19,4 @@ def on_error(
     return CreateAclsResponse(results=[result] * len(body.creations))
 
 
-HANDLER = Handler(ApiKey.CREATE_ACLS, 1, 3, refuse)
+HANDLER = LegacyHandler(ApiKey.CREATE_ACLS, 1, 3, refuse)

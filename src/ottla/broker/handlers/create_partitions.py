@@ -4,7 +4,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.mutation_quota import admit
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.topics import patience_ms
@@ -71,4 +71,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.CREATE_PARTITIONS, 0, 3, handle)
+HANDLER = LegacyHandler(ApiKey.CREATE_PARTITIONS, 0, 3, handle)

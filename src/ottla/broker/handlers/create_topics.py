@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.base.settings.setting import shortened
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.mutation_quota import admit
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.topics import Outcome, patience_ms
@@ -141,4 +141,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.CREATE_TOPICS, 2, 7, handle)
+HANDLER = LegacyHandler(ApiKey.CREATE_TOPICS, 2, 7, handle)

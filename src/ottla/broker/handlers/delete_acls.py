@@ -1,7 +1,7 @@
 """DeleteAcls (31), versions 1-3: refused without an authorizer, as in Kafka."""
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.no_authorizer import refuse
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_acls import (
@@ -19,4 +19,4 @@ def on_error(
     return DeleteAclsResponse(filter_results=[result] * len(body.filters))
 
 
-HANDLER = Handler(ApiKey.DELETE_ACLS, 1, 3, refuse)
+HANDLER = LegacyHandler(ApiKey.DELETE_ACLS, 1, 3, refuse)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.commands import command
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import delete_state
 from ottla.group.coordinator import Coordinator
@@ -75,4 +75,4 @@ async def _delete(broker: "Broker", request: RequestContext, group_id: str) -> E
     return code
 
 
-HANDLER = Handler(ApiKey.DELETE_GROUPS, 0, 2, handle)
+HANDLER = LegacyHandler(ApiKey.DELETE_GROUPS, 0, 2, handle)

@@ -12,7 +12,7 @@ from ottla.broker.partitions.delayed_delete_records import (
     low_watermark,
 )
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.wire.api import ApiKey
@@ -112,4 +112,4 @@ def _failed(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
     return DeleteRecordsPartitionResult(partition_index=index, low_watermark=-1, error_code=code)
 
 
-HANDLER = Handler(ApiKey.DELETE_RECORDS, 0, 2, handle)
+HANDLER = LegacyHandler(ApiKey.DELETE_RECORDS, 0, 2, handle)

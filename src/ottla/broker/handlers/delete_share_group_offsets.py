@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.groups.commands import command
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import delete_state, require
 from ottla.group.share.groups import Allowed
@@ -80,4 +80,4 @@ def _told(
     )
 
 
-HANDLER = Handler(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, handle)

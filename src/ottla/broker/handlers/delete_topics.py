@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.mutation_quota import admit
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.topics import patience_ms, unknown_topic
@@ -112,4 +112,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.DELETE_TOPICS, 1, 6, handle)
+HANDLER = LegacyHandler(ApiKey.DELETE_TOPICS, 1, 6, handle)

@@ -1,7 +1,7 @@
 """DescribeAcls (29), versions 1-3: no ACLs without an authorizer, as in Kafka."""
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.no_authorizer import refuse
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_acls import (
@@ -17,4 +17,4 @@ def on_error(
     return DescribeAclsResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_ACLS, 1, 3, refuse)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_ACLS, 1, 3, refuse)

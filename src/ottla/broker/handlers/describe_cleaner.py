@@ -6,7 +6,7 @@ Ottla's own, and advertised to Ottla's own clients only: `ottla cluster health` 
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_cleaner import (
@@ -69,4 +69,4 @@ def on_error(
     return DescribeCleanerResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_CLEANER, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_CLEANER, 0, 0, handle)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import entity_parts
 from ottla.quota.filter import check_filter, parse_component
@@ -50,4 +50,4 @@ def on_error(
     return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, handle)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import broker_addresses
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_cluster import (
@@ -57,4 +57,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_CLUSTER, 0, 2, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_CLUSTER, 0, 2, handle)

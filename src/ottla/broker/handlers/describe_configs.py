@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import Resolved, UpdateMode
 from ottla.broker.configs.configs import ResourceType
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_configs import (
@@ -94,4 +94,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_CONFIGS, 1, 4, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_CONFIGS, 1, 4, handle)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.decisions import Decision
 from ottla.wire.api import ApiKey
@@ -58,4 +58,4 @@ def on_error(
     return DescribeDecisionsResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_DECISIONS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_DECISIONS, 0, 0, handle)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.requests.authorized import with_operations
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator import Coordinator
 from ottla.group.turn import Call, Decision, Moment
@@ -51,4 +51,4 @@ def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
     return DescribedGroup(group_id=group_id, error_code=code)
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_GROUPS, 0, 6, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_GROUPS, 0, 6, handle)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.wire.api import ApiKey
@@ -99,4 +99,4 @@ def on_error(
     return DescribeLogDirsResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, handle)

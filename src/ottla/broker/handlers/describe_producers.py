@@ -6,7 +6,7 @@ For finding transactions that hang (KIP-664). Any replica answers, a follower wi
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_producers import (
@@ -78,4 +78,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_PRODUCERS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_PRODUCERS, 0, 0, handle)

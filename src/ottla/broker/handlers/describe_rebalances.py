@@ -6,7 +6,7 @@ Ottla's own, and advertised to Ottla's own clients only. `ottla why rebalance` a
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.group.story.flights import Flight
 from ottla.group.story.notes import Cause, Who
@@ -79,4 +79,4 @@ def on_error(
     return DescribeRebalancesResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_REBALANCES, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_REBALANCES, 0, 0, handle)

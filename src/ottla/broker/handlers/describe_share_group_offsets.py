@@ -10,7 +10,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.commands import command
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.log_ends import log_ends
 from ottla.broker.share.messages import SUMMARY
@@ -143,4 +143,4 @@ def _failed(
     )
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, handle)

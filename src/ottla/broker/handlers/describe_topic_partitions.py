@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.requests.authorized import TOPIC_OPERATIONS
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.topic_names import check_topic_name
@@ -140,4 +140,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, handle)

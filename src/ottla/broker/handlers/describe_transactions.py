@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import by_topic
 from ottla.broker.groups.answer import Gathering
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.answer import Answer
 from ottla.transaction.coordinator import Coordinator
@@ -85,4 +85,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, handle)

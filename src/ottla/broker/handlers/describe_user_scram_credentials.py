@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings.setting import shortened
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_user_scram_credentials import (
@@ -56,4 +56,4 @@ def on_error(
     return DescribeUserScramCredentialsResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, handle)

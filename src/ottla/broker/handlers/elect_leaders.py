@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.controller.requests import ElectionType, Outcomes
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.elect_leaders import (
@@ -75,4 +75,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.ELECT_LEADERS, 0, 2, handle)
+HANDLER = LegacyHandler(ApiKey.ELECT_LEADERS, 0, 2, handle)

@@ -7,7 +7,7 @@ PRODUCER_FENCED; 5 raises the producer's epoch and tells the new one (KIP-890).
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.ending import End
@@ -58,4 +58,4 @@ def on_error(
     return EndTxnResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.END_TXN, 0, 5, handle)
+HANDLER = LegacyHandler(ApiKey.END_TXN, 0, 5, handle)

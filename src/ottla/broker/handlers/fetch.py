@@ -23,7 +23,7 @@ from ottla.broker.fetch.sessions import (
 )
 from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
 from ottla.broker.requests.admission import require_broker
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
@@ -143,4 +143,4 @@ def _asked(body: FetchRequest, *, uses_topic_ids: bool) -> list[tuple[PartitionK
     ]
 
 
-HANDLER = Handler(ApiKey.FETCH, 4, 18, handle)
+HANDLER = LegacyHandler(ApiKey.FETCH, 4, 18, handle)

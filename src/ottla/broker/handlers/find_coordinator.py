@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import BrokerAddress, broker_address
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.states import require_key
 from ottla.broker.topics.internal_topics import (
@@ -120,4 +120,4 @@ def on_error(
     return _response([_failed(key, code, message) for key in keys], version)
 
 
-HANDLER = Handler(ApiKey.FIND_COORDINATOR, 0, 6, handle)
+HANDLER = LegacyHandler(ApiKey.FIND_COORDINATOR, 0, 6, handle)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -33,4 +33,4 @@ def on_error(
     return HeartbeatResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.HEARTBEAT, 0, 4, handle)
+HANDLER = LegacyHandler(ApiKey.HEARTBEAT, 0, 4, handle)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.settings.alter import Alteration
 from ottla.broker.configs.requests import alter_each
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.incremental_alter_configs import (
@@ -56,4 +56,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, handle)

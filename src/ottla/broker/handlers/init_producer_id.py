@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.initializing import Wish
@@ -84,4 +84,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.INIT_PRODUCER_ID, 0, 5, handle)
+HANDLER = LegacyHandler(ApiKey.INIT_PRODUCER_ID, 0, 5, handle)

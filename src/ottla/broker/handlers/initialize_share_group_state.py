@@ -6,7 +6,7 @@ Between brokers: the leaders of partitions and the groups' coordinators ask.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import INITIALIZE
 from ottla.share.coordinator import Answered
@@ -34,4 +34,4 @@ def on_error(
     return INITIALIZE.answer((key, failed) for key in INITIALIZE.of_request(body))
 
 
-HANDLER = Handler(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, handle)

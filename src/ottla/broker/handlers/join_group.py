@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.group.answers import join_refused
 from ottla.wire.api import ApiKey
@@ -54,4 +54,4 @@ def _fitted(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
     return response
 
 
-HANDLER = Handler(ApiKey.JOIN_GROUP, 0, 9, handle)
+HANDLER = LegacyHandler(ApiKey.JOIN_GROUP, 0, 9, handle)

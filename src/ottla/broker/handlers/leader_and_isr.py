@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId, TopicId
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import PartitionImage, TopicImage
 from ottla.wire.api import ApiKey
@@ -91,4 +91,4 @@ def _code(error: "Exception | None") -> ErrorCode:
     return getattr(error, "code", ErrorCode.NONE)
 
 
-HANDLER = Handler(ApiKey.LEADER_AND_ISR, 7, 7, handle)
+HANDLER = LegacyHandler(ApiKey.LEADER_AND_ISR, 7, 7, handle)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -31,4 +31,4 @@ def on_error(
     return LeaveGroupResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.LEAVE_GROUP, 0, 5, handle)
+HANDLER = LegacyHandler(ApiKey.LEAVE_GROUP, 0, 5, handle)

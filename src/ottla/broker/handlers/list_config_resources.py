@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.configs.configs import ResourceType
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_config_resources import (
@@ -55,4 +55,4 @@ def on_error(
     return ListConfigResourcesResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, handle)

@@ -6,7 +6,7 @@ Filters by state from version 4 (KIP-518), by type from version 5 (KIP-848).
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -36,4 +36,4 @@ def on_error(
     return ListGroupsResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.LIST_GROUPS, 0, 5, handle)
+HANDLER = LegacyHandler(ApiKey.LIST_GROUPS, 0, 5, handle)

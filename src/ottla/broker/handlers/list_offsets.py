@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_offsets import (
@@ -140,4 +140,4 @@ def _failed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartiti
     )
 
 
-HANDLER = Handler(ApiKey.LIST_OFFSETS, 1, 11, handle)
+HANDLER = LegacyHandler(ApiKey.LIST_OFFSETS, 1, 11, handle)

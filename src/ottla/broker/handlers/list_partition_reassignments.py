@@ -6,7 +6,7 @@ The controller's own: others answer NOT_CONTROLLER. What does not move is left o
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_partition_reassignments import (
@@ -53,4 +53,4 @@ def on_error(
     return ListPartitionReassignmentsResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, handle)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.transaction.describing import Filter, read_states
 from ottla.wire.api import ApiKey
@@ -77,4 +77,4 @@ def on_error(
     return ListTransactionsResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.LIST_TRANSACTIONS, 0, 2, handle)
+HANDLER = LegacyHandler(ApiKey.LIST_TRANSACTIONS, 0, 2, handle)

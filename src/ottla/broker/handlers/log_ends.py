@@ -7,7 +7,7 @@ and in no other, so that its log is as it says until somebody is elected.
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.log_ends import (
@@ -65,4 +65,4 @@ def on_error(
     return LogEndsResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.LOG_ENDS, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.LOG_ENDS, 0, 0, handle)

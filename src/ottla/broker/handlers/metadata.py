@@ -14,7 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId
 from ottla.broker.cluster.advertised import broker_addresses
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.not_created import log_not_created
 from ottla.metadata.image import (
@@ -264,4 +264,4 @@ def on_error(
     return MetadataResponse(topics=topics, error_code=code)
 
 
-HANDLER = Handler(ApiKey.METADATA, 0, 13, handle)
+HANDLER = LegacyHandler(ApiKey.METADATA, 0, 13, handle)

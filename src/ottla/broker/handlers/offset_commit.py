@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicId
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.group.offsets.committing import PartitionCheck, commit_refused
 from ottla.metadata.image import ClusterImage
@@ -61,4 +61,4 @@ def _partition_check(image: ClusterImage, *, by_id: bool) -> PartitionCheck:
     return check
 
 
-HANDLER = Handler(ApiKey.OFFSET_COMMIT, 2, 10, handle)
+HANDLER = LegacyHandler(ApiKey.OFFSET_COMMIT, 2, 10, handle)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -36,4 +36,4 @@ def on_error(
     return OffsetDeleteResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.OFFSET_DELETE, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.OFFSET_DELETE, 0, 0, handle)

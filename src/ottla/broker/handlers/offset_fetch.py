@@ -13,7 +13,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.broker.groups.answer import Gathering
 from ottla.broker.groups.shard import Command
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator import Coordinator
 from ottla.group.offsets.fetching import (
@@ -221,4 +221,4 @@ def _failed_group(group_id: str, code: ErrorCode) -> OffsetFetchResponseGroup:
     return OffsetFetchResponseGroup(group_id=group_id, error_code=code)
 
 
-HANDLER = Handler(ApiKey.OFFSET_FETCH, 1, 10, handle)
+HANDLER = LegacyHandler(ApiKey.OFFSET_FETCH, 1, 10, handle)

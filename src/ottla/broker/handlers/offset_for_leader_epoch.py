@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.requests.admission import require_broker
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_for_leader_epoch import (
@@ -77,4 +77,4 @@ def _look_up(
     return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
 
 
-HANDLER = Handler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4, handle)
+HANDLER = LegacyHandler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4, handle)

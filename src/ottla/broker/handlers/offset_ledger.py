@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.ledger.account import Account
 from ottla.storage.disk.errors import storage_error
@@ -124,4 +124,4 @@ def on_error(
     return OffsetLedgerResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.OFFSET_LEDGER, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.OFFSET_LEDGER, 0, 0, handle)

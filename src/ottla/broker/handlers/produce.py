@@ -15,7 +15,8 @@ from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.cluster.new_leaders import tell_producer
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.produce.refused_batches import log_refused_batch
-from ottla.broker.requests.handler import NO_ANSWER, Handler, NoAnswer
+from ottla.broker.requests.handler import NO_ANSWER, NoAnswer
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.broker.transactions.produce import ProduceInTransaction
@@ -282,4 +283,4 @@ class DelayedProduce:
         self._request.reply(self._response)
 
 
-HANDLER = Handler(ApiKey.PRODUCE, 0, 13, handle)
+HANDLER = LegacyHandler(ApiKey.PRODUCE, 0, 13, handle)

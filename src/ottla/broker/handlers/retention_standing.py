@@ -7,7 +7,7 @@ retention` ask it.
 from typing import TYPE_CHECKING
 
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.holding import Hold, bytes_per_ms, deadline
@@ -88,4 +88,4 @@ def on_error(
     return RetentionStandingResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.RETENTION_STANDING, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.RETENTION_STANDING, 0, 0, handle)

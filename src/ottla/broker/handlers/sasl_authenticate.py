@@ -2,7 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.sasl_handshake import no_sasl
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_authenticate import (
@@ -25,4 +25,4 @@ def on_error(
     return SaslAuthenticateResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.SASL_AUTHENTICATE, 0, 2, handle)
+HANDLER = LegacyHandler(ApiKey.SASL_AUTHENTICATE, 0, 2, handle)

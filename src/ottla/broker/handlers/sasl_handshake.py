@@ -4,7 +4,7 @@ All listeners are PLAINTEXT ones, where no client has to prove who it is (KIP-43
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -42,4 +42,4 @@ def on_error(
     return SaslHandshakeResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.SASL_HANDSHAKE, 0, 1, handle)
+HANDLER = LegacyHandler(ApiKey.SASL_HANDSHAKE, 0, 1, handle)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.new_leaders import tell_sharer
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.acknowledging import Results, acknowledge_all, require_renew_told, said
 from ottla.broker.share.group_settings import share_group_config
@@ -64,4 +64,4 @@ def on_error(
     return ShareAcknowledgeResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, handle)
+HANDLER = LegacyHandler(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, handle)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.acknowledging import require_renew_told, said
 from ottla.broker.share.fetching import ShareFetching
@@ -63,4 +63,4 @@ def on_error(
     return ShareFetchResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.SHARE_FETCH, 1, 2, handle)
+HANDLER = LegacyHandler(ApiKey.SHARE_FETCH, 1, 2, handle)

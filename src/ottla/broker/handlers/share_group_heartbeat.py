@@ -10,7 +10,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.commands import command
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import begin_state, delete_state, keys_of
 from ottla.broker.share.group_settings import share_pace
@@ -105,4 +105,4 @@ async def _begins(
     }
 
 
-HANDLER = Handler(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, handle)
+HANDLER = LegacyHandler(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, handle)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partitions import StopOrder
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.stop_replica import (
@@ -59,4 +59,4 @@ def on_error(
     return StopReplicaResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.STOP_REPLICA, 3, 4, handle)
+HANDLER = LegacyHandler(ApiKey.STOP_REPLICA, 3, 4, handle)

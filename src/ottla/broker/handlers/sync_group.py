@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -40,4 +40,4 @@ def on_error(
     return SyncGroupResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.SYNC_GROUP, 0, 5, handle)
+HANDLER = LegacyHandler(ApiKey.SYNC_GROUP, 0, 5, handle)

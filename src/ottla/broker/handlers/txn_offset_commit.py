@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.partitions.partition import OnBehalf
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.group.offsets.committing import transactional_commit_refused
 from ottla.metadata.image import ClusterImage
@@ -95,4 +95,4 @@ def on_error(
     return transactional_commit_refused(body, code)
 
 
-HANDLER = Handler(ApiKey.TXN_OFFSET_COMMIT, 0, 5, handle)
+HANDLER = LegacyHandler(ApiKey.TXN_OFFSET_COMMIT, 0, 5, handle)

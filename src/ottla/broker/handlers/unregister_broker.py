@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.registration import remove
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.unregister_broker import (
@@ -40,4 +40,4 @@ def on_error(
     return UnregisterBrokerResponse(error_code=code, error_message=message)
 
 
-HANDLER = Handler(ApiKey.UNREGISTER_BROKER, 0, 0, handle)
+HANDLER = LegacyHandler(ApiKey.UNREGISTER_BROKER, 0, 0, handle)

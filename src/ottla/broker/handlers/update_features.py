@@ -6,7 +6,7 @@ All of a request or nothing, as in Kafka. Any broker takes it; the store makes a
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import FeatureUpdate, UpgradeType
 from ottla.wire.api import ApiKey
@@ -53,4 +53,4 @@ def on_error(
     return UpdateFeaturesResponse(error_code=code, error_message=message, results=[])
 
 
-HANDLER = Handler(ApiKey.UPDATE_FEATURES, 0, 2, handle)
+HANDLER = LegacyHandler(ApiKey.UPDATE_FEATURES, 0, 2, handle)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.requests.admission import require_broker
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -32,4 +32,4 @@ def on_error(
     return UpdateMetadataResponse(error_code=code)
 
 
-HANDLER = Handler(ApiKey.UPDATE_METADATA, 5, 8, handle)
+HANDLER = LegacyHandler(ApiKey.UPDATE_METADATA, 5, 8, handle)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import Gathering
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.legacy import LegacyHandler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.marker_writing import Outcome, write_markers
 from ottla.wire.api import ApiKey
@@ -94,4 +94,4 @@ def on_error(
     )
 
 
-HANDLER = Handler(ApiKey.WRITE_TXN_MARKERS, 1, 2, handle)
+HANDLER = LegacyHandler(ApiKey.WRITE_TXN_MARKERS, 1, 2, handle)

@@ -51,11 +51,12 @@ from ottla.broker.partitions.strays import warn_of_strays
 from ottla.broker.process.handing_over import hand_over
 from ottla.broker.process.maintenance import Maintenance
 from ottla.broker.process.patience import patiently
+from ottla.broker.process.wiring import handlers
 from ottla.broker.produce.producer_ids import ProducerIds
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
 from ottla.broker.requests.admission import Admission
-from ottla.broker.requests.dispatch import Served, api_ranges, load_handlers
+from ottla.broker.requests.dispatch import Served, api_ranges, table_of
 from ottla.broker.requests.features import Features
 from ottla.broker.requests.listeners import Listeners
 from ottla.broker.requests.quotas import Quotas
@@ -141,8 +142,6 @@ class Broker:
         self._worker = worker
         self._dialer = dialer or LoopDialer(settings.integer("broker.session.timeout.ms"))
         self.inter_broker_listener = inter_broker_listener(settings)
-        self._handlers: dict[int, Served] = load_handlers()
-        self.api_ranges = api_ranges(self._handlers)
         self._rng = rng or new_random()
         self.fetch_sessions = FetchSessions(
             settings.integer("max.incremental.fetch.session.cache.slots"),
@@ -151,6 +150,7 @@ class Broker:
         )
         # Where the store is the broker's own to open; whoever passes one answers for it.
         self.store_mark: StoreMark | None = None
+        self._handlers: dict[int, Served] = {}
         self.listeners = Listeners(self, self._handlers)
         self.maintenance = Maintenance(self)
         self.decisions = Decisions()
@@ -393,6 +393,8 @@ class Broker:
         self.features = Features(self, self.store, self.clock)
         on_changed = self.features.before(self.quotas.before(self.configs.on_changed))
         self.config_changes = ConfigChanges(self.store, self.clock, on_changed)
+        self._handlers.update(table_of(handlers(self)))
+        self.api_ranges = api_ranges(self._handlers)
 
     def _on_throttling(self, throttling: Throttling | None) -> None:
         self.throttling = throttling

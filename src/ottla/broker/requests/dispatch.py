@@ -4,9 +4,8 @@ The one place where errors become answers: an OttlaError of a handler is told to
 the handler's `on_error`; bytes that are no request close the connection, as in Kafka.
 """
 
-import importlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from struct import Struct
 from struct import error as StructError  # noqa: N812  # It is an exception class.
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.fetch.shortcut import FetchShortcut
 from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.broker.requests.admission import proven_broker, refuse_client
-from ottla.broker.requests.handler import NO_ANSWER, Handler, OnError
+from ottla.broker.requests.handler import NO_ANSWER, Handler, OnError, is_coroutine
 from ottla.broker.requests.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
@@ -32,89 +31,6 @@ _log = logging.getLogger(__name__)
 
 _PREFIX = Struct(">hhi")
 
-# One module per API under `handlers/`; an API is advertised because it stands here, unless it is
-# between brokers (`wire.api.BROKER_APIS`).
-HANDLER_MODULES = (
-    "produce",
-    "fetch",
-    "list_offsets",
-    "metadata",
-    "offset_commit",
-    "offset_fetch",
-    "find_coordinator",
-    "join_group",
-    "heartbeat",
-    "leave_group",
-    "sync_group",
-    "describe_groups",
-    "list_groups",
-    "sasl_handshake",
-    "api_versions",
-    "create_topics",
-    "delete_topics",
-    "delete_records",
-    "init_producer_id",
-    "add_partitions_to_txn",
-    "add_offsets_to_txn",
-    "end_txn",
-    "write_txn_markers",
-    "txn_offset_commit",
-    "describe_transactions",
-    "list_transactions",
-    "offset_for_leader_epoch",
-    "describe_configs",
-    "alter_configs",
-    "alter_replica_log_dirs",
-    "describe_log_dirs",
-    "create_partitions",
-    "update_metadata",
-    "controlled_shutdown",
-    "elect_leaders",
-    "alter_partition_reassignments",
-    "list_partition_reassignments",
-    "sasl_authenticate",
-    "delete_groups",
-    "incremental_alter_configs",
-    "offset_delete",
-    "describe_client_quotas",
-    "alter_client_quotas",
-    "describe_user_scram_credentials",
-    "describe_acls",
-    "create_acls",
-    "delete_acls",
-    "update_features",
-    "describe_cluster",
-    "describe_producers",
-    "unregister_broker",
-    "consumer_group_heartbeat",
-    "consumer_group_describe",
-    "share_group_heartbeat",
-    "share_group_describe",
-    "share_fetch",
-    "share_acknowledge",
-    "describe_share_group_offsets",
-    "alter_share_group_offsets",
-    "delete_share_group_offsets",
-    "initialize_share_group_state",
-    "read_share_group_state",
-    "write_share_group_state",
-    "delete_share_group_state",
-    "read_share_group_state_summary",
-    "list_config_resources",
-    "describe_topic_partitions",
-    "broker_handshake",
-    "describe_decisions",
-    "compact_log",
-    "describe_rebalances",
-    "describe_cleaner",
-    "offset_ledger",
-    "retention_standing",
-    "leader_and_isr",
-    "stop_replica",
-    "log_ends",
-)
-
-
 # The handshake is how one becomes a proven broker.
 _PROVEN_ONLY = BROKER_APIS - {ApiKey.BROKER_HANDSHAKE}
 
@@ -124,29 +40,25 @@ class Served(NamedTuple):
 
     min_version: int
     max_version: int
-    handle: Callable[[Any, Any, Any], Any]
+    handle: Callable[[Any, Any], Any]
     request_type: Any
     on_error: OnError
     is_coroutine: bool
     brokers_only: bool
 
 
-def load_handlers() -> dict[int, Served]:
-    """Import the handlers and return them by API key."""
+def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
+    """The handlers by API key; each API has one."""
     table: dict[int, Served] = {}
-    for name in HANDLER_MODULES:
-        module = importlib.import_module(f"ottla.broker.handlers.{name}")
-        handler: Handler = module.HANDLER
-        assert handler.api_key not in table, f"{name} is the second handler of {handler.api_key}"
-        request_type = API[handler.api_key].request
-        table[handler.api_key] = Served(
-            handler.min_version,
-            handler.max_version,
+    for handler in handlers:
+        assert handler.api not in table, f"{handler.api.name} has two handlers"
+        table[handler.api] = Served(
+            *handler.versions,
             handler.handle,
-            request_type,
-            module.on_error,
-            handler.is_coroutine,
-            handler.api_key in _PROVEN_ONLY,
+            API[handler.api].request,
+            handler.on_error,
+            is_coroutine(handler),
+            handler.api in _PROVEN_ONLY,
         )
     return table
 
@@ -243,7 +155,7 @@ class Conversation:
             self._broker.spawn(self._run(served, request, body))
             return None
         try:
-            response = served.handle(self._broker, request, body)
+            response = served.handle(request, body)
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, version)
         if request.header.api_key == ApiKey.PRODUCE:
@@ -258,7 +170,7 @@ class Conversation:
 
     async def _run(self, served: Served, request: RequestContext, body: Any) -> None:
         try:
-            response = await served.handle(self._broker, request, body)
+            response = await served.handle(request, body)
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, request.version)
         except Exception:  # noqa: BLE001  # The client must be told, whatever it is.

@@ -1,11 +1,12 @@
-"""What a file in `handlers/` exports: which API it serves, which versions, and the function."""
+"""What serves one API: an object of the parts it uses, one file for each in `broker.handlers`."""
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 
 
@@ -21,19 +22,37 @@ NO_ANSWER = NoAnswer()
 OnError = Callable[[Any, ErrorCode, str | None, int], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Handler:
-    """One API, served from `min_version` to `max_version`, both included.
+class Versions(NamedTuple):
+    """The versions of an API that are served, both ends included."""
 
-    `handle(broker, request, body)` returns the response, None if `request.reply` gives it later,
-    or is a coroutine function, for rare calls that wait for the store.
+    min: int
+    max: int
+
+
+class Handler(ABC):
+    """One API, served in `versions`.
+
+    Subclasses are frozen dataclasses; their fields are the parts of the broker that they use.
     """
 
-    api_key: ApiKey
-    min_version: int
-    max_version: int
-    handle: Callable[[Any, Any, Any], Any]
+    __slots__ = ()
 
-    @property
-    def is_coroutine(self) -> bool:
-        return inspect.iscoroutinefunction(self.handle)
+    api: ClassVar[ApiKey]
+    versions: ClassVar[Versions]
+
+    @abstractmethod
+    def handle(self, request: RequestContext, body: Any) -> Any:
+        """Return the response, NO_ANSWER, or None where `request.reply` gives it later.
+
+        A coroutine function where a rare call waits for the store. Raises OttlaError.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def on_error(body: Any, code: ErrorCode, message: str | None, version: int) -> Any:
+        """The response that reports the failed request `body`."""
+
+
+def is_coroutine(handler: Handler) -> bool:
+    """Whether `handle` is to be awaited."""
+    return inspect.iscoroutinefunction(handler.handle)
