@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handlers import leader_and_isr, stop_replica
 from ottla.testing.cluster import Cluster
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest
 from ottla.wire.messages.stop_replica import (
@@ -57,7 +56,7 @@ def test_late_orders_for_an_earlier_life_change_nothing():
         async with Cluster(3) as cluster:
             broker, before = await bounced(cluster)
             with pytest.raises(OttlaError) as told:
-                await stop_replica.handle(broker, None, deletion(broker, before))
+                await broker.orders.stop_replica(deletion(broker, before))
             assert told.value.code is ErrorCode.STALE_BROKER_EPOCH
             old = LeaderAndIsrRequest(
                 controller_id=broker.image.controller_id,
@@ -65,7 +64,7 @@ def test_late_orders_for_an_earlier_life_change_nothing():
                 broker_epoch=before,
             )
             with pytest.raises(OttlaError) as told:
-                await leader_and_isr.handle(broker, None, old)
+                await broker.orders.leader_and_isr(old)
             assert told.value.code is ErrorCode.STALE_BROKER_EPOCH
             assert broker.partitions.find("t", 0) is not None
 
@@ -78,7 +77,7 @@ def test_the_same_order_for_this_life_is_obeyed():
     async def main():
         async with Cluster(3) as cluster:
             broker, _ = await bounced(cluster)
-            await stop_replica.handle(broker, None, deletion(broker, broker.fence.broker_epoch))
+            await broker.orders.stop_replica(deletion(broker, broker.fence.broker_epoch))
             assert broker.partitions.find("t", 0) is None
 
     asyncio.run(main())

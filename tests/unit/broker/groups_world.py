@@ -12,10 +12,13 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.groups.shard import GroupShard
-from ottla.broker.handlers import heartbeat, join_group, offset_commit, sync_group
+from ottla.broker.handlers.heartbeat import Heartbeat
+from ottla.broker.handlers.join_group import JoinGroup
+from ottla.broker.handlers.offset_commit import OffsetCommit
+from ottla.broker.handlers.sync_group import SyncGroup
 from ottla.broker.partitions.partition import OnBehalf, Partition
-from ottla.broker.runtime.purgatory import Deadline, Purgatory
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.purgatory import Deadline, Purgatory
 from ottla.group.consumer.topics import NO_TOPICS
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flights
@@ -190,23 +193,19 @@ class World:
             protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
             **fields,
         )
-        return self._run(
-            body, join_group.on_error, lambda core, call, at: core.join(call, body, at)
-        )
+        return self._run(body, JoinGroup.on_error, lambda core, call, at: core.join(call, body, at))
 
     def sync(self, member_id: str, generation: int) -> Request:
         share = SyncGroupRequestAssignment(member_id=member_id, assignment=b"all")
         body = SyncGroupRequest(
             group_id="g", generation_id=generation, member_id=member_id, assignments=[share]
         )
-        return self._run(
-            body, sync_group.on_error, lambda core, call, at: core.sync(call, body, at)
-        )
+        return self._run(body, SyncGroup.on_error, lambda core, call, at: core.sync(call, body, at))
 
     def heartbeat(self, member_id: str, generation: int) -> Request:
         body = HeartbeatRequest(group_id="g", generation_id=generation, member_id=member_id)
         return self._run(
-            body, heartbeat.on_error, lambda core, call, at: core.heartbeat(call, body, at)
+            body, Heartbeat.on_error, lambda core, call, at: core.heartbeat(call, body, at)
         )
 
     def commit(self, offset: int, *, metadata: str = "", partitions: int = 1) -> Request:
@@ -232,7 +231,7 @@ class World:
             return ErrorCode.NONE
 
         return self._run(
-            body, offset_commit.on_error, lambda core, call, at: core.commit(call, body, check, at)
+            body, OffsetCommit.on_error, lambda core, call, at: core.commit(call, body, check, at)
         )
 
     def committed(self, shard: GroupShard | None = None) -> int:

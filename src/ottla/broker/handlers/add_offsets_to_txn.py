@@ -4,80 +4,84 @@ It adds the group's partition of `__consumer_offsets`. From 2 on the fenced are 
 PRODUCER_FENCED.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.groups import Groups
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.topics.topics import Topics
+from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.transaction import Identity
 from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _PRODUCER_FENCED_FROM = 2
 _CLIENT_VERSION = 1
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: AddOffsetsToTxnRequest
-) -> AddOffsetsToTxnResponse | None:
-    """Have the coordinator add the partition that holds the group."""
-    if not body.transactional_id:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-    index = broker.groups.partition_index(body.group_id)
-    if index is None:
-        broker.spawn(_create_offsets(broker, request, body))
-    else:
-        _add(broker, request, body, index)
-    return None
+@dataclass(frozen=True, slots=True)
+class AddOffsetsToTxn(Handler):
+    """Serves AddOffsetsToTxn."""
 
+    api = ApiKey.ADD_OFFSETS_TO_TXN
+    versions = Versions(0, 4)
 
-async def _create_offsets(
-    broker: "Broker", request: RequestContext, body: AddOffsetsToTxnRequest
-) -> None:
-    """Nobody has asked for a group's coordinator yet."""
-    try:
-        await broker.topics.auto_create(CONSUMER_OFFSETS)
-    except OttlaError as error:
-        request.reply(on_error(body, error.code, error.message, request.version))
-        return
-    index = broker.groups.partition_index(body.group_id)
-    assert index is not None
-    _add(broker, request, body, index)
+    runtime: Runtime
+    groups: Groups
+    transactions: Transactions
+    topics: Topics
 
+    def handle(
+        self, request: RequestContext, body: AddOffsetsToTxnRequest
+    ) -> AddOffsetsToTxnResponse | None:
+        """Have the coordinator add the partition that holds the group."""
+        if not body.transactional_id:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+        index = self.groups.partition_index(body.group_id)
+        if index is None:
+            self.runtime.spawn(self._create_offsets(request, body))
+        else:
+            self._add(request, body, index)
+        return None
 
-def _add(
-    broker: "Broker", request: RequestContext, body: AddOffsetsToTxnRequest, index: int
-) -> None:
-    def build(answered: Answered) -> AddOffsetsToTxnResponse:
-        return on_error(body, answered.code, None, request.version)
+    async def _create_offsets(self, request: RequestContext, body: AddOffsetsToTxnRequest) -> None:
+        """Nobody has asked for a group's coordinator yet."""
+        try:
+            await self.topics.auto_create(CONSUMER_OFFSETS)
+        except OttlaError as error:
+            request.reply(self.on_error(body, error.code, error.message, request.version))
+            return
+        index = self.groups.partition_index(body.group_id)
+        assert index is not None
+        self._add(request, body, index)
 
-    broker.transactions.run(
-        body.transactional_id,
-        reply_with(request, build, Answered),
-        lambda coordinator, ticket, now_ms: coordinator.add(
-            ticket,
+    def _add(self, request: RequestContext, body: AddOffsetsToTxnRequest, index: int) -> None:
+        def build(answered: Answered) -> AddOffsetsToTxnResponse:
+            return self.on_error(body, answered.code, None, request.version)
+
+        self.transactions.run(
             body.transactional_id,
-            Identity(body.producer_id, body.producer_epoch),
-            frozenset({TopicPartition(CONSUMER_OFFSETS, index)}),
-            _CLIENT_VERSION,
-            now_ms,
-        ),
-    )
+            reply_with(request, build, Answered),
+            lambda coordinator, ticket, now_ms: coordinator.add(
+                ticket,
+                body.transactional_id,
+                Identity(body.producer_id, body.producer_epoch),
+                frozenset({TopicPartition(CONSUMER_OFFSETS, index)}),
+                _CLIENT_VERSION,
+                now_ms,
+            ),
+        )
 
-
-def on_error(
-    _body: AddOffsetsToTxnRequest, code: ErrorCode, _message: str | None, version: int
-) -> AddOffsetsToTxnResponse:
-    """The code, as the version knows it."""
-    code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
-    return AddOffsetsToTxnResponse(error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, handle)
+    @staticmethod
+    def on_error(
+        _body: AddOffsetsToTxnRequest, code: ErrorCode, _message: str | None, version: int
+    ) -> AddOffsetsToTxnResponse:
+        """The code, as the version knows it."""
+        code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
+        return AddOffsetsToTxnResponse(error_code=code)

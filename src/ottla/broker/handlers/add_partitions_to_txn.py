@@ -6,15 +6,17 @@ many at a time, to add partitions on a client's behalf or only to verify that it
 (KIP-890). From 2 on the fenced are told PRODUCER_FENCED.
 """
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import Gathering
 from ottla.broker.requests.admission import proven_broker, refuse_client
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.broker.transactions.enlisting import Codes
 from ottla.metadata.image import INTERNAL_TOPICS
@@ -31,92 +33,107 @@ from ottla.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _BROKERS_FROM = 4
 _PRODUCER_FENCED_FROM = 2
 _CLIENT_VERSION = 1
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse | None:
-    """Have the coordinator of each transaction add its partitions."""
-    if request.version >= _BROKERS_FROM:
-        return _of_broker(broker, request, body)
-    wanted = _partitions(body.v3_and_below_topics)
-    if not body.v3_and_below_transactional_id:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-    missing = [each for each in wanted if broker.image.partition(*each) is None]
-    internal = [each for each in wanted if each.topic in INTERNAL_TOPICS]
-    if missing or internal:
-        codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED)
-        codes |= dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        codes |= dict.fromkeys(internal, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        return AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=_results(body.v3_and_below_topics, codes)
-        )
-    identity = Identity(body.v3_and_below_producer_id, body.v3_and_below_producer_epoch)
+@dataclass(frozen=True, slots=True)
+class AddPartitionsToTxn(Handler):
+    """Serves AddPartitionsToTxn."""
 
-    def build(answered: Answered) -> AddPartitionsToTxnResponse:
-        return on_error(body, answered.code, None, request.version)
+    api = ApiKey.ADD_PARTITIONS_TO_TXN
+    versions = Versions(0, 5)
 
-    broker.transactions.run(
-        body.v3_and_below_transactional_id,
-        reply_with(request, build, Answered),
-        lambda coordinator, ticket, now_ms: coordinator.add(
-            ticket,
-            body.v3_and_below_transactional_id,
-            identity,
-            wanted,
-            _CLIENT_VERSION,
-            now_ms,
-        ),
-    )
-    return None
+    view: ClusterView
+    transactions: Transactions
 
-
-def _of_broker(
-    broker: "Broker", request: RequestContext, body: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse | None:
-    if proven_broker(request.connection) is None:
-        raise refuse_client(request, "AddPartitionsToTxn from version 4 on")
-    gathering = Gathering(
-        request,
-        len(body.transactions),
-        lambda parts: AddPartitionsToTxnResponse(results_by_transaction=parts),
-    )
-    for index, question in enumerate(body.transactions):
-        _answer(broker, question, partial(gathering.put, index))
-    return None
-
-
-def _answer(
-    broker: "Broker", question: AddPartitionsToTxnTransaction, put: "partial[None]"
-) -> None:
-    wanted = _partitions(question.topics)
-    known = frozenset(each for each in wanted if broker.image.partition(*each) is not None)
-
-    def told(codes: Codes) -> None:
-        found = dict.fromkeys(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | dict(codes)
-        put(
-            AddPartitionsToTxnResult(
-                transactional_id=question.transactional_id,
-                topic_results=_results(question.topics, found),
+    def handle(
+        self, request: RequestContext, body: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse | None:
+        """Have the coordinator of each transaction add its partitions."""
+        if request.version >= _BROKERS_FROM:
+            return self._of_broker(request, body)
+        wanted = _partitions(body.v3_and_below_topics)
+        if not body.v3_and_below_transactional_id:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+        missing = [each for each in wanted if self.view.image.partition(*each) is None]
+        internal = [each for each in wanted if each.topic in INTERNAL_TOPICS]
+        if missing or internal:
+            codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            codes |= dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            codes |= dict.fromkeys(internal, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            return AddPartitionsToTxnResponse(
+                results_by_topic_v3_and_below=_results(body.v3_and_below_topics, codes)
             )
+        identity = Identity(body.v3_and_below_producer_id, body.v3_and_below_producer_epoch)
+
+        def build(answered: Answered) -> AddPartitionsToTxnResponse:
+            return self.on_error(body, answered.code, None, request.version)
+
+        self.transactions.run(
+            body.v3_and_below_transactional_id,
+            reply_with(request, build, Answered),
+            lambda coordinator, ticket, now_ms: coordinator.add(
+                ticket,
+                body.v3_and_below_transactional_id,
+                identity,
+                wanted,
+                _CLIENT_VERSION,
+                now_ms,
+            ),
+        )
+        return None
+
+    def _of_broker(
+        self, request: RequestContext, body: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse | None:
+        if proven_broker(request.connection) is None:
+            raise refuse_client(request, "AddPartitionsToTxn from version 4 on")
+        gathering = Gathering(
+            request,
+            len(body.transactions),
+            lambda parts: AddPartitionsToTxnResponse(results_by_transaction=parts),
+        )
+        for index, question in enumerate(body.transactions):
+            self._answer(question, partial(gathering.put, index))
+        return None
+
+    def _answer(self, question: AddPartitionsToTxnTransaction, put: "partial[None]") -> None:
+        wanted = _partitions(question.topics)
+        known = frozenset(each for each in wanted if self.view.image.partition(*each) is not None)
+
+        def told(codes: Codes) -> None:
+            found = dict.fromkeys(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | dict(codes)
+            put(
+                AddPartitionsToTxnResult(
+                    transactional_id=question.transactional_id,
+                    topic_results=_results(question.topics, found),
+                )
+            )
+
+        if not known:
+            told({})
+            return
+        self.transactions.enlisting.answer(
+            question.transactional_id,
+            Identity(question.producer_id, question.producer_epoch),
+            known,
+            adds=not question.verify_only,
+            on_answer=told,
         )
 
-    if not known:
-        told({})
-        return
-    broker.transactions.enlisting.answer(
-        question.transactional_id,
-        Identity(question.producer_id, question.producer_epoch),
-        known,
-        adds=not question.verify_only,
-        on_answer=told,
-    )
+    @staticmethod
+    def on_error(
+        body: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None, version: int
+    ) -> AddPartitionsToTxnResponse:
+        """The same for all partitions; to brokers above them."""
+        if version >= _BROKERS_FROM:
+            return AddPartitionsToTxnResponse(error_code=code)
+        code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
+        topics = body.v3_and_below_topics
+        codes = dict.fromkeys(_partitions(topics), code)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes))
 
 
 def _partitions(topics: list[AddPartitionsToTxnTopic]) -> frozenset[TopicPartition]:
@@ -141,18 +158,3 @@ def _results(
         )
         for topic in topics
     ]
-
-
-def on_error(
-    body: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None, version: int
-) -> AddPartitionsToTxnResponse:
-    """The same for all partitions; to brokers above them."""
-    if version >= _BROKERS_FROM:
-        return AddPartitionsToTxnResponse(error_code=code)
-    code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
-    topics = body.v3_and_below_topics
-    codes = dict.fromkeys(_partitions(topics), code)
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes))
-
-
-HANDLER = LegacyHandler(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, handle)

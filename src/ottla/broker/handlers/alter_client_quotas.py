@@ -3,11 +3,12 @@
 Each entity stands for itself; what is set is in effect at once, on all brokers.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.quota_settings import Wish
+from ottla.broker.requests.quotas import Quotas
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import QuotaEntity, parse_entity
 from ottla.wire.api import ApiKey
@@ -20,26 +21,43 @@ from ottla.wire.messages.alter_client_quotas import (
     EntryDataResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class AlterClientQuotas(Handler):
+    """Serves AlterClientQuotas."""
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: AlterClientQuotasRequest
-) -> AlterClientQuotasResponse:
-    """Alter each entity; one that fails does not hinder the others."""
-    answers: list[EntryDataResponse] = []
-    seen: set[QuotaEntity] = set()
-    for entry in body.entries:
-        try:
-            entity = parse_entity([(part.entity_type, part.entity_name) for part in entry.entity])
-            _check_once(entity, seen, entry)
-            wishes = [Wish(op.key, None if op.remove else op.value) for op in entry.ops]
-            await broker.quotas.alter(entity, wishes, validate_only=body.validate_only)
-            answers.append(_answer(entry.entity, ErrorCode.NONE, None))
-        except OttlaError as error:
-            answers.append(_answer(entry.entity, error.code, error.message))
-    return AlterClientQuotasResponse(entries=answers)
+    api = ApiKey.ALTER_CLIENT_QUOTAS
+    versions = Versions(0, 1)
+
+    quotas: Quotas
+
+    async def handle(
+        self, _request: RequestContext, body: AlterClientQuotasRequest
+    ) -> AlterClientQuotasResponse:
+        """Alter each entity; one that fails does not hinder the others."""
+        answers: list[EntryDataResponse] = []
+        seen: set[QuotaEntity] = set()
+        for entry in body.entries:
+            try:
+                entity = parse_entity(
+                    [(part.entity_type, part.entity_name) for part in entry.entity]
+                )
+                _check_once(entity, seen, entry)
+                wishes = [Wish(op.key, None if op.remove else op.value) for op in entry.ops]
+                await self.quotas.alter(entity, wishes, validate_only=body.validate_only)
+                answers.append(_answer(entry.entity, ErrorCode.NONE, None))
+            except OttlaError as error:
+                answers.append(_answer(entry.entity, error.code, error.message))
+        return AlterClientQuotasResponse(entries=answers)
+
+    @staticmethod
+    def on_error(
+        body: AlterClientQuotasRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> AlterClientQuotasResponse:
+        """The error on every entity."""
+        return AlterClientQuotasResponse(
+            entries=[_answer(entry.entity, code, message) for entry in body.entries]
+        )
 
 
 def _check_once(entity: QuotaEntity, seen: set[QuotaEntity], entry: EntryData) -> None:
@@ -65,15 +83,3 @@ def _answer(entity: list[EntityData], code: ErrorCode, message: str | None) -> E
             for part in entity
         ],
     )
-
-
-def on_error(
-    body: AlterClientQuotasRequest, code: ErrorCode, message: str | None, _version: int
-) -> AlterClientQuotasResponse:
-    """The error on every entity."""
-    return AlterClientQuotasResponse(
-        entries=[_answer(entry.entity, code, message) for entry in body.entries]
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, handle)

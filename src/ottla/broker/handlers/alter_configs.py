@@ -4,12 +4,13 @@ The older way: what the request does not name goes back to its default (KIP-133)
 send IncrementalAlterConfigs.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import shortened
+from ottla.broker.configs.configs import Configs
 from ottla.broker.configs.requests import alter_each
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_configs import (
@@ -19,25 +20,40 @@ from ottla.wire.messages.alter_configs import (
     AlterConfigsResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class AlterConfigs(Handler):
+    """Serves AlterConfigs."""
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: AlterConfigsRequest
-) -> AlterConfigsResponse:
-    """Replace the settings of each resource; each stands for itself."""
+    api = ApiKey.ALTER_CONFIGS
+    versions = Versions(0, 2)
 
-    async def alter(resource: AlterConfigsResource) -> None:
-        await broker.configs.replace(
-            resource.resource_type,
-            resource.resource_name,
-            _configs(resource),
-            validate_only=body.validate_only,
+    configs: Configs
+
+    async def handle(
+        self, _request: RequestContext, body: AlterConfigsRequest
+    ) -> AlterConfigsResponse:
+        """Replace the settings of each resource; each stands for itself."""
+
+        async def alter(resource: AlterConfigsResource) -> None:
+            await self.configs.replace(
+                resource.resource_type,
+                resource.resource_name,
+                _configs(resource),
+                validate_only=body.validate_only,
+            )
+
+        outcomes = await alter_each(body.resources, alter)
+        return AlterConfigsResponse(responses=[_response(*each) for each in outcomes])
+
+    @staticmethod
+    def on_error(
+        body: AlterConfigsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> AlterConfigsResponse:
+        """The error on every resource."""
+        return AlterConfigsResponse(
+            responses=[_response(resource, code, message) for resource in body.resources]
         )
-
-    outcomes = await alter_each(body.resources, alter)
-    return AlterConfigsResponse(responses=[_response(*each) for each in outcomes])
 
 
 def _configs(resource: AlterConfigsResource) -> dict[str, str]:
@@ -67,15 +83,3 @@ def _response(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )
-
-
-def on_error(
-    body: AlterConfigsRequest, code: ErrorCode, message: str | None, _version: int
-) -> AlterConfigsResponse:
-    """The error on every resource."""
-    return AlterConfigsResponse(
-        responses=[_response(resource, code, message) for resource in body.resources]
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.ALTER_CONFIGS, 0, 2, handle)

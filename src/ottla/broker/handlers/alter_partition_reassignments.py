@@ -4,12 +4,13 @@ The controller's own: others answer NOT_CONTROLLER. Null replicas cancel a move.
 that a move has begun; where it stands is asked with ListPartitionReassignments.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.controller import Controller
 from ottla.broker.controller.requests import Outcomes
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_partition_reassignments import (
@@ -19,28 +20,44 @@ from ottla.wire.messages.alter_partition_reassignments import (
     ReassignableTopicResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class AlterPartitionReassignments(Handler):
+    """Serves AlterPartitionReassignments."""
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: AlterPartitionReassignmentsRequest
-) -> AlterPartitionReassignmentsResponse:
-    """Begin or cancel moves; each partition stands for itself."""
-    wanted = {
-        TopicPartition(topic.name, partition.partition_index): partition.replicas
-        for topic in body.topics
-        for partition in topic.partitions
-    }
-    if len(wanted) < sum(len(topic.partitions) for topic in body.topics):
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "a partition is named twice; name it once")
-    outcomes = await broker.controller.reassign(
-        wanted, may_change_factor=body.allow_replication_factor_change
-    )
-    return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=body.allow_replication_factor_change,
-        responses=_responses(outcomes),
-    )
+    api = ApiKey.ALTER_PARTITION_REASSIGNMENTS
+    versions = Versions(0, 1)
+
+    controller: Controller
+
+    async def handle(
+        self, _request: RequestContext, body: AlterPartitionReassignmentsRequest
+    ) -> AlterPartitionReassignmentsResponse:
+        """Begin or cancel moves; each partition stands for itself."""
+        wanted = {
+            TopicPartition(topic.name, partition.partition_index): partition.replicas
+            for topic in body.topics
+            for partition in topic.partitions
+        }
+        if len(wanted) < sum(len(topic.partitions) for topic in body.topics):
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "a partition is named twice; name it once")
+        outcomes = await self.controller.reassign(
+            wanted, may_change_factor=body.allow_replication_factor_change
+        )
+        return AlterPartitionReassignmentsResponse(
+            allow_replication_factor_change=body.allow_replication_factor_change,
+            responses=_responses(outcomes),
+        )
+
+    @staticmethod
+    def on_error(
+        _body: AlterPartitionReassignmentsRequest,
+        code: ErrorCode,
+        message: str | None,
+        _version: int,
+    ) -> AlterPartitionReassignmentsResponse:
+        """The error for the whole."""
+        return AlterPartitionReassignmentsResponse(error_code=code, error_message=message)
 
 
 def _responses(outcomes: Outcomes) -> list[ReassignableTopicResponse]:
@@ -54,13 +71,3 @@ def _responses(outcomes: Outcomes) -> list[ReassignableTopicResponse]:
             response.error_code, response.error_message = error.code, error.message
         topic.partitions.append(response)
     return list(topics.values())
-
-
-def on_error(
-    _body: AlterPartitionReassignmentsRequest, code: ErrorCode, message: str | None, _version: int
-) -> AlterPartitionReassignmentsResponse:
-    """The error for the whole."""
-    return AlterPartitionReassignmentsResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, handle)

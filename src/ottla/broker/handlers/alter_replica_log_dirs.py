@@ -4,10 +4,11 @@ Answered at once: the copying goes on behind it, and DescribeLogDirs shows how f
 replica that is not here yet the answer is REPLICA_NOT_AVAILABLE, and the directory is remembered.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.replication.replication import Replication
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_replica_log_dirs import (
@@ -17,40 +18,45 @@ from ottla.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class AlterReplicaLogDirs(Handler):
+    """Serves AlterReplicaLogDirs."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: AlterReplicaLogDirsRequest
-) -> AlterReplicaLogDirsResponse:
-    """Begin the moves, each by itself."""
-    codes: dict[str, dict[int, ErrorCode]] = {}
-    for directory in body.dirs:
-        for topic in directory.topics:
-            answers = codes.setdefault(topic.name, {})
-            for index in topic.partitions:
-                answers[index] = _move(broker, topic.name, index, directory.path)
-    return _response(codes)
+    api = ApiKey.ALTER_REPLICA_LOG_DIRS
+    versions = Versions(1, 2)
 
+    replication: Replication
 
-def _move(broker: "Broker", topic: str, index: int, path: str) -> ErrorCode:
-    try:
-        broker.replication.moves.move(topic, index, path)
-    except OttlaError as error:
-        return error.code
-    return ErrorCode.NONE
+    def handle(
+        self, _request: RequestContext, body: AlterReplicaLogDirsRequest
+    ) -> AlterReplicaLogDirsResponse:
+        """Begin the moves, each by itself."""
+        codes: dict[str, dict[int, ErrorCode]] = {}
+        for directory in body.dirs:
+            for topic in directory.topics:
+                answers = codes.setdefault(topic.name, {})
+                for index in topic.partitions:
+                    answers[index] = self._move(topic.name, index, directory.path)
+        return _response(codes)
 
+    def _move(self, topic: str, index: int, path: str) -> ErrorCode:
+        try:
+            self.replication.moves.move(topic, index, path)
+        except OttlaError as error:
+            return error.code
+        return ErrorCode.NONE
 
-def on_error(
-    body: AlterReplicaLogDirsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> AlterReplicaLogDirsResponse:
-    """The same error for every partition."""
-    codes: dict[str, dict[int, ErrorCode]] = {}
-    for directory in body.dirs:
-        for topic in directory.topics:
-            codes.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, code))
-    return _response(codes)
+    @staticmethod
+    def on_error(
+        body: AlterReplicaLogDirsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> AlterReplicaLogDirsResponse:
+        """The same error for every partition."""
+        codes: dict[str, dict[int, ErrorCode]] = {}
+        for directory in body.dirs:
+            for topic in directory.topics:
+                codes.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, code))
+        return _response(codes)
 
 
 def _response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsResponse:
@@ -66,6 +72,3 @@ def _response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsResp
             for topic, answers in codes.items()
         ]
     )
-
-
-HANDLER = LegacyHandler(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2, handle)

@@ -1,13 +1,15 @@
 """AlterShareGroupOffsets (91), version 0: an empty share group begins elsewhere (KIP-932)."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.groups.commands import command
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.beginning import begin_state, delete_state, require
 from ottla.broker.share.messages import Begin
 from ottla.group.share.groups import Allowed
@@ -29,74 +31,80 @@ if TYPE_CHECKING:
 _NO_SUCH = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: AlterShareGroupOffsetsRequest
-) -> AlterShareGroupOffsetsResponse:
-    """Have the state begun anew, in a higher epoch, where it is asked for."""
-    require_feature(broker.image, SHARE)
-    group_id = body.group_id
-    allowed: Allowed = await command(
-        broker,
-        request,
-        group_id,
-        lambda coordinator, call, at: coordinator.share.start_altering(call, group_id, at),
-    )
-    require(allowed, group_id, f"Group {group_id} is not a share group.")
-    if allowed.topics:
-        await delete_state(broker, request, group_id, allowed.topics)
-    begins: dict[ShareKey, Begin] = {}
-    topics = []
-    for topic in body.topics:
-        known = broker.image.topic(topic.topic_name)
-        if known is None:
-            continue
-        valid = {
-            part.partition_index: part.start_offset
-            for part in topic.partitions
-            if 0 <= part.partition_index < len(known.partitions) and part.start_offset >= 0
-        }
-        topics.append(TopicState(known.id, known.name, frozenset(valid)))
-        for index, offset in valid.items():
-            begins[ShareKey(group_id, known.id, index)] = Begin(allowed.epoch, offset)
-    answers = await begin_state(broker, request, group_id, begins, topics)
-    return _response(broker, body, answers)
+@dataclass(frozen=True, slots=True)
+class AlterShareGroupOffsets(Handler):
+    """Serves AlterShareGroupOffsets."""
 
+    api = ApiKey.ALTER_SHARE_GROUP_OFFSETS
+    versions = Versions(0, 0)
 
-def on_error(
-    _body: AlterShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
-) -> AlterShareGroupOffsetsResponse:
-    """The error above all topics."""
-    return AlterShareGroupOffsetsResponse(error_code=code, error_message=message)
+    view: ClusterView
+    broker: "Broker"
 
-
-def _response(
-    broker: "Broker", body: AlterShareGroupOffsetsRequest, answers: dict[ShareKey, Answered]
-) -> AlterShareGroupOffsetsResponse:
-    responses = []
-    for topic in body.topics:
-        known = broker.image.topic(topic.topic_name)
-        topic_id = NO_TOPIC_ID if known is None else known.id
-        parts = []
-        for part in topic.partitions:
-            key = ShareKey(body.group_id, topic_id, part.partition_index)
-            answered = answers.get(key, _NO_SUCH)
-            if part.start_offset < 0:
-                answered = Answered(
-                    ErrorCode.INVALID_REQUEST, message="a start offset cannot be negative"
-                )
-            parts.append(
-                AlterShareGroupOffsetsResponsePartition(
-                    partition_index=part.partition_index,
-                    error_code=answered.code,
-                    error_message=answered.message,
-                )
-            )
-        responses.append(
-            AlterShareGroupOffsetsResponseTopic(
-                topic_name=topic.topic_name, topic_id=topic_id, partitions=parts
-            )
+    async def handle(
+        self, request: RequestContext, body: AlterShareGroupOffsetsRequest
+    ) -> AlterShareGroupOffsetsResponse:
+        """Have the state begun anew, in a higher epoch, where it is asked for."""
+        require_feature(self.view.image, SHARE)
+        group_id = body.group_id
+        allowed: Allowed = await command(
+            self.broker,
+            request,
+            group_id,
+            lambda coordinator, call, at: coordinator.share.start_altering(call, group_id, at),
         )
-    return AlterShareGroupOffsetsResponse(responses=responses)
+        require(allowed, group_id, f"Group {group_id} is not a share group.")
+        if allowed.topics:
+            await delete_state(self.broker, request, group_id, allowed.topics)
+        begins: dict[ShareKey, Begin] = {}
+        topics = []
+        for topic in body.topics:
+            known = self.view.image.topic(topic.topic_name)
+            if known is None:
+                continue
+            valid = {
+                part.partition_index: part.start_offset
+                for part in topic.partitions
+                if 0 <= part.partition_index < len(known.partitions) and part.start_offset >= 0
+            }
+            topics.append(TopicState(known.id, known.name, frozenset(valid)))
+            for index, offset in valid.items():
+                begins[ShareKey(group_id, known.id, index)] = Begin(allowed.epoch, offset)
+        answers = await begin_state(self.broker, request, group_id, begins, topics)
+        return self._response(body, answers)
 
+    def _response(
+        self, body: AlterShareGroupOffsetsRequest, answers: dict[ShareKey, Answered]
+    ) -> AlterShareGroupOffsetsResponse:
+        responses = []
+        for topic in body.topics:
+            known = self.view.image.topic(topic.topic_name)
+            topic_id = NO_TOPIC_ID if known is None else known.id
+            parts = []
+            for part in topic.partitions:
+                key = ShareKey(body.group_id, topic_id, part.partition_index)
+                answered = answers.get(key, _NO_SUCH)
+                if part.start_offset < 0:
+                    answered = Answered(
+                        ErrorCode.INVALID_REQUEST, message="a start offset cannot be negative"
+                    )
+                parts.append(
+                    AlterShareGroupOffsetsResponsePartition(
+                        partition_index=part.partition_index,
+                        error_code=answered.code,
+                        error_message=answered.message,
+                    )
+                )
+            responses.append(
+                AlterShareGroupOffsetsResponseTopic(
+                    topic_name=topic.topic_name, topic_id=topic_id, partitions=parts
+                )
+            )
+        return AlterShareGroupOffsetsResponse(responses=responses)
 
-HANDLER = LegacyHandler(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, handle)
+    @staticmethod
+    def on_error(
+        _body: AlterShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> AlterShareGroupOffsetsResponse:
+        """The error above all topics."""
+        return AlterShareGroupOffsetsResponse(error_code=code, error_message=message)

@@ -8,22 +8,21 @@ Ottla; others would only wonder.
 """
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.features import SUPPORTED
 from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.messages.api_versions import (
+    ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _OWN_CLIENTS = "ottla"
 _FEATURES_SINCE = 3
@@ -37,39 +36,45 @@ _SUPPORTED_ABOVE_0 = [feature for feature in _SUPPORTED if feature.min_version >
 _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: ApiVersionsRequest
-) -> ApiVersionsResponse:
-    """List the ranges of all APIs."""
-    if request.version >= 3:
-        for name in (body.client_software_name, body.client_software_version):
-            if _CLIENT_NAME.fullmatch(name) is None:
-                raise OttlaError(
-                    ErrorCode.INVALID_REQUEST, f"{name!r} is no valid name or version of software"
-                )
-        request.connection.software = body.client_software_name
-    ranges = broker.api_ranges
-    if not body.client_software_name.lower().startswith(_OWN_CLIENTS):
-        ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]
-    response = ApiVersionsResponse(api_keys=ranges)
-    if request.version >= _FEATURES_SINCE:
-        image = broker.image
-        response.finalized_features_epoch = image.features_epoch
-        response.finalized_features = [
-            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in image.features.items()
-            if level > 0
-        ]
-        tells_all = request.version >= _LOWEST_IS_0_SINCE
-        response.supported_features = _SUPPORTED if tells_all else _SUPPORTED_ABOVE_0
-    return response
+@dataclass(frozen=True, slots=True)
+class ApiVersions(Handler):
+    """Serves ApiVersions."""
 
+    api = ApiKey.API_VERSIONS
+    versions = Versions(0, 4)
 
-def on_error(
-    _body: ApiVersionsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> ApiVersionsResponse:
-    """The error alone: no ranges."""
-    return ApiVersionsResponse(error_code=code)
+    view: ClusterView
+    api_ranges: list[ApiVersion]
 
+    def handle(self, request: RequestContext, body: ApiVersionsRequest) -> ApiVersionsResponse:
+        """List the ranges of all APIs."""
+        if request.version >= 3:
+            for name in (body.client_software_name, body.client_software_version):
+                if _CLIENT_NAME.fullmatch(name) is None:
+                    raise OttlaError(
+                        ErrorCode.INVALID_REQUEST,
+                        f"{name!r} is no valid name or version of software",
+                    )
+            request.connection.software = body.client_software_name
+        ranges = self.api_ranges
+        if not body.client_software_name.lower().startswith(_OWN_CLIENTS):
+            ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]
+        response = ApiVersionsResponse(api_keys=ranges)
+        if request.version >= _FEATURES_SINCE:
+            image = self.view.image
+            response.finalized_features_epoch = image.features_epoch
+            response.finalized_features = [
+                FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+                for name, level in image.features.items()
+                if level > 0
+            ]
+            tells_all = request.version >= _LOWEST_IS_0_SINCE
+            response.supported_features = _SUPPORTED if tells_all else _SUPPORTED_ABOVE_0
+        return response
 
-HANDLER = LegacyHandler(ApiKey.API_VERSIONS, 0, 4, handle)
+    @staticmethod
+    def on_error(
+        _body: ApiVersionsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> ApiVersionsResponse:
+        """The error alone: no ranges."""
+        return ApiVersionsResponse(error_code=code)

@@ -5,36 +5,41 @@ Two calls on each new connection between brokers; what they prove stands in
 themselves only.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.admission import Admission
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class BrokerHandshake(Handler):
+    """Serves BrokerHandshake."""
 
-def handle(
-    broker: "Broker", request: RequestContext, body: BrokerHandshakeRequest
-) -> BrokerHandshakeResponse:
-    """Answer one of the two calls."""
-    if request.listener != broker.inter_broker_listener:
-        raise OttlaError(
-            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-            f"brokers meet on the listener {broker.inter_broker_listener}, and this is "
-            f"{request.listener}; set inter.broker.listener.name alike on all brokers",
-        )
-    return broker.admission.on_handshake(request.connection, body)
+    api = ApiKey.BROKER_HANDSHAKE
+    versions = Versions(0, 0)
 
+    admission: Admission
+    inter_broker_listener: str
 
-def on_error(
-    _body: BrokerHandshakeRequest, code: ErrorCode, message: str | None, _version: int
-) -> BrokerHandshakeResponse:
-    """The error, with its words: they are read by whoever runs the other broker."""
-    return BrokerHandshakeResponse(error_code=code, error_message=message)
+    def handle(
+        self, request: RequestContext, body: BrokerHandshakeRequest
+    ) -> BrokerHandshakeResponse:
+        """Answer one of the two calls."""
+        if request.listener != self.inter_broker_listener:
+            raise OttlaError(
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+                f"brokers meet on the listener {self.inter_broker_listener}, and this is "
+                f"{request.listener}; set inter.broker.listener.name alike on all brokers",
+            )
+        return self.admission.on_handshake(request.connection, body)
 
-
-HANDLER = LegacyHandler(ApiKey.BROKER_HANDSHAKE, 0, 0, handle)
+    @staticmethod
+    def on_error(
+        _body: BrokerHandshakeRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> BrokerHandshakeResponse:
+        """The error, with its words: they are read by whoever runs the other broker."""
+        return BrokerHandshakeResponse(error_code=code, error_message=message)

@@ -4,63 +4,77 @@ Ottla's own, and advertised to Ottla's own clients only. `ottla why compaction` 
 compact` ask every replica's broker.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.process.maintenance import Maintenance
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.storage.cleaner.job import CleaningOutcome
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 TELL, ESTIMATE, CLEAN = 0, 1, 2
 
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: CompactLogRequest
-) -> CompactLogResponse:
-    """Tell, after doing what is asked for."""
-    partition = broker.partitions.get(body.topic, body.partition)
-    partition.check_readable()
-    cleaner, config = broker.maintenance.cleaner, partition.config
-    if not config.is_compacted:
-        raise OttlaError(
-            ErrorCode.POLICY_VIOLATION,
-            f"{body.topic} is not compacted: set cleanup.policy=compact, or compact,delete",
-        )
-    if body.action not in (TELL, ESTIMATE, CLEAN):
-        raise OttlaError(ErrorCode.INVALID_REQUEST, f"there is no action {body.action}")
-    if body.action == CLEAN:
-        if not cleaner.threads:
+@dataclass(frozen=True, slots=True)
+class CompactLog(Handler):
+    """Serves CompactLog."""
+
+    api = ApiKey.COMPACT_LOG
+    versions = Versions(0, 0)
+
+    partitions: Partitions
+    maintenance: Maintenance
+
+    async def handle(self, _request: RequestContext, body: CompactLogRequest) -> CompactLogResponse:
+        """Tell, after doing what is asked for."""
+        partition = self.partitions.get(body.topic, body.partition)
+        partition.check_readable()
+        cleaner, config = self.maintenance.cleaner, partition.config
+        if not config.is_compacted:
             raise OttlaError(
                 ErrorCode.POLICY_VIOLATION,
-                "this broker compacts nothing: log.cleaner.enable is false or "
-                "log.cleaner.threads is 0",
+                f"{body.topic} is not compacted: set cleanup.policy=compact, or compact,delete",
             )
-        cleaner.clean_now(partition)
-    estimate = await cleaner.estimate(partition) if body.action == ESTIMATE else None
-    status, dirt = cleaner.status(partition), cleaner.dirt(partition)
-    return CompactLogResponse(
-        log_start_offset=partition.log_start_offset,
-        log_end_offset=partition.log_end_offset,
-        first_dirty=dirt.first_dirty,
-        end=dirt.end,
-        bound=dirt.bound,
-        clean_bytes=dirt.clean_bytes,
-        dirty_bytes=dirt.dirty_bytes,
-        ratio_min=config.min_cleanable_dirty_ratio,
-        is_overdue=dirt.overdue,
-        is_enabled=cleaner.threads > 0,
-        is_running=status.is_running,
-        wanted_end=status.wanted_end,
-        pass_count=status.passes,
-        passes=[] if status.last is None else [_pass(status.last, status.last_at_ms)],
-        estimates=[] if estimate is None else [_pass(estimate, -1)],
-        failure=status.failure or None,
-    )
+        if body.action not in (TELL, ESTIMATE, CLEAN):
+            raise OttlaError(ErrorCode.INVALID_REQUEST, f"there is no action {body.action}")
+        if body.action == CLEAN:
+            if not cleaner.threads:
+                raise OttlaError(
+                    ErrorCode.POLICY_VIOLATION,
+                    "this broker compacts nothing: log.cleaner.enable is false or "
+                    "log.cleaner.threads is 0",
+                )
+            cleaner.clean_now(partition)
+        estimate = await cleaner.estimate(partition) if body.action == ESTIMATE else None
+        status, dirt = cleaner.status(partition), cleaner.dirt(partition)
+        return CompactLogResponse(
+            log_start_offset=partition.log_start_offset,
+            log_end_offset=partition.log_end_offset,
+            first_dirty=dirt.first_dirty,
+            end=dirt.end,
+            bound=dirt.bound,
+            clean_bytes=dirt.clean_bytes,
+            dirty_bytes=dirt.dirty_bytes,
+            ratio_min=config.min_cleanable_dirty_ratio,
+            is_overdue=dirt.overdue,
+            is_enabled=cleaner.threads > 0,
+            is_running=status.is_running,
+            wanted_end=status.wanted_end,
+            pass_count=status.passes,
+            passes=[] if status.last is None else [_pass(status.last, status.last_at_ms)],
+            estimates=[] if estimate is None else [_pass(estimate, -1)],
+            failure=status.failure or None,
+        )
+
+    @staticmethod
+    def on_error(
+        _body: CompactLogRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> CompactLogResponse:
+        """The error for the whole."""
+        return CompactLogResponse(error_code=code, error_message=message)
 
 
 def _pass(outcome: CleaningOutcome, at_ms: int) -> CompactionPass:
@@ -76,13 +90,3 @@ def _pass(outcome: CleaningOutcome, at_ms: int) -> CompactionPass:
         elapsed_ms=outcome.elapsed_ms,
         at_ms=at_ms,
     )
-
-
-def on_error(
-    _body: CompactLogRequest, code: ErrorCode, message: str | None, _version: int
-) -> CompactLogResponse:
-    """The error for the whole."""
-    return CompactLogResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.COMPACT_LOG, 0, 0, handle)

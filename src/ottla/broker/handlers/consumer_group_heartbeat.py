@@ -4,13 +4,16 @@ Joining, reporting and leaving are one request; the settings of the group (KIP-8
 `consumer.*`) go before the broker's.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
+from ottla.base.settings import BrokerSettings
+from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.group.consumer.pace import Pace
 from ottla.metadata.features import GROUP
 from ottla.wire.api import ApiKey
@@ -19,39 +22,43 @@ from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupHeartbeat(Handler):
+    """Serves ConsumerGroupHeartbeat."""
 
-def handle(broker: "Broker", request: RequestContext, body: ConsumerGroupHeartbeatRequest) -> None:
-    """Have the group's coordinator decide."""
-    require_feature(broker.image, GROUP)
-    pace = _pace(broker, body.group_id)
-    broker.groups.run(
-        body.group_id,
-        WholeAnswer(request, body, on_error),
-        lambda coordinator, call, at: coordinator.consumer_heartbeat(call, body, pace, at),
-    )
+    api = ApiKey.CONSUMER_GROUP_HEARTBEAT
+    versions = Versions(0, 1)
 
+    view: ClusterView
+    groups: Groups
+    settings: BrokerSettings
 
-def on_error(
-    _body: ConsumerGroupHeartbeatRequest, code: ErrorCode, message: str | None, _version: int
-) -> ConsumerGroupHeartbeatResponse:
-    """The error, and nothing else."""
-    return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)
+    def handle(self, request: RequestContext, body: ConsumerGroupHeartbeatRequest) -> None:
+        """Have the group's coordinator decide."""
+        require_feature(self.view.image, GROUP)
+        pace = self._pace(body.group_id)
+        self.groups.run(
+            body.group_id,
+            WholeAnswer(request, body, self.on_error),
+            lambda coordinator, call, at: coordinator.consumer_heartbeat(call, body, pace, at),
+        )
 
+    def _pace(self, group_id: str) -> Pace:
+        own = self.view.image.group_configs.get(group_id, {})
 
-def _pace(broker: "Broker", group_id: str) -> Pace:
-    own = broker.image.group_configs.get(group_id, {})
+        def value(name: str) -> tuple[int, str]:
+            text = own.get(f"consumer.{name}")
+            if text is None:
+                return self.settings.integer(f"group.consumer.{name}"), f"group.consumer.{name}"
+            return int(text), f"consumer.{name}"
 
-    def value(name: str) -> tuple[int, str]:
-        text = own.get(f"consumer.{name}")
-        if text is None:
-            return broker.settings.integer(f"group.consumer.{name}"), f"group.consumer.{name}"
-        return int(text), f"consumer.{name}"
+        session_timeout_ms, setting = value("session.timeout.ms")
+        return Pace(session_timeout_ms, value("heartbeat.interval.ms")[0], setting)
 
-    session_timeout_ms, setting = value("session.timeout.ms")
-    return Pace(session_timeout_ms, value("heartbeat.interval.ms")[0], setting)
-
-
-HANDLER = LegacyHandler(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, handle)
+    @staticmethod
+    def on_error(
+        _body: ConsumerGroupHeartbeatRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> ConsumerGroupHeartbeatResponse:
+        """The error, and nothing else."""
+        return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)

@@ -3,12 +3,13 @@
 Between brokers only. What could not be moved is told; the broker may ask again or stop anyway.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
+from ottla.broker.controller import Controller
 from ottla.broker.requests.admission import require_broker
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.controlled_shutdown import (
@@ -17,29 +18,32 @@ from ottla.wire.messages.controlled_shutdown import (
     RemainingPartition,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class ControlledShutdown(Handler):
+    """Serves ControlledShutdown."""
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: ControlledShutdownRequest
-) -> ControlledShutdownResponse:
-    """Move leadership away from the sender, in the store and then on the brokers."""
-    require_broker(request, "ControlledShutdown", body.broker_id)
-    remaining = await broker.controller.shut_down(BrokerId(body.broker_id), body.broker_epoch)
-    return ControlledShutdownResponse(
-        remaining_partitions=[
-            RemainingPartition(topic_name=name.topic, partition_index=name.partition)
-            for name in remaining
-        ]
-    )
+    api = ApiKey.CONTROLLED_SHUTDOWN
+    versions = Versions(2, 3)
 
+    controller: Controller
 
-def on_error(
-    _body: ControlledShutdownRequest, code: ErrorCode, _message: str | None, _version: int
-) -> ControlledShutdownResponse:
-    """The error."""
-    return ControlledShutdownResponse(error_code=code)
+    async def handle(
+        self, request: RequestContext, body: ControlledShutdownRequest
+    ) -> ControlledShutdownResponse:
+        """Move leadership away from the sender, in the store and then on the brokers."""
+        require_broker(request, "ControlledShutdown", body.broker_id)
+        remaining = await self.controller.shut_down(BrokerId(body.broker_id), body.broker_epoch)
+        return ControlledShutdownResponse(
+            remaining_partitions=[
+                RemainingPartition(topic_name=name.topic, partition_index=name.partition)
+                for name in remaining
+            ]
+        )
 
-
-HANDLER = LegacyHandler(ApiKey.CONTROLLED_SHUTDOWN, 2, 3, handle)
+    @staticmethod
+    def on_error(
+        _body: ControlledShutdownRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> ControlledShutdownResponse:
+        """The error."""
+        return ControlledShutdownResponse(error_code=code)

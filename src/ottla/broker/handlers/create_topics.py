@@ -5,15 +5,15 @@ and up tells the settings in effect (KIP-525).
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.base.settings.setting import shortened
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.mutation_quota import admit
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.topics.topics import Outcome, patience_ms
+from ottla.broker.topics.topics import Outcome, Topics, patience_ms
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import NewTopic, check_partition_count
 from ottla.wire.api import ApiKey
@@ -25,38 +25,59 @@ from ottla.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _TELLS_QUOTA_SINCE = 6
 _KRAFT_LOG = "__cluster_metadata"
 
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: CreateTopicsRequest
-) -> CreateTopicsResponse:
-    """Create what can be created."""
-    check_partition_count(
-        sum(max(topic.num_partitions, len(topic.assignments), 1) for topic in body.topics)
-    )
-    counts = Counter(topic.name for topic in body.topics)
-    results: dict[str, CreatableTopicResult] = {}
-    wanted: list[NewTopic] = []
-    for topic in body.topics:
-        try:
-            _check(topic, counts)
-            new = _new_topic(topic)
-            if not body.validate_only:
-                count = _partition_count(topic, broker.settings)
-                admit(request, count, strict=request.version >= _TELLS_QUOTA_SINCE)
-            wanted.append(new)
-        except OttlaError as error:
-            results[topic.name] = _refused(topic.name, error)
-    for outcome in await broker.topics.create(
-        wanted, validate_only=body.validate_only, timeout_ms=patience_ms(body.timeout_ms)
-    ):
-        results[outcome.name] = _result(outcome, broker.settings)
-    return CreateTopicsResponse(topics=[results[name] for name in counts])
+@dataclass(frozen=True, slots=True)
+class CreateTopics(Handler):
+    """Serves CreateTopics."""
+
+    api = ApiKey.CREATE_TOPICS
+    versions = Versions(2, 7)
+
+    settings: BrokerSettings
+    topics: Topics
+
+    async def handle(
+        self, request: RequestContext, body: CreateTopicsRequest
+    ) -> CreateTopicsResponse:
+        """Create what can be created."""
+        check_partition_count(
+            sum(max(topic.num_partitions, len(topic.assignments), 1) for topic in body.topics)
+        )
+        counts = Counter(topic.name for topic in body.topics)
+        results: dict[str, CreatableTopicResult] = {}
+        wanted: list[NewTopic] = []
+        for topic in body.topics:
+            try:
+                _check(topic, counts)
+                new = _new_topic(topic)
+                if not body.validate_only:
+                    count = _partition_count(topic, self.settings)
+                    admit(request, count, strict=request.version >= _TELLS_QUOTA_SINCE)
+                wanted.append(new)
+            except OttlaError as error:
+                results[topic.name] = _refused(topic.name, error)
+        for outcome in await self.topics.create(
+            wanted, validate_only=body.validate_only, timeout_ms=patience_ms(body.timeout_ms)
+        ):
+            results[outcome.name] = _result(outcome, self.settings)
+        return CreateTopicsResponse(topics=[results[name] for name in counts])
+
+    @staticmethod
+    def on_error(
+        body: CreateTopicsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> CreateTopicsResponse:
+        """The error on every topic."""
+        return CreateTopicsResponse(
+            topics=[
+                CreatableTopicResult(
+                    name=topic.name, error_code=code, error_message=message, configs=[]
+                )
+                for topic in body.topics
+            ]
+        )
 
 
 def _check(topic: CreatableTopic, counts: Counter[str]) -> None:
@@ -125,20 +146,3 @@ def _refused(name: str, error: OttlaError) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=name, error_code=error.code, error_message=error.message, configs=[]
     )
-
-
-def on_error(
-    body: CreateTopicsRequest, code: ErrorCode, message: str | None, _version: int
-) -> CreateTopicsResponse:
-    """The error on every topic."""
-    return CreateTopicsResponse(
-        topics=[
-            CreatableTopicResult(
-                name=topic.name, error_code=code, error_message=message, configs=[]
-            )
-            for topic in body.topics
-        ]
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.CREATE_TOPICS, 2, 7, handle)

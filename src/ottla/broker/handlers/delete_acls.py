@@ -1,8 +1,8 @@
 """DeleteAcls (31), versions 1-3: refused without an authorizer, as in Kafka."""
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.legacy import LegacyHandler
-from ottla.broker.requests.no_authorizer import refuse
+from ottla.broker.requests.handler import Versions
+from ottla.broker.requests.no_authorizer import NoAuthorizer
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -11,12 +11,18 @@ from ottla.wire.messages.delete_acls import (
 )
 
 
-def on_error(
-    body: DeleteAclsRequest, code: ErrorCode, message: str | None, _version: int
-) -> DeleteAclsResponse:
-    """The same error for each filter of the request."""
-    result = DeleteAclsFilterResult(error_code=code, error_message=message)
-    return DeleteAclsResponse(filter_results=[result] * len(body.filters))
+class DeleteAcls(NoAuthorizer):
+    """Serves DeleteAcls."""
 
+    __slots__ = ()
 
-HANDLER = LegacyHandler(ApiKey.DELETE_ACLS, 1, 3, refuse)
+    api = ApiKey.DELETE_ACLS
+    versions = Versions(1, 3)
+
+    @staticmethod
+    def on_error(
+        body: DeleteAclsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DeleteAclsResponse:
+        """The same error for each filter of the request."""
+        result = DeleteAclsFilterResult(error_code=code, error_message=message)
+        return DeleteAclsResponse(filter_results=[result] * len(body.filters))

@@ -4,11 +4,12 @@ Of a share group, what it has done of partitions is forgotten first (KIP-932).
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups.commands import command
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.beginning import delete_state
 from ottla.group.coordinator import Coordinator
@@ -25,54 +26,61 @@ if TYPE_CHECKING:
     from ottla.broker.process.broker import Broker
 
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: DeleteGroupsRequest
-) -> DeleteGroupsResponse:
-    """Ask the coordinator of each group, of one that is named twice only once."""
-    names = list(dict.fromkeys(body.groups_names))
-    codes = await asyncio.gather(*(_delete(broker, request, name) for name in names))
-    return DeleteGroupsResponse(
-        results=[
-            DeletableGroupResult(group_id=name, error_code=code)
-            for name, code in zip(names, codes, strict=True)
-        ]
-    )
+@dataclass(frozen=True, slots=True)
+class DeleteGroups(Handler):
+    """Serves DeleteGroups."""
 
+    api = ApiKey.DELETE_GROUPS
+    versions = Versions(0, 2)
 
-def on_error(
-    body: DeleteGroupsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> DeleteGroupsResponse:
-    """The same error for every group."""
-    return DeleteGroupsResponse(
-        results=[DeletableGroupResult(group_id=name, error_code=code) for name in body.groups_names]
-    )
+    broker: "Broker"
 
-
-async def _delete(broker: "Broker", request: RequestContext, group_id: str) -> ErrorCode:
-    def start(coordinator: Coordinator, call: Call, at: Moment) -> Decision:
-        if group_id in coordinator.share:
-            return coordinator.share.start_deleting(call, group_id, None, at)
-        return coordinator.delete(call, group_id, at)
-
-    try:
-        answered: Allowed | ErrorCode = await command(broker, request, group_id, start)
-        if not isinstance(answered, Allowed):
-            return answered
-        if answered.code is not ErrorCode.NONE:
-            return answered.code
-        told = await delete_state(broker, request, group_id, answered.topics)
-        for each in told.values():
-            if each.code is not ErrorCode.NONE:
-                return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        code: ErrorCode = await command(
-            broker,
-            request,
-            group_id,
-            lambda coordinator, call, at: coordinator.share.delete(call, group_id, at),
+    async def handle(
+        self, request: RequestContext, body: DeleteGroupsRequest
+    ) -> DeleteGroupsResponse:
+        """Ask the coordinator of each group, of one that is named twice only once."""
+        names = list(dict.fromkeys(body.groups_names))
+        codes = await asyncio.gather(*(self._delete(request, name) for name in names))
+        return DeleteGroupsResponse(
+            results=[
+                DeletableGroupResult(group_id=name, error_code=code)
+                for name, code in zip(names, codes, strict=True)
+            ]
         )
-    except OttlaError as error:
-        return error.code
-    return code
 
+    async def _delete(self, request: RequestContext, group_id: str) -> ErrorCode:
+        def start(coordinator: Coordinator, call: Call, at: Moment) -> Decision:
+            if group_id in coordinator.share:
+                return coordinator.share.start_deleting(call, group_id, None, at)
+            return coordinator.delete(call, group_id, at)
 
-HANDLER = LegacyHandler(ApiKey.DELETE_GROUPS, 0, 2, handle)
+        try:
+            answered: Allowed | ErrorCode = await command(self.broker, request, group_id, start)
+            if not isinstance(answered, Allowed):
+                return answered
+            if answered.code is not ErrorCode.NONE:
+                return answered.code
+            told = await delete_state(self.broker, request, group_id, answered.topics)
+            for each in told.values():
+                if each.code is not ErrorCode.NONE:
+                    return ErrorCode.COORDINATOR_NOT_AVAILABLE
+            code: ErrorCode = await command(
+                self.broker,
+                request,
+                group_id,
+                lambda coordinator, call, at: coordinator.share.delete(call, group_id, at),
+            )
+        except OttlaError as error:
+            return error.code
+        return code
+
+    @staticmethod
+    def on_error(
+        body: DeleteGroupsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> DeleteGroupsResponse:
+        """The same error for every group."""
+        return DeleteGroupsResponse(
+            results=[
+                DeletableGroupResult(group_id=name, error_code=code) for name in body.groups_names
+            ]
+        )

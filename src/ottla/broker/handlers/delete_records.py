@@ -3,6 +3,7 @@
 Answered when the replicas that live have moved theirs, with the least of them, or by the timeout.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -12,8 +13,10 @@ from ottla.broker.partitions.delayed_delete_records import (
     low_watermark,
 )
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_records import (
@@ -30,62 +33,74 @@ if TYPE_CHECKING:
 _HIGH_WATERMARK = -1
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: DeleteRecordsRequest
-) -> DeleteRecordsResponse | None:
-    """Move the start of each partition's log."""
-    waiting: Waiting = []
-    response = DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[
-                    _delete(broker, topic.name, wanted.partition_index, wanted.offset, waiting)
-                    for wanted in topic.partitions
-                ],
-            )
-            for topic in body.topics
-        ]
-    )
-    if not waiting:
-        return response
-    DelayedDeleteRecords(broker, request, response, waiting).start(body.timeout_ms)
-    return None
+@dataclass(frozen=True, slots=True)
+class DeleteRecords(Handler):
+    """Serves DeleteRecords."""
 
+    api = ApiKey.DELETE_RECORDS
+    versions = Versions(0, 2)
 
-def on_error(
-    body: DeleteRecordsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> DeleteRecordsResponse:
-    """The same error for every partition."""
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[_failed(wanted.partition_index, code) for wanted in topic.partitions],
-            )
-            for topic in body.topics
-        ]
-    )
+    view: ClusterView
+    partitions: Partitions
+    broker: "Broker"
 
+    def handle(
+        self, request: RequestContext, body: DeleteRecordsRequest
+    ) -> DeleteRecordsResponse | None:
+        """Move the start of each partition's log."""
+        waiting: Waiting = []
+        response = DeleteRecordsResponse(
+            topics=[
+                DeleteRecordsTopicResult(
+                    name=topic.name,
+                    partitions=[
+                        self._delete(topic.name, wanted.partition_index, wanted.offset, waiting)
+                        for wanted in topic.partitions
+                    ],
+                )
+                for topic in body.topics
+            ]
+        )
+        if not waiting:
+            return response
+        DelayedDeleteRecords(self.broker, request, response, waiting).start(body.timeout_ms)
+        return None
 
-def _delete(
-    broker: "Broker", topic: str, index: int, offset: int, waiting: Waiting
-) -> DeleteRecordsPartitionResult:
-    """The partition's part of the answer; it is among `waiting` where followers are waited for."""
-    try:
-        if topic in INTERNAL_TOPICS and broker.image.partition(topic, index) is not None:
-            raise OttlaError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} belong to the broker"
-            )
-        partition = broker.partitions.get(topic, index)
-        start = _move_start(partition, offset)
-    except OttlaError as error:
-        return _failed(index, error.code)
-    least = low_watermark(broker, partition)
-    answer = DeleteRecordsPartitionResult(partition_index=index, low_watermark=least)
-    if least < start:
-        waiting.append((partition, start, answer))
-    return answer
+    def _delete(
+        self, topic: str, index: int, offset: int, waiting: Waiting
+    ) -> DeleteRecordsPartitionResult:
+        """The partition's part of the answer; also in `waiting` where it waits for followers."""
+        try:
+            if topic in INTERNAL_TOPICS and self.view.image.partition(topic, index) is not None:
+                raise OttlaError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} belong to the broker"
+                )
+            partition = self.partitions.get(topic, index)
+            start = _move_start(partition, offset)
+        except OttlaError as error:
+            return _failed(index, error.code)
+        least = low_watermark(self.broker, partition)
+        answer = DeleteRecordsPartitionResult(partition_index=index, low_watermark=least)
+        if least < start:
+            waiting.append((partition, start, answer))
+        return answer
+
+    @staticmethod
+    def on_error(
+        body: DeleteRecordsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> DeleteRecordsResponse:
+        """The same error for every partition."""
+        return DeleteRecordsResponse(
+            topics=[
+                DeleteRecordsTopicResult(
+                    name=topic.name,
+                    partitions=[
+                        _failed(wanted.partition_index, code) for wanted in topic.partitions
+                    ],
+                )
+                for topic in body.topics
+            ]
+        )
 
 
 def _move_start(partition: Partition, offset: int) -> int:
@@ -110,6 +125,3 @@ def _move_start(partition: Partition, offset: int) -> int:
 
 def _failed(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
     return DeleteRecordsPartitionResult(partition_index=index, low_watermark=-1, error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.DELETE_RECORDS, 0, 2, handle)

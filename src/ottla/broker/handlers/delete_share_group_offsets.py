@@ -1,5 +1,6 @@
 """DeleteShareGroupOffsets (92), version 0: an empty share group forgets topics (KIP-932)."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -7,8 +8,9 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.groups.commands import command
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.beginning import delete_state, require
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
@@ -24,41 +26,51 @@ if TYPE_CHECKING:
     from ottla.broker.process.broker import Broker
 
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: DeleteShareGroupOffsetsRequest
-) -> DeleteShareGroupOffsetsResponse:
-    """Have the state of the topics deleted: their records are for the group once more."""
-    require_feature(broker.image, SHARE)
-    group_id = body.group_id
-    had: Allowed = await command(
-        broker,
-        request,
-        group_id,
-        lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
-    )
-    names = {topic.topic_name for topic in body.topics}
-    ids = {topic.name: topic.id for topic in had.topics if topic.name in names}
-    allowed: Allowed = await command(
-        broker,
-        request,
-        group_id,
-        lambda coordinator, call, at: coordinator.share.start_deleting(
-            call, group_id, list(ids.values()), at
-        ),
-    )
-    require(allowed, group_id, f"Group {group_id} not found.")
-    answers = await delete_state(broker, request, group_id, allowed.topics)
-    failed = {key.topic_id: each for key, each in answers.items() if each.code}
-    return DeleteShareGroupOffsetsResponse(
-        responses=[_told(topic.topic_name, ids, failed) for topic in body.topics]
-    )
+@dataclass(frozen=True, slots=True)
+class DeleteShareGroupOffsets(Handler):
+    """Serves DeleteShareGroupOffsets."""
 
+    api = ApiKey.DELETE_SHARE_GROUP_OFFSETS
+    versions = Versions(0, 0)
 
-def on_error(
-    _body: DeleteShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
-) -> DeleteShareGroupOffsetsResponse:
-    """The error above all topics."""
-    return DeleteShareGroupOffsetsResponse(error_code=code, error_message=message)
+    view: ClusterView
+    broker: "Broker"
+
+    async def handle(
+        self, request: RequestContext, body: DeleteShareGroupOffsetsRequest
+    ) -> DeleteShareGroupOffsetsResponse:
+        """Have the state of the topics deleted: their records are for the group once more."""
+        require_feature(self.view.image, SHARE)
+        group_id = body.group_id
+        had: Allowed = await command(
+            self.broker,
+            request,
+            group_id,
+            lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
+        )
+        names = {topic.topic_name for topic in body.topics}
+        ids = {topic.name: topic.id for topic in had.topics if topic.name in names}
+        allowed: Allowed = await command(
+            self.broker,
+            request,
+            group_id,
+            lambda coordinator, call, at: coordinator.share.start_deleting(
+                call, group_id, list(ids.values()), at
+            ),
+        )
+        require(allowed, group_id, f"Group {group_id} not found.")
+        answers = await delete_state(self.broker, request, group_id, allowed.topics)
+        failed = {key.topic_id: each for key, each in answers.items() if each.code}
+        return DeleteShareGroupOffsetsResponse(
+            responses=[_told(topic.topic_name, ids, failed) for topic in body.topics]
+        )
+
+    @staticmethod
+    def on_error(
+        _body: DeleteShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DeleteShareGroupOffsetsResponse:
+        """The error above all topics."""
+        return DeleteShareGroupOffsetsResponse(error_code=code, error_message=message)
 
 
 def _told(
@@ -78,6 +90,3 @@ def _told(
         error_code=answered.code,
         error_message=answered.message,
     )
-
-
-HANDLER = LegacyHandler(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, handle)

@@ -1,15 +1,17 @@
 """DeleteTopics (20), versions 1-6: by name, and from version 6 on by name or id (KIP-516)."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.base.settings import BrokerSettings
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.mutation_quota import admit
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.topics.topics import patience_ms, unknown_topic
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.topics.topics import Topics, patience_ms, unknown_topic
 from ottla.metadata.image import ClusterImage, TopicImage
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_topics import (
@@ -19,47 +21,71 @@ from ottla.wire.messages.delete_topics import (
     DeleteTopicState,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _TELLS_QUOTA_SINCE = 5
 
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: DeleteTopicsRequest
-) -> DeleteTopicsResponse:
-    """Delete what exists; each topic stands for itself."""
-    wanted = _wanted(body)
-    if not broker.settings.flag("delete.topic.enable"):
-        # The code came with version 3 (KIP-322).
-        code = (
-            ErrorCode.TOPIC_DELETION_DISABLED if request.version >= 3 else ErrorCode.INVALID_REQUEST
+@dataclass(frozen=True, slots=True)
+class DeleteTopics(Handler):
+    """Serves DeleteTopics."""
+
+    api = ApiKey.DELETE_TOPICS
+    versions = Versions(1, 6)
+
+    view: ClusterView
+    settings: BrokerSettings
+    topics: Topics
+
+    async def handle(
+        self, request: RequestContext, body: DeleteTopicsRequest
+    ) -> DeleteTopicsResponse:
+        """Delete what exists; each topic stands for itself."""
+        wanted = _wanted(body)
+        if not self.settings.flag("delete.topic.enable"):
+            # The code came with version 3 (KIP-322).
+            code = (
+                ErrorCode.TOPIC_DELETION_DISABLED
+                if request.version >= 3
+                else ErrorCode.INVALID_REQUEST
+            )
+            message = "Topic deletion is disabled; set delete.topic.enable=true on the broker."
+            return self.on_error(body, code, message, request.version)
+        results: list[DeletableTopicResult] = []
+        found: list[TopicImage] = []
+        asked = Counter((topic.name, topic.topic_id) for topic in wanted)
+        for topic in {(topic.name, topic.topic_id): topic for topic in wanted}.values():
+            try:
+                one = _find(topic, asked, self.view.image)
+                admit(request, len(one.partitions), strict=request.version >= _TELLS_QUOTA_SINCE)
+                found.append(one)
+            except OttlaError as error:
+                results.append(_refused(topic.name, topic.topic_id, error))
+        ids = Counter(topic.id for topic in found)
+        twice = {topic_id for topic_id, count in ids.items() if count > 1}
+        both = OttlaError(ErrorCode.INVALID_REQUEST, "The topic is named by its name and its id.")
+        named_twice = {topic.id: topic for topic in found if topic.id in twice}
+        results += [_refused(topic.name, topic.id, both) for topic in named_twice.values()]
+        for outcome in await self.topics.delete(
+            [t for t in found if t.id not in twice], timeout_ms=patience_ms(body.timeout_ms)
+        ):
+            if outcome.error is not None:
+                results.append(_refused(outcome.name, NO_TOPIC_ID, outcome.error))
+            elif outcome.topic is not None:
+                results.append(DeletableTopicResult(name=outcome.name, topic_id=outcome.topic.id))
+        return DeleteTopicsResponse(responses=results)
+
+    @staticmethod
+    def on_error(
+        body: DeleteTopicsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DeleteTopicsResponse:
+        """The error on every topic."""
+        return DeleteTopicsResponse(
+            responses=[
+                DeletableTopicResult(
+                    name=topic.name, topic_id=topic.topic_id, error_code=code, error_message=message
+                )
+                for topic in _wanted(body)
+            ]
         )
-        message = "Topic deletion is disabled; set delete.topic.enable=true on the broker."
-        return on_error(body, code, message, request.version)
-    results: list[DeletableTopicResult] = []
-    found: list[TopicImage] = []
-    asked = Counter((topic.name, topic.topic_id) for topic in wanted)
-    for topic in {(topic.name, topic.topic_id): topic for topic in wanted}.values():
-        try:
-            one = _find(topic, asked, broker.image)
-            admit(request, len(one.partitions), strict=request.version >= _TELLS_QUOTA_SINCE)
-            found.append(one)
-        except OttlaError as error:
-            results.append(_refused(topic.name, topic.topic_id, error))
-    ids = Counter(topic.id for topic in found)
-    twice = {topic_id for topic_id, count in ids.items() if count > 1}
-    both = OttlaError(ErrorCode.INVALID_REQUEST, "The topic is named by its name and its id.")
-    named_twice = {topic.id: topic for topic in found if topic.id in twice}
-    results += [_refused(topic.name, topic.id, both) for topic in named_twice.values()]
-    for outcome in await broker.topics.delete(
-        [t for t in found if t.id not in twice], timeout_ms=patience_ms(body.timeout_ms)
-    ):
-        if outcome.error is not None:
-            results.append(_refused(outcome.name, NO_TOPIC_ID, outcome.error))
-        elif outcome.topic is not None:
-            results.append(DeletableTopicResult(name=outcome.name, topic_id=outcome.topic.id))
-    return DeleteTopicsResponse(responses=results)
 
 
 def _wanted(body: DeleteTopicsRequest) -> list[DeleteTopicState]:
@@ -96,20 +122,3 @@ def _refused(name: str | None, topic_id: UUID, error: OttlaError) -> DeletableTo
     return DeletableTopicResult(
         name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
     )
-
-
-def on_error(
-    body: DeleteTopicsRequest, code: ErrorCode, message: str | None, _version: int
-) -> DeleteTopicsResponse:
-    """The error on every topic."""
-    return DeleteTopicsResponse(
-        responses=[
-            DeletableTopicResult(
-                name=topic.name, topic_id=topic.topic_id, error_code=code, error_message=message
-            )
-            for topic in _wanted(body)
-        ]
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.DELETE_TOPICS, 1, 6, handle)

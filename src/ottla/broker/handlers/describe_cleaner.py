@@ -3,10 +3,11 @@
 Ottla's own, and advertised to Ottla's own clients only: `ottla cluster health` asks all brokers.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.process.maintenance import Maintenance
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_cleaner import (
@@ -16,57 +17,60 @@ from ottla.wire.messages.describe_cleaner import (
     LastPass,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeCleaner(Handler):
+    """Serves DescribeCleaner."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, _body: DescribeCleanerRequest
-) -> DescribeCleanerResponse:
-    """Look at all compacted logs."""
-    health = broker.maintenance.cleaner.health()
-    last = []
-    if health.last is not None:
-        name, outcome, at_ms = health.last
-        last.append(
-            LastPass(
-                topic=name.topic,
-                partition=name.partition,
-                at_ms=at_ms,
-                elapsed_ms=outcome.elapsed_ms,
-                bytes_read=outcome.bytes_read,
-                bytes_kept=outcome.bytes_kept,
+    api = ApiKey.DESCRIBE_CLEANER
+    versions = Versions(0, 0)
+
+    maintenance: Maintenance
+
+    def handle(
+        self, _request: RequestContext, _body: DescribeCleanerRequest
+    ) -> DescribeCleanerResponse:
+        """Look at all compacted logs."""
+        health = self.maintenance.cleaner.health()
+        last = []
+        if health.last is not None:
+            name, outcome, at_ms = health.last
+            last.append(
+                LastPass(
+                    topic=name.topic,
+                    partition=name.partition,
+                    at_ms=at_ms,
+                    elapsed_ms=outcome.elapsed_ms,
+                    bytes_read=outcome.bytes_read,
+                    bytes_kept=outcome.bytes_kept,
+                )
             )
+        return DescribeCleanerResponse(
+            error_message=None,
+            threads=health.threads,
+            logs=health.logs,
+            running=health.running,
+            due=health.due,
+            due_bytes=health.due_bytes,
+            pass_count=health.passes,
+            failure_count=health.failures,
+            last=last,
+            failed=[
+                FailedLog(
+                    topic=name.topic,
+                    partition=name.partition,
+                    why=status.failure,
+                    attempts=status.attempts,
+                    since_ms=status.failed_since_ms,
+                    retry_at_ms=status.retry_at_ms,
+                )
+                for name, status in health.failed
+            ],
         )
-    return DescribeCleanerResponse(
-        error_message=None,
-        threads=health.threads,
-        logs=health.logs,
-        running=health.running,
-        due=health.due,
-        due_bytes=health.due_bytes,
-        pass_count=health.passes,
-        failure_count=health.failures,
-        last=last,
-        failed=[
-            FailedLog(
-                topic=name.topic,
-                partition=name.partition,
-                why=status.failure,
-                attempts=status.attempts,
-                since_ms=status.failed_since_ms,
-                retry_at_ms=status.retry_at_ms,
-            )
-            for name, status in health.failed
-        ],
-    )
 
-
-def on_error(
-    _body: DescribeCleanerRequest, code: ErrorCode, message: str | None, _version: int
-) -> DescribeCleanerResponse:
-    """The error for the whole."""
-    return DescribeCleanerResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_CLEANER, 0, 0, handle)
+    @staticmethod
+    def on_error(
+        _body: DescribeCleanerRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DescribeCleanerResponse:
+        """The error for the whole."""
+        return DescribeCleanerResponse(error_code=code, error_message=message)

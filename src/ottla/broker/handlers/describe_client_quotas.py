@@ -1,9 +1,10 @@
 """DescribeClientQuotas (48), versions 0-1: the quotas that match a filter (KIP-546)."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.quotas import Quotas
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import entity_parts
 from ottla.quota.filter import check_filter, parse_component
@@ -16,38 +17,41 @@ from ottla.wire.messages.describe_client_quotas import (
     ValueData,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeClientQuotas(Handler):
+    """Serves DescribeClientQuotas."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: DescribeClientQuotasRequest
-) -> DescribeClientQuotasResponse:
-    """Tell what is set; what an entity inherits is not told."""
-    components = [
-        parse_component(component.entity_type, component.match_type, component.match)
-        for component in body.components
-    ]
-    check_filter(components)
-    return DescribeClientQuotasResponse(
-        entries=[
-            EntryData(
-                entity=[
-                    EntityData(entity_type=kind, entity_name=name)
-                    for kind, name in entity_parts(entity)
-                ],
-                values=[ValueData(key=key.value, value=limit) for key, limit in limits.items()],
-            )
-            for entity, limits in broker.quotas.describe(components, strict=body.strict)
+    api = ApiKey.DESCRIBE_CLIENT_QUOTAS
+    versions = Versions(0, 1)
+
+    quotas: Quotas
+
+    def handle(
+        self, _request: RequestContext, body: DescribeClientQuotasRequest
+    ) -> DescribeClientQuotasResponse:
+        """Tell what is set; what an entity inherits is not told."""
+        components = [
+            parse_component(component.entity_type, component.match_type, component.match)
+            for component in body.components
         ]
-    )
+        check_filter(components)
+        return DescribeClientQuotasResponse(
+            entries=[
+                EntryData(
+                    entity=[
+                        EntityData(entity_type=kind, entity_name=name)
+                        for kind, name in entity_parts(entity)
+                    ],
+                    values=[ValueData(key=key.value, value=limit) for key, limit in limits.items()],
+                )
+                for entity, limits in self.quotas.describe(components, strict=body.strict)
+            ]
+        )
 
-
-def on_error(
-    _body: DescribeClientQuotasRequest, code: ErrorCode, message: str | None, _version: int
-) -> DescribeClientQuotasResponse:
-    """The error, and no entries."""
-    return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, handle)
+    @staticmethod
+    def on_error(
+        _body: DescribeClientQuotasRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DescribeClientQuotasResponse:
+        """The error, and no entries."""
+        return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)

@@ -1,12 +1,14 @@
 """DescribeCluster (60), versions 0-2: cluster id, controller and brokers (KIP-700)."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import broker_addresses
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -20,41 +22,48 @@ if TYPE_CHECKING:
 _BROKERS, _CONTROLLERS = 1, 2
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: DescribeClusterRequest
-) -> DescribeClusterResponse:
-    """Answer from the image."""
-    if body.endpoint_type == _CONTROLLERS:
-        raise OttlaError(
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of "
-            "type CONTROLLER; there are no separate controllers here",
+@dataclass(frozen=True, slots=True)
+class DescribeCluster(Handler):
+    """Serves DescribeCluster."""
+
+    api = ApiKey.DESCRIBE_CLUSTER
+    versions = Versions(0, 2)
+
+    view: ClusterView
+    broker: "Broker"
+
+    def handle(
+        self, request: RequestContext, body: DescribeClusterRequest
+    ) -> DescribeClusterResponse:
+        """Answer from the image."""
+        if body.endpoint_type == _CONTROLLERS:
+            raise OttlaError(
+                ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of "
+                "type CONTROLLER; there are no separate controllers here",
+            )
+        if body.endpoint_type != _BROKERS:
+            raise OttlaError(
+                ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+                f"Unsupported endpoint type {body.endpoint_type}; 1 stands for brokers",
+            )
+        image = self.view.image
+        asked = body.include_cluster_authorized_operations
+        return DescribeClusterResponse(
+            cluster_id=image.cluster_id,
+            controller_id=image.controller_id,
+            brokers=[
+                DescribeClusterBroker(broker_id=b.id, host=b.host, port=b.port, rack=b.rack)
+                for b in broker_addresses(self.broker, request)
+            ],
+            cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
         )
-    if body.endpoint_type != _BROKERS:
-        raise OttlaError(
-            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            f"Unsupported endpoint type {body.endpoint_type}; 1 stands for brokers",
+
+    @staticmethod
+    def on_error(
+        body: DescribeClusterRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DescribeClusterResponse:
+        """The error alone."""
+        return DescribeClusterResponse(
+            error_code=code, error_message=message, endpoint_type=body.endpoint_type
         )
-    image = broker.image
-    asked = body.include_cluster_authorized_operations
-    return DescribeClusterResponse(
-        cluster_id=image.cluster_id,
-        controller_id=image.controller_id,
-        brokers=[
-            DescribeClusterBroker(broker_id=b.id, host=b.host, port=b.port, rack=b.rack)
-            for b in broker_addresses(broker, request)
-        ],
-        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
-    )
-
-
-def on_error(
-    body: DescribeClusterRequest, code: ErrorCode, message: str | None, _version: int
-) -> DescribeClusterResponse:
-    """The error alone."""
-    return DescribeClusterResponse(
-        error_code=code, error_message=message, endpoint_type=body.endpoint_type
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_CLUSTER, 0, 2, handle)

@@ -4,12 +4,12 @@ Topics, brokers, loggers of brokers, groups and subscriptions to clients' metric
 among the keys asked for is left out, as in Kafka.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import Resolved, UpdateMode
-from ottla.broker.configs.configs import ResourceType
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.configs.configs import Configs, ResourceType
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_configs import (
@@ -21,36 +21,50 @@ from ottla.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeConfigs(Handler):
+    """Serves DescribeConfigs."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: DescribeConfigsRequest
-) -> DescribeConfigsResponse:
-    """Describe each resource; each stands for itself."""
-    return DescribeConfigsResponse(
-        results=[_describe(broker, resource, body) for resource in body.resources]
-    )
+    api = ApiKey.DESCRIBE_CONFIGS
+    versions = Versions(1, 4)
 
+    configs: Configs
 
-def _describe(
-    broker: "Broker", resource: DescribeConfigsResource, body: DescribeConfigsRequest
-) -> DescribeConfigsResult:
-    try:
-        described = broker.configs.describe(resource.resource_type, resource.resource_name)
-    except OttlaError as error:
-        return _failed(resource, error.code, error.message)
-    keys = None if resource.configuration_keys is None else set(resource.configuration_keys)
-    return DescribeConfigsResult(
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-        configs=[
-            _entry(resolved, resource.resource_type, body)
-            for resolved in described
-            if keys is None or resolved.setting.name in keys
-        ],
-    )
+    def handle(
+        self, _request: RequestContext, body: DescribeConfigsRequest
+    ) -> DescribeConfigsResponse:
+        """Describe each resource; each stands for itself."""
+        return DescribeConfigsResponse(
+            results=[self._describe(resource, body) for resource in body.resources]
+        )
+
+    def _describe(
+        self, resource: DescribeConfigsResource, body: DescribeConfigsRequest
+    ) -> DescribeConfigsResult:
+        try:
+            described = self.configs.describe(resource.resource_type, resource.resource_name)
+        except OttlaError as error:
+            return _failed(resource, error.code, error.message)
+        keys = None if resource.configuration_keys is None else set(resource.configuration_keys)
+        return DescribeConfigsResult(
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=[
+                _entry(resolved, resource.resource_type, body)
+                for resolved in described
+                if keys is None or resolved.setting.name in keys
+            ],
+        )
+
+    @staticmethod
+    def on_error(
+        body: DescribeConfigsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DescribeConfigsResponse:
+        """The error on every resource."""
+        return DescribeConfigsResponse(
+            results=[_failed(resource, code, message) for resource in body.resources]
+        )
 
 
 def _entry(
@@ -83,15 +97,3 @@ def _failed(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )
-
-
-def on_error(
-    body: DescribeConfigsRequest, code: ErrorCode, message: str | None, _version: int
-) -> DescribeConfigsResponse:
-    """The error on every resource."""
-    return DescribeConfigsResponse(
-        results=[_failed(resource, code, message) for resource in body.resources]
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_CONFIGS, 1, 4, handle)

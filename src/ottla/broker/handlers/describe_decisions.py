@@ -3,13 +3,14 @@
 Ottla's own, and advertised to Ottla's own clients only. `ottla why` asks all brokers.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.metadata.decisions import Decision
+from ottla.broker.runtime.view import ClusterView
+from ottla.metadata.decisions import Decision, Decisions
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_decisions import (
     DescribedDecision,
@@ -17,26 +18,40 @@ from ottla.wire.messages.describe_decisions import (
     DescribeDecisionsResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeDecisions(Handler):
+    """Serves DescribeDecisions."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: DescribeDecisionsRequest
-) -> DescribeDecisionsResponse:
-    """Answer from memory; it is bounded, and so is the answer."""
-    name = TopicPartition(body.topic, body.partition)
-    if broker.image.partition(*name) is None:
-        raise OttlaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this broker knows of no partition {name}"
+    api = ApiKey.DESCRIBE_DECISIONS
+    versions = Versions(0, 0)
+
+    view: ClusterView
+    decisions: Decisions
+
+    def handle(
+        self, _request: RequestContext, body: DescribeDecisionsRequest
+    ) -> DescribeDecisionsResponse:
+        """Answer from memory; it is bounded, and so is the answer."""
+        name = TopicPartition(body.topic, body.partition)
+        if self.view.image.partition(*name) is None:
+            raise OttlaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this broker knows of no partition {name}"
+            )
+        return DescribeDecisionsResponse(
+            decisions=[
+                _described(decision)
+                for decision in self.decisions.of(name)
+                if body.kinds is None or decision.kind in body.kinds
+            ]
         )
-    return DescribeDecisionsResponse(
-        decisions=[
-            _described(decision)
-            for decision in broker.decisions.of(name)
-            if body.kinds is None or decision.kind in body.kinds
-        ]
-    )
+
+    @staticmethod
+    def on_error(
+        _body: DescribeDecisionsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DescribeDecisionsResponse:
+        """The error for the whole."""
+        return DescribeDecisionsResponse(error_code=code, error_message=message)
 
 
 def _described(decision: Decision) -> DescribedDecision:
@@ -49,13 +64,3 @@ def _described(decision: Decision) -> DescribedDecision:
         setting=decision.setting,
         at_ms=decision.at_ms,
     )
-
-
-def on_error(
-    _body: DescribeDecisionsRequest, code: ErrorCode, message: str | None, _version: int
-) -> DescribeDecisionsResponse:
-    """The error for the whole."""
-    return DescribeDecisionsResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_DECISIONS, 0, 0, handle)

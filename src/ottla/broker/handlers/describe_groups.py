@@ -3,12 +3,13 @@
 An unknown group is shown as dead before version 6, and is an error from there on (KIP-1043).
 """
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.groups import Groups
 from ottla.broker.requests.authorized import with_operations
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator import Coordinator
 from ottla.group.turn import Call, Decision, Moment
@@ -19,28 +20,34 @@ from ottla.wire.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeGroups(Handler):
+    """Serves DescribeGroups."""
 
-def handle(broker: "Broker", request: RequestContext, body: DescribeGroupsRequest) -> None:
-    """Ask the coordinator of each group."""
-    broker.groups.ask_each(
-        request,
-        body.groups,
-        lambda group_id: partial(_describe, group_id),
-        _failed,
-        lambda groups: DescribeGroupsResponse(
-            groups=with_operations(groups, asked=body.include_authorized_operations)
-        ),
-    )
+    api = ApiKey.DESCRIBE_GROUPS
+    versions = Versions(0, 6)
 
+    groups: Groups
 
-def on_error(
-    body: DescribeGroupsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> DescribeGroupsResponse:
-    """The same error for every group."""
-    return DescribeGroupsResponse(groups=[_failed(group_id, code) for group_id in body.groups])
+    def handle(self, request: RequestContext, body: DescribeGroupsRequest) -> None:
+        """Ask the coordinator of each group."""
+        self.groups.ask_each(
+            request,
+            body.groups,
+            lambda group_id: partial(_describe, group_id),
+            _failed,
+            lambda groups: DescribeGroupsResponse(
+                groups=with_operations(groups, asked=body.include_authorized_operations)
+            ),
+        )
+
+    @staticmethod
+    def on_error(
+        body: DescribeGroupsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> DescribeGroupsResponse:
+        """The same error for every group."""
+        return DescribeGroupsResponse(groups=[_failed(group_id, code) for group_id in body.groups])
 
 
 def _describe(group_id: str, coordinator: Coordinator, call: Call, _at: Moment) -> Decision:
@@ -49,6 +56,3 @@ def _describe(group_id: str, coordinator: Coordinator, call: Call, _at: Moment) 
 
 def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
     return DescribedGroup(group_id=group_id, error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_GROUPS, 0, 6, handle)

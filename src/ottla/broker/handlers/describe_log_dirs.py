@@ -6,13 +6,17 @@ told as future ones, with the offsets they lack (KIP-113). A directory that fail
 KAFKA_STORAGE_ERROR.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.base.settings import BrokerSettings
+from ottla.broker.replication.replication import Replication
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.log_directory import LogDirectory
+from ottla.storage.disk.filesystem import FileSystem
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -22,60 +26,75 @@ from ottla.wire.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeLogDirs(Handler):
+    """Serves DescribeLogDirs."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: DescribeLogDirsRequest
-) -> DescribeLogDirsResponse:
-    """Describe every directory with the partitions asked for, or all."""
-    wanted: set[tuple[str, int]] | None = None
-    if body.topics is not None:
-        wanted = {(t.topic, index) for t in body.topics for index in t.partitions}
-    cordoned = broker.settings.texts("cordoned.log.dirs")
-    directories = broker.log_directories
-    results = [
-        _describe(broker, directory, wanted, is_cordoned=directory.path in cordoned)
-        for directory in directories.directories
-    ]
-    results += [_failed(path) for path in directories.unusable]
-    return DescribeLogDirsResponse(results=results)
+    api = ApiKey.DESCRIBE_LOG_DIRS
+    versions = Versions(1, 5)
 
+    settings: BrokerSettings
+    replication: Replication
+    filesystem: FileSystem
+    log_directories: LogDirectories
 
-def _describe(
-    broker: "Broker",
-    directory: LogDirectory,
-    wanted: set[tuple[str, int]] | None,
-    *,
-    is_cordoned: bool,
-) -> DescribeLogDirsResult:
-    if directory.failure:
-        return _failed(directory.path)
-    try:
-        total_bytes = broker.filesystem.total_bytes(directory.path)
-        usable_bytes = broker.filesystem.free_bytes(directory.path)
-    except OSError:
-        return _failed(directory.path)
-    topics: dict[str, DescribeLogDirsTopic] = {}
-    for partition, log in sorted(directory.logs.items()):
-        if wanted is None or partition in wanted:
-            _add(topics, partition, DescribeLogDirsPartition(partition_size=log.size_bytes))
-    for partition, copy in sorted(directory.futures.items()):
-        if wanted is None or partition in wanted:
-            described = DescribeLogDirsPartition(
-                partition_size=copy.size_bytes,
-                offset_lag=broker.replication.moves.lag(partition, copy),
-                is_future_key=True,
-            )
-            _add(topics, partition, described)
-    return DescribeLogDirsResult(
-        log_dir=directory.path,
-        topics=list(topics.values()),
-        total_bytes=total_bytes,
-        usable_bytes=usable_bytes,
-        is_cordoned=is_cordoned,
-    )
+    def handle(
+        self, _request: RequestContext, body: DescribeLogDirsRequest
+    ) -> DescribeLogDirsResponse:
+        """Describe every directory with the partitions asked for, or all."""
+        wanted: set[tuple[str, int]] | None = None
+        if body.topics is not None:
+            wanted = {(t.topic, index) for t in body.topics for index in t.partitions}
+        cordoned = self.settings.texts("cordoned.log.dirs")
+        directories = self.log_directories
+        results = [
+            self._describe(directory, wanted, is_cordoned=directory.path in cordoned)
+            for directory in directories.directories
+        ]
+        results += [_failed(path) for path in directories.unusable]
+        return DescribeLogDirsResponse(results=results)
+
+    def _describe(
+        self,
+        directory: LogDirectory,
+        wanted: set[tuple[str, int]] | None,
+        *,
+        is_cordoned: bool,
+    ) -> DescribeLogDirsResult:
+        if directory.failure:
+            return _failed(directory.path)
+        try:
+            total_bytes = self.filesystem.total_bytes(directory.path)
+            usable_bytes = self.filesystem.free_bytes(directory.path)
+        except OSError:
+            return _failed(directory.path)
+        topics: dict[str, DescribeLogDirsTopic] = {}
+        for partition, log in sorted(directory.logs.items()):
+            if wanted is None or partition in wanted:
+                _add(topics, partition, DescribeLogDirsPartition(partition_size=log.size_bytes))
+        for partition, copy in sorted(directory.futures.items()):
+            if wanted is None or partition in wanted:
+                described = DescribeLogDirsPartition(
+                    partition_size=copy.size_bytes,
+                    offset_lag=self.replication.moves.lag(partition, copy),
+                    is_future_key=True,
+                )
+                _add(topics, partition, described)
+        return DescribeLogDirsResult(
+            log_dir=directory.path,
+            topics=list(topics.values()),
+            total_bytes=total_bytes,
+            usable_bytes=usable_bytes,
+            is_cordoned=is_cordoned,
+        )
+
+    @staticmethod
+    def on_error(
+        _body: DescribeLogDirsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> DescribeLogDirsResponse:
+        """The error alone."""
+        return DescribeLogDirsResponse(error_code=code)
 
 
 def _add(
@@ -90,13 +109,3 @@ def _add(
 
 def _failed(path: str) -> DescribeLogDirsResult:
     return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
-
-
-def on_error(
-    _body: DescribeLogDirsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> DescribeLogDirsResponse:
-    """The error alone."""
-    return DescribeLogDirsResponse(error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, handle)

@@ -3,10 +3,11 @@
 Ottla's own, and advertised to Ottla's own clients only. `ottla why rebalance` asks all brokers.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.groups import Groups
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.group.story.flights import Flight
 from ottla.group.story.notes import Cause, Who
@@ -19,19 +20,32 @@ from ottla.wire.messages.describe_rebalances import (
     RebalanceCause,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _NOBODY = Who("")
 
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: DescribeRebalancesRequest
-) -> DescribeRebalancesResponse:
-    """Answer from memory; it is bounded, and so is the answer."""
-    return DescribeRebalancesResponse(
-        rebalances=[_rebalance(flight) for flight in broker.groups.flights.of(body.group_id)]
-    )
+@dataclass(frozen=True, slots=True)
+class DescribeRebalances(Handler):
+    """Serves DescribeRebalances."""
+
+    api = ApiKey.DESCRIBE_REBALANCES
+    versions = Versions(0, 0)
+
+    groups: Groups
+
+    def handle(
+        self, _request: RequestContext, body: DescribeRebalancesRequest
+    ) -> DescribeRebalancesResponse:
+        """Answer from memory; it is bounded, and so is the answer."""
+        return DescribeRebalancesResponse(
+            rebalances=[_rebalance(flight) for flight in self.groups.flights.of(body.group_id)]
+        )
+
+    @staticmethod
+    def on_error(
+        _body: DescribeRebalancesRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DescribeRebalancesResponse:
+        """The error for the whole."""
+        return DescribeRebalancesResponse(error_code=code, error_message=message)
 
 
 def _rebalance(flight: Flight) -> DescribedRebalance:
@@ -70,13 +84,3 @@ def _cause(at_ms: int, cause: Cause) -> RebalanceCause:
         setting=cause.setting,
         is_trigger=cause.is_trigger,
     )
-
-
-def on_error(
-    _body: DescribeRebalancesRequest, code: ErrorCode, message: str | None, _version: int
-) -> DescribeRebalancesResponse:
-    """The error for the whole."""
-    return DescribeRebalancesResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_REBALANCES, 0, 0, handle)

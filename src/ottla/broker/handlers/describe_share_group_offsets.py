@@ -4,14 +4,17 @@ From version 1 on with the lag: what lies behind the start and is not done with 
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.commands import command
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.share import Sharing
 from ottla.broker.share.log_ends import log_ends
 from ottla.broker.share.messages import SUMMARY
 from ottla.group.share.groups import Allowed
@@ -34,71 +37,81 @@ if TYPE_CHECKING:
 _PATIENCE_MS = 5_000
 
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: DescribeShareGroupOffsetsRequest
-) -> DescribeShareGroupOffsetsResponse:
-    """Ask the coordinators of each group's state."""
-    require_feature(broker.image, SHARE)
-    groups = await asyncio.gather(*(_describe(broker, request, each) for each in body.groups))
-    return DescribeShareGroupOffsetsResponse(groups=list(groups))
+@dataclass(frozen=True, slots=True)
+class DescribeShareGroupOffsets(Handler):
+    """Serves DescribeShareGroupOffsets."""
 
+    api = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
+    versions = Versions(0, 1)
 
-def on_error(
-    body: DescribeShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
-) -> DescribeShareGroupOffsetsResponse:
-    """The same error for every group."""
-    return DescribeShareGroupOffsetsResponse(
-        groups=[_failed(each.group_id, code, message) for each in body.groups]
-    )
+    view: ClusterView
+    sharing: Sharing
+    broker: "Broker"
 
+    async def handle(
+        self, request: RequestContext, body: DescribeShareGroupOffsetsRequest
+    ) -> DescribeShareGroupOffsetsResponse:
+        """Ask the coordinators of each group's state."""
+        require_feature(self.view.image, SHARE)
+        groups = await asyncio.gather(*(self._describe(request, each) for each in body.groups))
+        return DescribeShareGroupOffsetsResponse(groups=list(groups))
 
-async def _describe(
-    broker: "Broker", request: RequestContext, wanted: DescribeShareGroupOffsetsRequestGroup
-) -> DescribeShareGroupOffsetsResponseGroup:
-    group_id = wanted.group_id
-    try:
-        allowed: Allowed = await command(
-            broker,
-            request,
-            group_id,
-            lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
-        )
-    except OttlaError as error:
-        return _failed(group_id, error.code, error.message)
-    if allowed.code is not ErrorCode.NONE:
-        return _failed(group_id, allowed.code, f"Group {group_id} not found.")
-    partitions = _partitions(wanted, allowed)
-    begun = {(topic.name, index) for topic in allowed.topics for index in topic.partitions}
-    keys = {
-        each: ShareKey(group_id, topic.id, each.partition)
-        for each in partitions
-        if tuple(each) in begun and (topic := broker.image.topic(each.topic)) is not None
-    }
-    persister = broker.sharing.persister
-    said = dict.fromkeys(keys.values(), UNKNOWN)
-    answers, ends = await asyncio.gather(
-        persister.ask(SUMMARY, said, patience_ms=_PATIENCE_MS), log_ends(broker, keys)
-    )
-    topics: dict[str, list[DescribeShareGroupOffsetsResponsePartition]] = {}
-    for each in partitions:
-        key = keys.get(each)
-        answered = Answered(state=ShareState(0, UNKNOWN)) if key is None else answers[key]
-        if broker.image.partition(each.topic, each.partition) is None:
-            answered = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        topics.setdefault(each.topic, []).append(_part(each, answered, ends.get(each)))
-    return DescribeShareGroupOffsetsResponseGroup(
-        group_id=group_id,
-        topics=[
-            DescribeShareGroupOffsetsResponseTopic(
-                topic_name=name,
-                topic_id=topic.id,
-                partitions=parts,
+    async def _describe(
+        self, request: RequestContext, wanted: DescribeShareGroupOffsetsRequestGroup
+    ) -> DescribeShareGroupOffsetsResponseGroup:
+        group_id = wanted.group_id
+        try:
+            allowed: Allowed = await command(
+                self.broker,
+                request,
+                group_id,
+                lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
             )
-            if (topic := broker.image.topic(name)) is not None
-            else DescribeShareGroupOffsetsResponseTopic(topic_name=name, partitions=parts)
-            for name, parts in topics.items()
-        ],
-    )
+        except OttlaError as error:
+            return _failed(group_id, error.code, error.message)
+        if allowed.code is not ErrorCode.NONE:
+            return _failed(group_id, allowed.code, f"Group {group_id} not found.")
+        partitions = _partitions(wanted, allowed)
+        begun = {(topic.name, index) for topic in allowed.topics for index in topic.partitions}
+        keys = {
+            each: ShareKey(group_id, topic.id, each.partition)
+            for each in partitions
+            if tuple(each) in begun and (topic := self.view.image.topic(each.topic)) is not None
+        }
+        persister = self.sharing.persister
+        said = dict.fromkeys(keys.values(), UNKNOWN)
+        answers, ends = await asyncio.gather(
+            persister.ask(SUMMARY, said, patience_ms=_PATIENCE_MS), log_ends(self.broker, keys)
+        )
+        topics: dict[str, list[DescribeShareGroupOffsetsResponsePartition]] = {}
+        for each in partitions:
+            key = keys.get(each)
+            answered = Answered(state=ShareState(0, UNKNOWN)) if key is None else answers[key]
+            if self.view.image.partition(each.topic, each.partition) is None:
+                answered = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            topics.setdefault(each.topic, []).append(_part(each, answered, ends.get(each)))
+        return DescribeShareGroupOffsetsResponseGroup(
+            group_id=group_id,
+            topics=[
+                DescribeShareGroupOffsetsResponseTopic(
+                    topic_name=name,
+                    topic_id=topic.id,
+                    partitions=parts,
+                )
+                if (topic := self.view.image.topic(name)) is not None
+                else DescribeShareGroupOffsetsResponseTopic(topic_name=name, partitions=parts)
+                for name, parts in topics.items()
+            ],
+        )
+
+    @staticmethod
+    def on_error(
+        body: DescribeShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> DescribeShareGroupOffsetsResponse:
+        """The same error for every group."""
+        return DescribeShareGroupOffsetsResponse(
+            groups=[_failed(each.group_id, code, message) for each in body.groups]
+        )
 
 
 def _partitions(
@@ -141,6 +154,3 @@ def _failed(
     return DescribeShareGroupOffsetsResponseGroup(
         group_id=group_id, error_code=code, error_message=message
     )
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, handle)

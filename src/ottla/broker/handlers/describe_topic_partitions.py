@@ -5,12 +5,14 @@ request and `max.request.partition.size.limit` allow; the cursor says where the 
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
 from ottla.broker.requests.authorized import TOPIC_OPERATIONS
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.topic_names import check_topic_name
 from ottla.wire.api import ApiKey
@@ -23,37 +25,56 @@ from ottla.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeTopicPartitions(Handler):
+    """Serves DescribeTopicPartitions."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
-    """One page, from the cursor on."""
-    _check(body)
-    image = broker.image
-    limit = min(
-        body.response_partition_limit, broker.settings.integer("max.request.partition.size.limit")
-    )
-    response = DescribeTopicPartitionsResponse()
-    for name, first in _from_cursor(body, image):
-        topic = image.topic(name)
-        if topic is None:
-            response.topics.append(_missing(name))
-            continue
-        if limit == 0:
-            response.next_cursor = CursorResponse(topic_name=name, partition_index=first)
-            break
-        page = topic.partitions[first : first + limit]
-        response.topics.append(_known(topic, first, page, image))
-        limit -= len(page)
-        if first + len(page) < len(topic.partitions):
-            response.next_cursor = CursorResponse(
-                topic_name=name, partition_index=first + len(page)
-            )
-            break
-    return response
+    api = ApiKey.DESCRIBE_TOPIC_PARTITIONS
+    versions = Versions(0, 0)
+
+    view: ClusterView
+    settings: BrokerSettings
+
+    def handle(
+        self, _request: RequestContext, body: DescribeTopicPartitionsRequest
+    ) -> DescribeTopicPartitionsResponse:
+        """One page, from the cursor on."""
+        _check(body)
+        image = self.view.image
+        limit = min(
+            body.response_partition_limit, self.settings.integer("max.request.partition.size.limit")
+        )
+        response = DescribeTopicPartitionsResponse()
+        for name, first in _from_cursor(body, image):
+            topic = image.topic(name)
+            if topic is None:
+                response.topics.append(_missing(name))
+                continue
+            if limit == 0:
+                response.next_cursor = CursorResponse(topic_name=name, partition_index=first)
+                break
+            page = topic.partitions[first : first + limit]
+            response.topics.append(_known(topic, first, page, image))
+            limit -= len(page)
+            if first + len(page) < len(topic.partitions):
+                response.next_cursor = CursorResponse(
+                    topic_name=name, partition_index=first + len(page)
+                )
+                break
+        return response
+
+    @staticmethod
+    def on_error(
+        body: DescribeTopicPartitionsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> DescribeTopicPartitionsResponse:
+        """The error on every topic asked for."""
+        return DescribeTopicPartitionsResponse(
+            topics=[
+                DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
+                for topic in body.topics
+            ]
+        )
 
 
 def _check(body: DescribeTopicPartitionsRequest) -> None:
@@ -126,18 +147,3 @@ def _partition(
         last_known_elr=list(partition.last_known_elr),
         offline_replicas=[b for b in partition.replicas if b not in image.brokers],
     )
-
-
-def on_error(
-    body: DescribeTopicPartitionsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> DescribeTopicPartitionsResponse:
-    """The error on every topic asked for."""
-    return DescribeTopicPartitionsResponse(
-        topics=[
-            DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
-            for topic in body.topics
-        ]
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, handle)

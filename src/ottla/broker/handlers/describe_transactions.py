@@ -1,13 +1,14 @@
 """DescribeTransactions (65), version 0: the state of transactional ids (KIP-664)."""
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import by_topic
 from ottla.broker.groups.answer import Gathering
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import Answer
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.transaction import Transaction
@@ -20,20 +21,35 @@ from ottla.wire.messages.describe_transactions import (
     TransactionState,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeTransactions(Handler):
+    """Serves DescribeTransactions."""
 
-def handle(broker: "Broker", request: RequestContext, body: DescribeTransactionsRequest) -> None:
-    """Ask the coordinator of each id."""
-    gathering = Gathering(
-        request,
-        len(body.transactional_ids),
-        lambda parts: DescribeTransactionsResponse(transaction_states=parts),
-    )
-    for index, transactional_id in enumerate(body.transactional_ids):
-        ticket = Answer(partial(_put, gathering, index, transactional_id), lambda code: code)
-        broker.transactions.run(transactional_id, ticket, partial(_describe, transactional_id))
+    api = ApiKey.DESCRIBE_TRANSACTIONS
+    versions = Versions(0, 0)
+
+    transactions: Transactions
+
+    def handle(self, request: RequestContext, body: DescribeTransactionsRequest) -> None:
+        """Ask the coordinator of each id."""
+        gathering = Gathering(
+            request,
+            len(body.transactional_ids),
+            lambda parts: DescribeTransactionsResponse(transaction_states=parts),
+        )
+        for index, transactional_id in enumerate(body.transactional_ids):
+            ticket = Answer(partial(_put, gathering, index, transactional_id), lambda code: code)
+            self.transactions.run(transactional_id, ticket, partial(_describe, transactional_id))
+
+    @staticmethod
+    def on_error(
+        body: DescribeTransactionsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> DescribeTransactionsResponse:
+        """The same for all ids."""
+        return DescribeTransactionsResponse(
+            transaction_states=[_failed(each, code) for each in body.transactional_ids]
+        )
 
 
 def _describe(
@@ -74,15 +90,3 @@ def _failed(transactional_id: str, code: ErrorCode) -> TransactionState:
         producer_id=-1,
         producer_epoch=-1,
     )
-
-
-def on_error(
-    body: DescribeTransactionsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> DescribeTransactionsResponse:
-    """The same for all ids."""
-    return DescribeTransactionsResponse(
-        transaction_states=[_failed(each, code) for each in body.transactional_ids]
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, handle)

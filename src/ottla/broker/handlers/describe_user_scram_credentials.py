@@ -4,11 +4,11 @@ kafka-configs asks for them whenever it describes a user's quotas.
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings.setting import shortened
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_user_scram_credentials import (
@@ -17,18 +17,32 @@ from ottla.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class DescribeUserScramCredentials(Handler):
+    """Serves DescribeUserScramCredentials."""
 
-def handle(
-    _broker: "Broker", _request: RequestContext, body: DescribeUserScramCredentialsRequest
-) -> DescribeUserScramCredentialsResponse:
-    """Each user asked for by name is unknown; of all users there are none."""
-    counts = Counter(user.name for user in body.users or ())
-    return DescribeUserScramCredentialsResponse(
-        results=[_unknown(name, count) for name, count in counts.items()]
-    )
+    api = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
+    versions = Versions(0, 0)
+
+    def handle(
+        self, _request: RequestContext, body: DescribeUserScramCredentialsRequest
+    ) -> DescribeUserScramCredentialsResponse:
+        """Each user asked for by name is unknown; of all users there are none."""
+        counts = Counter(user.name for user in body.users or ())
+        return DescribeUserScramCredentialsResponse(
+            results=[_unknown(name, count) for name, count in counts.items()]
+        )
+
+    @staticmethod
+    def on_error(
+        _body: DescribeUserScramCredentialsRequest,
+        code: ErrorCode,
+        message: str | None,
+        _version: int,
+    ) -> DescribeUserScramCredentialsResponse:
+        """The error, and nobody."""
+        return DescribeUserScramCredentialsResponse(error_code=code, error_message=message)
 
 
 def _unknown(name: str, count: int) -> DescribeUserScramCredentialsResult:
@@ -44,16 +58,3 @@ def _unknown(name: str, count: int) -> DescribeUserScramCredentialsResult:
         error_message="Attempt to describe a user credential that does not exist: "
         f"{shortened(name)}; there is no authentication here",
     )
-
-
-def on_error(
-    _body: DescribeUserScramCredentialsRequest,
-    code: ErrorCode,
-    message: str | None,
-    _version: int,
-) -> DescribeUserScramCredentialsResponse:
-    """The error, and nobody."""
-    return DescribeUserScramCredentialsResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, handle)

@@ -4,12 +4,13 @@ The controller's own: others answer NOT_CONTROLLER. Of all partitions (null) onl
 that needed an election (KIP-183, KIP-460).
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.controller import Controller
 from ottla.broker.controller.requests import ElectionType, Outcomes
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.elect_leaders import (
@@ -19,16 +20,33 @@ from ottla.wire.messages.elect_leaders import (
     ReplicaElectionResult,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class ElectLeaders(Handler):
+    """Serves ElectLeaders."""
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: ElectLeadersRequest
-) -> ElectLeadersResponse:
-    """Hold the elections; each partition stands for itself."""
-    outcomes = await broker.controller.elect(_kind(body.election_type), _names(body))
-    return ElectLeadersResponse(replica_election_results=_results(outcomes))
+    api = ApiKey.ELECT_LEADERS
+    versions = Versions(0, 2)
+
+    controller: Controller
+
+    async def handle(
+        self, _request: RequestContext, body: ElectLeadersRequest
+    ) -> ElectLeadersResponse:
+        """Hold the elections; each partition stands for itself."""
+        outcomes = await self.controller.elect(_kind(body.election_type), _names(body))
+        return ElectLeadersResponse(replica_election_results=_results(outcomes))
+
+    @staticmethod
+    def on_error(
+        body: ElectLeadersRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> ElectLeadersResponse:
+        """The error for the whole, and on every partition named: version 0 has no other place."""
+        error = OttlaError(code, message or "")
+        return ElectLeadersResponse(
+            error_code=code,
+            replica_election_results=_results(dict.fromkeys(_names(body) or (), error)),
+        )
 
 
 def _kind(election_type: int) -> ElectionType:
@@ -62,17 +80,3 @@ def _results(outcomes: Outcomes) -> list[ReplicaElectionResult]:
             result.error_code, result.error_message = error.code, error.message
         topic.partition_result.append(result)
     return list(topics.values())
-
-
-def on_error(
-    body: ElectLeadersRequest, code: ErrorCode, message: str | None, _version: int
-) -> ElectLeadersResponse:
-    """The error for the whole, and on every partition named: version 0 has no other place."""
-    error = OttlaError(code, message or "")
-    return ElectLeadersResponse(
-        error_code=code,
-        replica_election_results=_results(dict.fromkeys(_names(body) or (), error)),
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.ELECT_LEADERS, 0, 2, handle)

@@ -4,11 +4,12 @@ Answered when the decision is committed; the markers follow. From 2 on the fence
 PRODUCER_FENCED; 5 raises the producer's epoch and tells the new one (KIP-890).
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.ending import End
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
@@ -16,46 +17,49 @@ from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _PRODUCER_FENCED_FROM = 2
 _EPOCH_PER_TRANSACTION_FROM = 5
 
 
-def handle(broker: "Broker", request: RequestContext, body: EndTxnRequest) -> EndTxnResponse | None:
-    """Have the coordinator decide."""
-    if not body.transactional_id:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-    raises = request.version >= _EPOCH_PER_TRANSACTION_FROM
-    wish = End(
-        Identity(body.producer_id, body.producer_epoch),
-        body.committed,
-        EPOCH_PER_TRANSACTION if raises else EPOCH_PER_TRANSACTION - 1,
-    )
+@dataclass(frozen=True, slots=True)
+class EndTxn(Handler):
+    """Serves EndTxn."""
 
-    def build(answered: Answered) -> EndTxnResponse:
-        response = on_error(body, answered.code, None, request.version)
-        if answered.code is ErrorCode.NONE:
-            response.producer_id, response.producer_epoch = answered.identity
-        return response
+    api = ApiKey.END_TXN
+    versions = Versions(0, 5)
 
-    broker.transactions.run_with_producer_id(
-        body.transactional_id,
-        reply_with(request, build, Answered),
-        lambda coordinator, ticket, fresh, now_ms: coordinator.end(
-            ticket, body.transactional_id, wish, fresh, now_ms
-        ),
-    )
-    return None
+    transactions: Transactions
 
+    def handle(self, request: RequestContext, body: EndTxnRequest) -> EndTxnResponse | None:
+        """Have the coordinator decide."""
+        if not body.transactional_id:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+        raises = request.version >= _EPOCH_PER_TRANSACTION_FROM
+        wish = End(
+            Identity(body.producer_id, body.producer_epoch),
+            body.committed,
+            EPOCH_PER_TRANSACTION if raises else EPOCH_PER_TRANSACTION - 1,
+        )
 
-def on_error(
-    _body: EndTxnRequest, code: ErrorCode, _message: str | None, version: int
-) -> EndTxnResponse:
-    """The code, as the version knows it."""
-    code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
-    return EndTxnResponse(error_code=code)
+        def build(answered: Answered) -> EndTxnResponse:
+            response = self.on_error(body, answered.code, None, request.version)
+            if answered.code is ErrorCode.NONE:
+                response.producer_id, response.producer_epoch = answered.identity
+            return response
 
+        self.transactions.run_with_producer_id(
+            body.transactional_id,
+            reply_with(request, build, Answered),
+            lambda coordinator, ticket, fresh, now_ms: coordinator.end(
+                ticket, body.transactional_id, wish, fresh, now_ms
+            ),
+        )
+        return None
 
-HANDLER = LegacyHandler(ApiKey.END_TXN, 0, 5, handle)
+    @staticmethod
+    def on_error(
+        _body: EndTxnRequest, code: ErrorCode, _message: str | None, version: int
+    ) -> EndTxnResponse:
+        """The code, as the version knows it."""
+        code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
+        return EndTxnResponse(error_code=code)

@@ -6,9 +6,11 @@ KIP-320, KIP-595; followers for consumers nearby: KIP-392; new leaders in the an
 a replica fetches only a broker that has proven to be that one; see `replication.replica_sessions`.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.new_leaders import tell_consumer
 from ottla.broker.fetch.delayed import FOLLOWERS_SINCE, DelayedFetch
 from ottla.broker.fetch.read import failed, read_all
@@ -17,14 +19,19 @@ from ottla.broker.fetch.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,
+    FetchSessions,
     PartitionKey,
     Wanted,
     merge,
 )
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
+from ottla.broker.replication.replica_selector import RackAwareSelector
+from ottla.broker.replication.replication import Replication
 from ottla.broker.requests.admission import require_broker
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 
@@ -36,95 +43,107 @@ _TOPIC_IDS_SINCE = 13
 _REPLICA_STATE_SINCE = 15
 
 
-def handle(broker: "Broker", request: RequestContext, body: FetchRequest) -> FetchResponse | None:
-    """Answer with what is there, or wait for more."""
-    replica_id = body.replica_state.replica_id if request.version >= 15 else body.replica_id
-    if replica_id >= 0:
-        require_broker(request, "Fetch", replica_id)
-        return _serve_follower(broker, request, body)
-    body.max_bytes = min(body.max_bytes, broker.settings.integer("fetch.max.bytes"))
-    wanted, reply = _open(broker, request.version, body)
-    if request.throttle is not None and not request.throttle.make_room(body):
-        return reply.nothing(broker.fetch_sessions)
-    committed = body.isolation_level == _READ_COMMITTED
-    found = read_all(
-        broker.partitions,
-        wanted,
-        body.max_bytes,
-        committed=committed,
-        from_followers=request.version >= FOLLOWERS_SINCE,
-    )
-    if broker.replica_selector is not None and body.rack_id:
-        broker.replica_selector.point(found, body.rack_id)
-    if (
-        found.urgent
-        or found.size_bytes >= body.min_bytes
-        or body.max_wait_ms <= 0
-        or not found.answers
-    ):
-        response = reply.build(found)
-        tell_consumer(broker, request, response)
-        return response
-    DelayedFetch(broker, request, body, wanted, reply, found.partitions).start()
-    return None
+@dataclass(frozen=True, slots=True)
+class Fetch(Handler):
+    """Serves Fetch."""
 
+    api = ApiKey.FETCH
+    versions = Versions(4, 18)
 
-def _serve_follower(
-    broker: "Broker", request: RequestContext, body: FetchRequest
-) -> FetchResponse | None:
-    """Tell a follower what is new, or wait for something; what waited before is answered."""
-    if request.version < _REPLICA_STATE_SINCE:
-        raise OttlaError(
-            ErrorCode.UNSUPPORTED_VERSION, f"followers fetch with version {_REPLICA_STATE_SINCE}"
+    runtime: Runtime
+    partitions: Partitions
+    settings: BrokerSettings
+    replication: Replication
+    fetch_sessions: FetchSessions
+    replica_selector: RackAwareSelector | None
+    broker: "Broker"
+
+    def handle(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
+        """Answer with what is there, or wait for more."""
+        replica_id = body.replica_state.replica_id if request.version >= 15 else body.replica_id
+        if replica_id >= 0:
+            require_broker(request, "Fetch", replica_id)
+            return self._serve_follower(request, body)
+        body.max_bytes = min(body.max_bytes, self.settings.integer("fetch.max.bytes"))
+        wanted, reply = self._open(request.version, body)
+        if request.throttle is not None and not request.throttle.make_room(body):
+            return reply.nothing(self.fetch_sessions)
+        committed = body.isolation_level == _READ_COMMITTED
+        found = read_all(
+            self.partitions,
+            wanted,
+            body.max_bytes,
+            committed=committed,
+            from_followers=request.version >= FOLLOWERS_SINCE,
         )
-    now_ms = broker.clock.monotonic_ms()
-    session = broker.replication.sessions.take(body, now_ms)
-    if session.waiting is not None:
-        session.waiting.answer()
-    if session.is_ready or body.session_epoch == INITIAL_EPOCH or body.max_wait_ms <= 0:
-        return session.respond(body.max_bytes, now_ms)
-    DelayedReplicaFetch(broker, request, session, body.max_bytes).start(body.max_wait_ms)
-    return None
+        if self.replica_selector is not None and body.rack_id:
+            self.replica_selector.point(found, body.rack_id)
+        if (
+            found.urgent
+            or found.size_bytes >= body.min_bytes
+            or body.max_wait_ms <= 0
+            or not found.answers
+        ):
+            response = reply.build(found)
+            tell_consumer(self.broker, request, response)
+            return response
+        DelayedFetch(self.broker, request, body, wanted, reply, found.partitions).start()
+        return None
 
+    def _serve_follower(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
+        """Tell a follower what is new, or wait for something; what waited before is answered."""
+        if request.version < _REPLICA_STATE_SINCE:
+            raise OttlaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"followers fetch with version {_REPLICA_STATE_SINCE}",
+            )
+        now_ms = self.runtime.clock.monotonic_ms()
+        session = self.replication.sessions.take(body, now_ms)
+        if session.waiting is not None:
+            session.waiting.answer()
+        if session.is_ready or body.session_epoch == INITIAL_EPOCH or body.max_wait_ms <= 0:
+            return session.respond(body.max_bytes, now_ms)
+        DelayedReplicaFetch(self.broker, request, session, body.max_bytes).start(body.max_wait_ms)
+        return None
 
-def on_error(
-    body: FetchRequest, code: ErrorCode, _message: str | None, version: int
-) -> FetchResponse:
-    """The error above all partitions; before v7 in each of them."""
-    if version >= 7:
-        return FetchResponse(error_code=code)
-    keys = _asked(body, uses_topic_ids=False)
-    return FetchResponse(
-        responses=by_topic([(key, failed(key.partition, code)) for key, _ in keys])
-    )
+    def _open(
+        self, version: int, body: FetchRequest
+    ) -> tuple[list[tuple[PartitionKey, Wanted]], Reply]:
+        """What is to be read, and how to answer: in full, or with what has changed."""
+        topic_ids = version >= _TOPIC_IDS_SINCE
+        asked = _asked(body, uses_topic_ids=topic_ids)
+        sessions = self.fetch_sessions
+        now_ms = self.runtime.clock.monotonic_ms()
+        if body.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if body.session_id != NO_SESSION:
+                sessions.close(body.session_id)
+            session = None
+            if body.session_epoch == INITIAL_EPOCH:
+                session = sessions.open(asked, uses_topic_ids=topic_ids, now_ms=now_ms)
+            return asked, FullReply(session)
+        session = sessions.resume(
+            body.session_id, body.session_epoch, uses_topic_ids=topic_ids, now_ms=now_ms
+        )
+        forgotten = [
+            PartitionKey(topic.topic_id if topic_ids else topic.topic, index)
+            for topic in body.forgotten_topics_data
+            for index in topic.partitions
+        ]
+        merge(session, asked, forgotten)
+        wanted = [(key, remembered.wanted) for key, remembered in session.partitions.items()]
+        return wanted, IncrementalReply(session)
 
-
-def _open(
-    broker: "Broker", version: int, body: FetchRequest
-) -> tuple[list[tuple[PartitionKey, Wanted]], Reply]:
-    """What is to be read, and how to answer: in full, or with what has changed."""
-    topic_ids = version >= _TOPIC_IDS_SINCE
-    asked = _asked(body, uses_topic_ids=topic_ids)
-    sessions = broker.fetch_sessions
-    now_ms = broker.clock.monotonic_ms()
-    if body.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-        if body.session_id != NO_SESSION:
-            sessions.close(body.session_id)
-        session = None
-        if body.session_epoch == INITIAL_EPOCH:
-            session = sessions.open(asked, uses_topic_ids=topic_ids, now_ms=now_ms)
-        return asked, FullReply(session)
-    session = sessions.resume(
-        body.session_id, body.session_epoch, uses_topic_ids=topic_ids, now_ms=now_ms
-    )
-    forgotten = [
-        PartitionKey(topic.topic_id if topic_ids else topic.topic, index)
-        for topic in body.forgotten_topics_data
-        for index in topic.partitions
-    ]
-    merge(session, asked, forgotten)
-    wanted = [(key, remembered.wanted) for key, remembered in session.partitions.items()]
-    return wanted, IncrementalReply(session)
+    @staticmethod
+    def on_error(
+        body: FetchRequest, code: ErrorCode, _message: str | None, version: int
+    ) -> FetchResponse:
+        """The error above all partitions; before v7 in each of them."""
+        if version >= 7:
+            return FetchResponse(error_code=code)
+        keys = _asked(body, uses_topic_ids=False)
+        return FetchResponse(
+            responses=by_topic([(key, failed(key.partition, code)) for key, _ in keys])
+        )
 
 
 def _asked(body: FetchRequest, *, uses_topic_ids: bool) -> list[tuple[PartitionKey, Wanted]]:
@@ -141,6 +160,3 @@ def _asked(body: FetchRequest, *, uses_topic_ids: bool) -> list[tuple[PartitionK
         for topic in body.topics
         for part in topic.partitions
     ]
-
-
-HANDLER = LegacyHandler(ApiKey.FETCH, 4, 18, handle)

@@ -6,18 +6,25 @@ a group; key type 2 is for the state of a partition of a share group (KIP-932).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import BrokerAddress, broker_address
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.cluster.peers import Peers
+from ottla.broker.groups import Groups
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.share import Sharing
 from ottla.broker.share.states import require_key
 from ottla.broker.topics.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
 )
+from ottla.broker.topics.topics import Topics
+from ottla.broker.transactions import Transactions
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.find_coordinator import (
     Coordinator,
@@ -39,20 +46,67 @@ _BATCHED_FROM = 4
 _SHARE_FROM = 6
 
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: FindCoordinatorRequest
-) -> FindCoordinatorResponse:
-    """Find the coordinator of each key."""
-    keys = body.coordinator_keys if request.version >= _BATCHED_FROM else [body.key]
-    topic = _topic(body.key_type, request.version)
-    if body.key_type == _SHARE:
-        for key in keys:
-            require_key(key)
-    await broker.topics.auto_create(topic)
-    index_of = _index_of(broker, body.key_type)
-    return _response(
-        [_find(broker, request, key, topic, index_of(key)) for key in keys], request.version
-    )
+@dataclass(frozen=True, slots=True)
+class FindCoordinator(Handler):
+    """Serves FindCoordinator."""
+
+    api = ApiKey.FIND_COORDINATOR
+    versions = Versions(0, 6)
+
+    view: ClusterView
+    groups: Groups
+    transactions: Transactions
+    sharing: Sharing
+    topics: Topics
+    peers: Peers
+    broker: "Broker"
+
+    async def handle(
+        self, request: RequestContext, body: FindCoordinatorRequest
+    ) -> FindCoordinatorResponse:
+        """Find the coordinator of each key."""
+        keys = body.coordinator_keys if request.version >= _BATCHED_FROM else [body.key]
+        topic = _topic(body.key_type, request.version)
+        if body.key_type == _SHARE:
+            for key in keys:
+                require_key(key)
+        await self.topics.auto_create(topic)
+        index_of = self._index_of(body.key_type)
+        return _response(
+            [self._find(request, key, topic, index_of(key)) for key in keys], request.version
+        )
+
+    def _index_of(self, key_type: int) -> Callable[[str], int | None]:
+        if key_type == _TRANSACTION:
+            return self.transactions.partition_index
+        if key_type == _SHARE:
+            return self.sharing.states.partition_index
+        return self.groups.partition_index
+
+    def _find(
+        self, request: RequestContext, key: str, topic: str, index: int | None
+    ) -> Coordinator:
+        assert index is not None, "the topic was made above"
+        partition = self.view.image.partition(topic, index)
+        address: BrokerAddress | None = None
+        # One whose connection broke just now is most likely dead, and another known in a moment.
+        if partition is not None and partition.leader in self.peers.answering():
+            address = broker_address(self.broker, partition.leader, request)
+        if address is None:
+            return _failed(
+                key,
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"{topic}-{index} has no leader at the moment; try again",
+            )
+        return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)
+
+    @staticmethod
+    def on_error(
+        body: FindCoordinatorRequest, code: ErrorCode, message: str | None, version: int
+    ) -> FindCoordinatorResponse:
+        """The error on every key."""
+        keys = body.coordinator_keys if version >= _BATCHED_FROM else [body.key]
+        return _response([_failed(key, code, message) for key in keys], version)
 
 
 def _topic(key_type: int, version: int) -> str:
@@ -65,32 +119,6 @@ def _topic(key_type: int, version: int) -> str:
             "transactional ids, and from version 6 on 2 for share partitions",
         )
     return topic
-
-
-def _index_of(broker: "Broker", key_type: int) -> Callable[[str], int | None]:
-    if key_type == _TRANSACTION:
-        return broker.transactions.partition_index
-    if key_type == _SHARE:
-        return broker.sharing.states.partition_index
-    return broker.groups.partition_index
-
-
-def _find(
-    broker: "Broker", request: RequestContext, key: str, topic: str, index: int | None
-) -> Coordinator:
-    assert index is not None, "the topic was made above"
-    partition = broker.image.partition(topic, index)
-    address: BrokerAddress | None = None
-    # One whose connection broke just now is most likely dead, and another known in a moment.
-    if partition is not None and partition.leader in broker.peers.answering():
-        address = broker_address(broker, partition.leader, request)
-    if address is None:
-        return _failed(
-            key,
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"{topic}-{index} has no leader at the moment; try again",
-        )
-    return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)
 
 
 def _failed(key: str, code: ErrorCode, message: str | None) -> Coordinator:
@@ -110,14 +138,3 @@ def _response(found: list[Coordinator], version: int) -> FindCoordinatorResponse
         host=only.host,
         port=only.port,
     )
-
-
-def on_error(
-    body: FindCoordinatorRequest, code: ErrorCode, message: str | None, version: int
-) -> FindCoordinatorResponse:
-    """The error on every key."""
-    keys = body.coordinator_keys if version >= _BATCHED_FROM else [body.key]
-    return _response([_failed(key, code, message) for key in keys], version)
-
-
-HANDLER = LegacyHandler(ApiKey.FIND_COORDINATOR, 0, 6, handle)

@@ -1,11 +1,12 @@
 """IncrementalAlterConfigs (44), versions 0-1: sets, deletes, appends, subtracts (KIP-339)."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings.alter import Alteration
+from ottla.broker.configs.configs import Configs
 from ottla.broker.configs.requests import alter_each
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.incremental_alter_configs import (
@@ -15,25 +16,40 @@ from ottla.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class IncrementalAlterConfigs(Handler):
+    """Serves IncrementalAlterConfigs."""
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: IncrementalAlterConfigsRequest
-) -> IncrementalAlterConfigsResponse:
-    """Alter each resource; each stands for itself, and is altered whole or not at all."""
+    api = ApiKey.INCREMENTAL_ALTER_CONFIGS
+    versions = Versions(0, 1)
 
-    async def alter(resource: AlterConfigsResource) -> None:
-        await broker.configs.alter(
-            resource.resource_type,
-            resource.resource_name,
-            [Alteration(c.name, c.config_operation, c.value) for c in resource.configs],
-            validate_only=body.validate_only,
+    configs: Configs
+
+    async def handle(
+        self, _request: RequestContext, body: IncrementalAlterConfigsRequest
+    ) -> IncrementalAlterConfigsResponse:
+        """Alter each resource; each stands for itself, and is altered whole or not at all."""
+
+        async def alter(resource: AlterConfigsResource) -> None:
+            await self.configs.alter(
+                resource.resource_type,
+                resource.resource_name,
+                [Alteration(c.name, c.config_operation, c.value) for c in resource.configs],
+                validate_only=body.validate_only,
+            )
+
+        outcomes = await alter_each(body.resources, alter)
+        return IncrementalAlterConfigsResponse(responses=[_response(*each) for each in outcomes])
+
+    @staticmethod
+    def on_error(
+        body: IncrementalAlterConfigsRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> IncrementalAlterConfigsResponse:
+        """The error on every resource."""
+        return IncrementalAlterConfigsResponse(
+            responses=[_response(resource, code, message) for resource in body.resources]
         )
-
-    outcomes = await alter_each(body.resources, alter)
-    return IncrementalAlterConfigsResponse(responses=[_response(*each) for each in outcomes])
 
 
 def _response(
@@ -45,15 +61,3 @@ def _response(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )
-
-
-def on_error(
-    body: IncrementalAlterConfigsRequest, code: ErrorCode, message: str | None, _version: int
-) -> IncrementalAlterConfigsResponse:
-    """The error on every resource."""
-    return IncrementalAlterConfigsResponse(
-        responses=[_response(resource, code, message) for resource in body.resources]
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, handle)

@@ -6,12 +6,15 @@ From 3 on a producer may name what it had, and go on (KIP-360); from 4 on the fe
 PRODUCER_FENCED.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.initializing import Wish
 from ottla.transaction.transaction import Identity
@@ -19,69 +22,72 @@ from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _PRODUCER_FENCED_FROM = 4
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: InitProducerIdRequest
-) -> InitProducerIdResponse | None:
-    """A new producer id in epoch 0; or what the coordinator of the transactional id gives."""
-    if (body.producer_id == NO_PRODUCER_ID) != (body.producer_epoch == NO_PRODUCER_EPOCH):
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST, "a producer id and its epoch must be given together"
+@dataclass(frozen=True, slots=True)
+class InitProducerId(Handler):
+    """Serves InitProducerId."""
+
+    api = ApiKey.INIT_PRODUCER_ID
+    versions = Versions(0, 5)
+
+    runtime: Runtime
+    transactions: Transactions
+    producer_ids: ProducerIds
+
+    def handle(
+        self, request: RequestContext, body: InitProducerIdRequest
+    ) -> InitProducerIdResponse | None:
+        """A new producer id in epoch 0; or what the coordinator of the transactional id gives."""
+        if (body.producer_id == NO_PRODUCER_ID) != (body.producer_epoch == NO_PRODUCER_EPOCH):
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST, "a producer id and its epoch must be given together"
+            )
+        if body.transactional_id is not None:
+            self._initialize(request, body, body.transactional_id)
+            return None
+        producer_id = self.producer_ids.take()
+        if producer_id is None:
+            self.runtime.spawn(self._reserve(request, body))
+            return None
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+    async def _reserve(self, request: RequestContext, body: InitProducerIdRequest) -> None:
+        try:
+            producer_id = await self.producer_ids.reserve()
+        except OttlaError as error:
+            request.reply(self.on_error(body, error.code, error.message, request.version))
+            return
+        request.reply(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
+
+    def _initialize(
+        self, request: RequestContext, body: InitProducerIdRequest, transactional_id: str
+    ) -> None:
+        if not transactional_id:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+        wish = Wish(body.transaction_timeout_ms, Identity(body.producer_id, body.producer_epoch))
+
+        def build(answered: Answered) -> InitProducerIdResponse:
+            response = self.on_error(body, answered.code, None, request.version)
+            if answered.code is ErrorCode.NONE:
+                response.producer_id, response.producer_epoch = answered.identity
+            return response
+
+        self.transactions.run_with_producer_id(
+            transactional_id,
+            reply_with(request, build, Answered),
+            lambda coordinator, ticket, fresh, now_ms: coordinator.initialize(
+                ticket, transactional_id, wish, fresh, now_ms
+            ),
         )
-    if body.transactional_id is not None:
-        _initialize(broker, request, body, body.transactional_id)
-        return None
-    producer_id = broker.producer_ids.take()
-    if producer_id is None:
-        broker.spawn(_reserve(broker, request, body))
-        return None
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
-
-async def _reserve(broker: "Broker", request: RequestContext, body: InitProducerIdRequest) -> None:
-    try:
-        producer_id = await broker.producer_ids.reserve()
-    except OttlaError as error:
-        request.reply(on_error(body, error.code, error.message, request.version))
-        return
-    request.reply(InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
-
-
-def _initialize(
-    broker: "Broker", request: RequestContext, body: InitProducerIdRequest, transactional_id: str
-) -> None:
-    if not transactional_id:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-    wish = Wish(body.transaction_timeout_ms, Identity(body.producer_id, body.producer_epoch))
-
-    def build(answered: Answered) -> InitProducerIdResponse:
-        response = on_error(body, answered.code, None, request.version)
-        if answered.code is ErrorCode.NONE:
-            response.producer_id, response.producer_epoch = answered.identity
-        return response
-
-    broker.transactions.run_with_producer_id(
-        transactional_id,
-        reply_with(request, build, Answered),
-        lambda coordinator, ticket, fresh, now_ms: coordinator.initialize(
-            ticket, transactional_id, wish, fresh, now_ms
-        ),
-    )
-
-
-def on_error(
-    _body: InitProducerIdRequest, code: ErrorCode, _message: str | None, version: int
-) -> InitProducerIdResponse:
-    """The error, as the version knows it, and no id."""
-    code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
-    return InitProducerIdResponse(
-        error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
-    )
-
-
-HANDLER = LegacyHandler(ApiKey.INIT_PRODUCER_ID, 0, 5, handle)
+    @staticmethod
+    def on_error(
+        _body: InitProducerIdRequest, code: ErrorCode, _message: str | None, version: int
+    ) -> InitProducerIdResponse:
+        """The error, as the version knows it, and no id."""
+        code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
+        return InitProducerIdResponse(
+            error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
+        )

@@ -3,35 +3,39 @@
 Between brokers: the leaders of partitions and the groups' coordinators ask.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.share import Sharing
 from ottla.broker.share.messages import INITIALIZE
 from ottla.share.coordinator import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
 from ottla.wire.notation import Message
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class InitializeShareGroupState(Handler):
+    """Serves InitializeShareGroupState."""
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: InitializeShareGroupStateRequest
-) -> Message:
-    """Have the coordinator of each partition's state decide."""
-    answers = await broker.sharing.persister.carry_out(INITIALIZE, INITIALIZE.of_request(body))
-    return INITIALIZE.answer(answers.items())
+    api = ApiKey.INITIALIZE_SHARE_GROUP_STATE
+    versions = Versions(0, 0)
 
+    sharing: Sharing
 
-def on_error(
-    body: InitializeShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
-) -> Message:
-    """The same error for every partition."""
-    failed = Answered(code, message=message)
-    return INITIALIZE.answer((key, failed) for key in INITIALIZE.of_request(body))
+    async def handle(
+        self, _request: RequestContext, body: InitializeShareGroupStateRequest
+    ) -> Message:
+        """Have the coordinator of each partition's state decide."""
+        answers = await self.sharing.persister.carry_out(INITIALIZE, INITIALIZE.of_request(body))
+        return INITIALIZE.answer(answers.items())
 
-
-HANDLER = LegacyHandler(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, handle)
+    @staticmethod
+    def on_error(
+        body: InitializeShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> Message:
+        """The same error for every partition."""
+        failed = Answered(code, message=message)
+        return INITIALIZE.answer((key, failed) for key in INITIALIZE.of_request(body))

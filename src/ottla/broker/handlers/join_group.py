@@ -3,19 +3,16 @@
 The answer waits until the join phase of the rebalance ends.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.group.answers import join_refused
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 
 # Before this version the name of the protocol cannot be null.
 _NULL_PROTOCOL_FROM = 7
@@ -30,28 +27,34 @@ class _Answer(WholeAnswer):
         super().give(_fitted(message, self.request.version))
 
 
-def handle(broker: "Broker", request: RequestContext, body: JoinGroupRequest) -> None:
-    """Have the group's coordinator decide."""
-    if not body.group_id:
-        raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
-    broker.groups.run(
-        body.group_id,
-        _Answer(request, body, on_error),
-        lambda coordinator, call, at: coordinator.join(call, body, at),
-    )
+@dataclass(frozen=True, slots=True)
+class JoinGroup(Handler):
+    """Serves JoinGroup."""
 
+    api = ApiKey.JOIN_GROUP
+    versions = Versions(0, 9)
 
-def on_error(
-    body: JoinGroupRequest, code: ErrorCode, _message: str | None, version: int
-) -> JoinGroupResponse:
-    """The refusal repeats the member id."""
-    return _fitted(join_refused(code, body.member_id), version)
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: JoinGroupRequest) -> None:
+        """Have the group's coordinator decide."""
+        if not body.group_id:
+            raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
+        self.groups.run(
+            body.group_id,
+            _Answer(request, body, self.on_error),
+            lambda coordinator, call, at: coordinator.join(call, body, at),
+        )
+
+    @staticmethod
+    def on_error(
+        body: JoinGroupRequest, code: ErrorCode, _message: str | None, version: int
+    ) -> JoinGroupResponse:
+        """The refusal repeats the member id."""
+        return _fitted(join_refused(code, body.member_id), version)
 
 
 def _fitted(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
     if response.protocol_name is None and version < _NULL_PROTOCOL_FROM:
         response.protocol_name = ""
     return response
-
-
-HANDLER = LegacyHandler(ApiKey.JOIN_GROUP, 0, 9, handle)

@@ -3,11 +3,11 @@
 Version 0 lists subscriptions to clients' metrics only.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.configs.configs import ResourceType
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.configs.configs import Configs, ResourceType
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_config_resources import (
@@ -15,9 +15,6 @@ from ottla.wire.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _LISTED = (
     ResourceType.TOPIC,
@@ -28,31 +25,37 @@ _LISTED = (
 )
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: ListConfigResourcesRequest
-) -> ListConfigResourcesResponse:
-    """List the resources of the types asked for, or of all."""
-    strange = [kind for kind in body.resource_types if kind not in _LISTED]
-    if strange:
-        raise OttlaError(
-            ErrorCode.UNSUPPORTED_VERSION, f"resource type {strange[0]} cannot be listed"
+@dataclass(frozen=True, slots=True)
+class ListConfigResources(Handler):
+    """Serves ListConfigResources."""
+
+    api = ApiKey.LIST_CONFIG_RESOURCES
+    versions = Versions(0, 1)
+
+    configs: Configs
+
+    def handle(
+        self, request: RequestContext, body: ListConfigResourcesRequest
+    ) -> ListConfigResourcesResponse:
+        """List the resources of the types asked for, or of all."""
+        strange = [kind for kind in body.resource_types if kind not in _LISTED]
+        if strange:
+            raise OttlaError(
+                ErrorCode.UNSUPPORTED_VERSION, f"resource type {strange[0]} cannot be listed"
+            )
+        kinds = body.resource_types or list(_LISTED)
+        if request.version == 0:
+            kinds = [ResourceType.CLIENT_METRICS]
+        return ListConfigResourcesResponse(
+            config_resources=[
+                ConfigResource(resource_name=name, resource_type=kind)
+                for kind, name in self.configs.resources(kinds)
+            ]
         )
-    kinds = body.resource_types or list(_LISTED)
-    if request.version == 0:
-        kinds = [ResourceType.CLIENT_METRICS]
-    return ListConfigResourcesResponse(
-        config_resources=[
-            ConfigResource(resource_name=name, resource_type=kind)
-            for kind, name in broker.configs.resources(kinds)
-        ]
-    )
 
-
-def on_error(
-    _body: ListConfigResourcesRequest, code: ErrorCode, _message: str | None, _version: int
-) -> ListConfigResourcesResponse:
-    """The error alone."""
-    return ListConfigResourcesResponse(error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, handle)
+    @staticmethod
+    def on_error(
+        _body: ListConfigResourcesRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> ListConfigResourcesResponse:
+        """The error alone."""
+        return ListConfigResourcesResponse(error_code=code)

@@ -3,37 +3,39 @@
 Filters by state from version 4 (KIP-518), by type from version 5 (KIP-848).
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.groups import Groups
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class ListGroups(Handler):
+    """Serves ListGroups."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: ListGroupsRequest
-) -> ListGroupsResponse:
-    """Gather over all shards; while one loads the list would be incomplete, so there is none."""
-    groups: list[ListedGroup] = []
-    for shard in broker.groups.shards():
-        if shard.coordinator is None:
-            raise OttlaError(
-                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "groups are loading; ask again shortly"
-            )
-        groups.extend(shard.coordinator.list_groups(body.states_filter, body.types_filter))
-    return ListGroupsResponse(groups=groups)
+    api = ApiKey.LIST_GROUPS
+    versions = Versions(0, 5)
 
+    groups: Groups
 
-def on_error(
-    _body: ListGroupsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> ListGroupsResponse:
-    """An error and no groups."""
-    return ListGroupsResponse(error_code=code)
+    def handle(self, _request: RequestContext, body: ListGroupsRequest) -> ListGroupsResponse:
+        """Gather over all shards; an error while one loads, because its groups would lack."""
+        groups: list[ListedGroup] = []
+        for shard in self.groups.shards():
+            if shard.coordinator is None:
+                raise OttlaError(
+                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "groups are loading; ask again shortly"
+                )
+            groups.extend(shard.coordinator.list_groups(body.states_filter, body.types_filter))
+        return ListGroupsResponse(groups=groups)
 
-
-HANDLER = LegacyHandler(ApiKey.LIST_GROUPS, 0, 5, handle)
+    @staticmethod
+    def on_error(
+        _body: ListGroupsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> ListGroupsResponse:
+        """An error and no groups."""
+        return ListGroupsResponse(error_code=code)

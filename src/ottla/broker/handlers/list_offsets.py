@@ -6,11 +6,12 @@ storage, which there is none of: -1 without an error. After an election "latest"
 new leader knows what its predecessor may have shown (OFFSET_NOT_AVAILABLE, KIP-207).
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_offsets import (
@@ -20,9 +21,6 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 LATEST = -1
 EARLIEST = -2
@@ -46,66 +44,73 @@ _READ_COMMITTED = 1
 _NO_TIMESTAMP = -1
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: ListOffsetsRequest
-) -> ListOffsetsResponse:
-    """Look each partition's offset up."""
-    committed = body.isolation_level == _READ_COMMITTED
-    seen: set[tuple[str, int]] = set()
-    twice: set[tuple[str, int]] = set()
-    for topic in body.topics:
-        for wanted in topic.partitions:
-            key = (topic.name, wanted.partition_index)
-            (twice if key in seen else seen).add(key)
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    _failed(wanted, ErrorCode.INVALID_REQUEST)
-                    if (topic.name, wanted.partition_index) in twice
-                    else _look_up(broker, topic.name, wanted, request.version, committed)
-                    for wanted in topic.partitions
-                ],
-            )
-            for topic in body.topics
-        ]
-    )
+@dataclass(frozen=True, slots=True)
+class ListOffsets(Handler):
+    """Serves ListOffsets."""
 
+    api = ApiKey.LIST_OFFSETS
+    versions = Versions(1, 11)
 
-def on_error(
-    body: ListOffsetsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> ListOffsetsResponse:
-    """The same error for every partition."""
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name, partitions=[_failed(wanted, code) for wanted in topic.partitions]
-            )
-            for topic in body.topics
-        ]
-    )
+    partitions: Partitions
 
+    def handle(self, request: RequestContext, body: ListOffsetsRequest) -> ListOffsetsResponse:
+        """Look each partition's offset up."""
+        committed = body.isolation_level == _READ_COMMITTED
+        seen: set[tuple[str, int]] = set()
+        twice: set[tuple[str, int]] = set()
+        for topic in body.topics:
+            for wanted in topic.partitions:
+                key = (topic.name, wanted.partition_index)
+                (twice if key in seen else seen).add(key)
+        return ListOffsetsResponse(
+            topics=[
+                ListOffsetsTopicResponse(
+                    name=topic.name,
+                    partitions=[
+                        _failed(wanted, ErrorCode.INVALID_REQUEST)
+                        if (topic.name, wanted.partition_index) in twice
+                        else self._look_up(topic.name, wanted, request.version, committed)
+                        for wanted in topic.partitions
+                    ],
+                )
+                for topic in body.topics
+            ]
+        )
 
-def _look_up(
-    broker: "Broker", topic: str, wanted: ListOffsetsPartition, version: int, committed: bool
-) -> ListOffsetsPartitionResponse:
-    try:
-        partition = broker.partitions.get(topic, wanted.partition_index)
-        partition.check_led()
-        partition.check_leader_epoch(wanted.current_leader_epoch)
-        timestamp, offset, epoch = _find(partition, wanted.timestamp, version, committed)
-    except OttlaError as error:
-        code = error.code
-        if code is ErrorCode.OFFSET_NOT_AVAILABLE and version < _NOT_AVAILABLE_SINCE:
-            code = ErrorCode.LEADER_NOT_AVAILABLE
-        return _failed(wanted, code)
-    return ListOffsetsPartitionResponse(
-        partition_index=wanted.partition_index,
-        timestamp=timestamp,
-        offset=offset,
-        leader_epoch=epoch if version >= _EPOCHS_SINCE else -1,
-    )
+    def _look_up(
+        self, topic: str, wanted: ListOffsetsPartition, version: int, committed: bool
+    ) -> ListOffsetsPartitionResponse:
+        try:
+            partition = self.partitions.get(topic, wanted.partition_index)
+            partition.check_led()
+            partition.check_leader_epoch(wanted.current_leader_epoch)
+            timestamp, offset, epoch = _find(partition, wanted.timestamp, version, committed)
+        except OttlaError as error:
+            code = error.code
+            if code is ErrorCode.OFFSET_NOT_AVAILABLE and version < _NOT_AVAILABLE_SINCE:
+                code = ErrorCode.LEADER_NOT_AVAILABLE
+            return _failed(wanted, code)
+        return ListOffsetsPartitionResponse(
+            partition_index=wanted.partition_index,
+            timestamp=timestamp,
+            offset=offset,
+            leader_epoch=epoch if version >= _EPOCHS_SINCE else -1,
+        )
+
+    @staticmethod
+    def on_error(
+        body: ListOffsetsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> ListOffsetsResponse:
+        """The same error for every partition."""
+        return ListOffsetsResponse(
+            topics=[
+                ListOffsetsTopicResponse(
+                    name=topic.name,
+                    partitions=[_failed(wanted, code) for wanted in topic.partitions],
+                )
+                for topic in body.topics
+            ]
+        )
 
 
 def _find(
@@ -138,6 +143,3 @@ def _failed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartiti
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index, error_code=code, timestamp=-1, offset=-1
     )
-
-
-HANDLER = LegacyHandler(ApiKey.LIST_OFFSETS, 1, 11, handle)

@@ -3,10 +3,11 @@
 The controller's own: others answer NOT_CONTROLLER. What does not move is left out.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.controller import Controller
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_partition_reassignments import (
@@ -16,41 +17,47 @@ from ottla.wire.messages.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class ListPartitionReassignments(Handler):
+    """Serves ListPartitionReassignments."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: ListPartitionReassignmentsRequest
-) -> ListPartitionReassignmentsResponse:
-    """Answer from what the controller knows."""
-    moves = broker.controller.moves()
-    asked = None
-    if body.topics is not None:
-        asked = {(t.name, index) for t in body.topics for index in t.partition_indexes}
-    topics: dict[str, OngoingTopicReassignment] = {}
-    for name, partition in moves.items():
-        if asked is not None and name not in asked:
-            continue
-        topic = topics.get(name.topic)
-        if topic is None:
-            topic = topics[name.topic] = OngoingTopicReassignment(name=name.topic)
-        topic.partitions.append(
-            OngoingPartitionReassignment(
-                partition_index=name.partition,
-                replicas=list(partition.replicas),
-                adding_replicas=list(partition.adding),
-                removing_replicas=list(partition.removing),
+    api = ApiKey.LIST_PARTITION_REASSIGNMENTS
+    versions = Versions(0, 0)
+
+    controller: Controller
+
+    def handle(
+        self, _request: RequestContext, body: ListPartitionReassignmentsRequest
+    ) -> ListPartitionReassignmentsResponse:
+        """Answer from what the controller knows."""
+        moves = self.controller.moves()
+        asked = None
+        if body.topics is not None:
+            asked = {(t.name, index) for t in body.topics for index in t.partition_indexes}
+        topics: dict[str, OngoingTopicReassignment] = {}
+        for name, partition in moves.items():
+            if asked is not None and name not in asked:
+                continue
+            topic = topics.get(name.topic)
+            if topic is None:
+                topic = topics[name.topic] = OngoingTopicReassignment(name=name.topic)
+            topic.partitions.append(
+                OngoingPartitionReassignment(
+                    partition_index=name.partition,
+                    replicas=list(partition.replicas),
+                    adding_replicas=list(partition.adding),
+                    removing_replicas=list(partition.removing),
+                )
             )
-        )
-    return ListPartitionReassignmentsResponse(topics=list(topics.values()))
+        return ListPartitionReassignmentsResponse(topics=list(topics.values()))
 
-
-def on_error(
-    _body: ListPartitionReassignmentsRequest, code: ErrorCode, message: str | None, _version: int
-) -> ListPartitionReassignmentsResponse:
-    """The error for the whole."""
-    return ListPartitionReassignmentsResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, handle)
+    @staticmethod
+    def on_error(
+        _body: ListPartitionReassignmentsRequest,
+        code: ErrorCode,
+        message: str | None,
+        _version: int,
+    ) -> ListPartitionReassignmentsResponse:
+        """The error for the whole."""
+        return ListPartitionReassignmentsResponse(error_code=code, error_message=message)

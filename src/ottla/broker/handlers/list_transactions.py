@@ -4,11 +4,13 @@
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.transactions import Transactions
 from ottla.transaction.describing import Filter, read_states
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_transactions import (
@@ -17,38 +19,52 @@ from ottla.wire.messages.list_transactions import (
     TransactionState,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class ListTransactions(Handler):
+    """Serves ListTransactions."""
 
-def handle(
-    broker: "Broker", _request: RequestContext, body: ListTransactionsRequest
-) -> ListTransactionsResponse:
-    """List what passes the filters."""
-    states, unknown = read_states(body.state_filters)
-    wanted = Filter(
-        states,
-        frozenset(body.producer_id_filters),
-        body.duration_filter,
-        _matcher(body.transactional_id_pattern),
-    )
-    found = []
-    # Of states that do not exist there are none.
-    if states or not body.state_filters:
-        now_ms = broker.clock.now_ms()
-        for shard in broker.transactions.shards():
-            found += shard.loaded().list_transactions(wanted, now_ms)
-    return ListTransactionsResponse(
-        unknown_state_filters=unknown,
-        transaction_states=[
-            TransactionState(
-                transactional_id=transactional_id,
-                producer_id=known.producer_id,
-                transaction_state=known.state.label,
-            )
-            for transactional_id, known in found
-        ],
-    )
+    api = ApiKey.LIST_TRANSACTIONS
+    versions = Versions(0, 2)
+
+    runtime: Runtime
+    transactions: Transactions
+
+    def handle(
+        self, _request: RequestContext, body: ListTransactionsRequest
+    ) -> ListTransactionsResponse:
+        """List what passes the filters."""
+        states, unknown = read_states(body.state_filters)
+        wanted = Filter(
+            states,
+            frozenset(body.producer_id_filters),
+            body.duration_filter,
+            _matcher(body.transactional_id_pattern),
+        )
+        found = []
+        # Of states that do not exist there are none.
+        if states or not body.state_filters:
+            now_ms = self.runtime.clock.now_ms()
+            for shard in self.transactions.shards():
+                found += shard.loaded().list_transactions(wanted, now_ms)
+        return ListTransactionsResponse(
+            unknown_state_filters=unknown,
+            transaction_states=[
+                TransactionState(
+                    transactional_id=transactional_id,
+                    producer_id=known.producer_id,
+                    transaction_state=known.state.label,
+                )
+                for transactional_id, known in found
+            ],
+        )
+
+    @staticmethod
+    def on_error(
+        _body: ListTransactionsRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> ListTransactionsResponse:
+        """The code alone."""
+        return ListTransactionsResponse(error_code=code)
 
 
 def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
@@ -68,13 +84,3 @@ def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
             f"{pattern!r} is no regular expression of RE2: {error}",
         ) from error
     return lambda transactional_id: compiled.fullmatch(transactional_id) is not None
-
-
-def on_error(
-    _body: ListTransactionsRequest, code: ErrorCode, _message: str | None, _version: int
-) -> ListTransactionsResponse:
-    """The code alone."""
-    return ListTransactionsResponse(error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.LIST_TRANSACTIONS, 0, 2, handle)

@@ -8,15 +8,23 @@ milliseconds, so the answer waits for it and is complete.
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId
+from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.advertised import broker_addresses
+from ottla.broker.cluster.departed import Departed
+from ottla.broker.cluster.peers import Peers
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.not_created import log_not_created
+from ottla.broker.topics.topics import Topics
 from ottla.metadata.image import (
     INTERNAL_TOPICS,
     BrokerImage,
@@ -44,40 +52,155 @@ if TYPE_CHECKING:
 _LOOK_S = 0.005
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: MetadataRequest
-) -> MetadataResponse | None:
-    """Answer from the image at once, or after the topics that lack were created."""
-    _check_null_names(body, request.version)
-    if body.allow_auto_topic_creation and broker.settings.flag("auto.create.topics.enable"):
-        missing = _missing(broker.image, body)
-        if missing:
+@dataclass(frozen=True, slots=True)
+class Metadata(Handler):
+    """Serves Metadata."""
 
-            def reply(failed: Mapping[str, OttlaError]) -> None:
-                for name, error in failed.items():
-                    log_not_created(request, name, error)
-                request.reply(_answer(broker, request, body, failed))
+    api = ApiKey.METADATA
+    versions = Versions(0, 13)
 
-            broker.topics.auto_create_then(missing, reply)
+    view: ClusterView
+    runtime: Runtime
+    partitions: Partitions
+    settings: BrokerSettings
+    topics: Topics
+    peers: Peers
+    departed: Departed
+    broker: "Broker"
+
+    def handle(self, request: RequestContext, body: MetadataRequest) -> MetadataResponse | None:
+        """Answer from the image at once, or after the topics that lack were created."""
+        _check_null_names(body, request.version)
+        if body.allow_auto_topic_creation and self.settings.flag("auto.create.topics.enable"):
+            missing = _missing(self.view.image, body)
+            if missing:
+
+                def reply(failed: Mapping[str, OttlaError]) -> None:
+                    for name, error in failed.items():
+                        log_not_created(request, name, error)
+                    request.reply(self._answer(request, body, failed))
+
+                self.topics.auto_create_then(missing, reply)
+                return None
+        if self._names_others(body):
+            self.runtime.loop.call_later(
+                _LOOK_S, lambda: request.reply(self._answer(request, body, {}))
+            )
             return None
-    if _names_others(broker, body):
-        broker.loop.call_later(_LOOK_S, lambda: request.reply(_answer(broker, request, body, {})))
-        return None
-    return _answer(broker, request, body, {})
+        return self._answer(request, body, {})
 
+    def _names_others(self, body: MetadataRequest) -> bool:
+        """Whether the answer will send the client to leaders that are other brokers."""
+        image = self.view.image
+        if len(image.brokers) < 2 or body.topics is None:
+            return False
+        topics = (_find(image, asked) for asked in body.topics)
+        return any(
+            partition.leader != self.view.broker_id and partition.leader in image.brokers
+            for topic in topics
+            if topic is not None
+            for partition in topic.partitions
+        )
 
-def _names_others(broker: "Broker", body: MetadataRequest) -> bool:
-    """Whether the answer will send the client to leaders that are other brokers."""
-    image = broker.image
-    if len(image.brokers) < 2 or body.topics is None:
-        return False
-    topics = (_find(image, asked) for asked in body.topics)
-    return any(
-        partition.leader != broker.broker_id and partition.leader in image.brokers
-        for topic in topics
-        if topic is not None
-        for partition in topic.partitions
-    )
+    def _answer(
+        self,
+        request: RequestContext,
+        body: MetadataRequest,
+        failed: Mapping[str, OttlaError],
+    ) -> MetadataResponse:
+        image = self.view.image
+        answering = self.peers.answering()
+        operations = TOPIC_OPERATIONS if body.include_topic_authorized_operations else NOT_ASKED
+        if body.topics is None or (request.version == 0 and not body.topics):
+            topics = [self._known(topic, answering, operations) for topic in image.topics.values()]
+        else:
+            topics = [
+                self._asked(topic, answering, failed, operations)
+                for topic in _once(image, body.topics)
+            ]
+        if request.version == 0:
+            _leave_out_the_dead(topics, image.brokers)
+        software = request.connection.software
+        departed = self.departed.named_to(software, self.runtime.clock.monotonic_ms())
+        wants_cluster = body.include_cluster_authorized_operations
+        return MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(node_id=b.id, host=b.host, port=b.port, rack=b.rack)
+                for b in broker_addresses(self.broker, request, departed)
+            ],
+            cluster_id=image.cluster_id,
+            controller_id=image.controller_id,
+            topics=topics,
+            cluster_authorized_operations=CLUSTER_OPERATIONS if wants_cluster else NOT_ASKED,
+        )
+
+    def _asked(
+        self,
+        asked: MetadataRequestTopic,
+        answering: AbstractSet[BrokerId],
+        failed: Mapping[str, OttlaError],
+        operations: int,
+    ) -> MetadataResponseTopic:
+        topic = _find(self.view.image, asked)
+        if topic is not None:
+            return self._known(topic, answering, operations)
+        if asked.name is None or asked.topic_id != NO_TOPIC_ID:
+            code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
+        else:
+            error, name = failed.get(asked.name), asked.name
+            code = _why_missing(name) if error is None else error.code
+        return MetadataResponseTopic(
+            error_code=code,
+            name=name,
+            topic_id=asked.topic_id,
+            is_internal=name in INTERNAL_TOPICS,
+            topic_authorized_operations=NOT_ASKED,
+        )
+
+    def _known(
+        self, topic: TopicImage, answering: AbstractSet[BrokerId], operations: int
+    ) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.id,
+            is_internal=topic.is_internal,
+            partitions=[
+                _partition(
+                    index,
+                    partition,
+                    self.view.image,
+                    has_leader=partition.leader in answering
+                    and not self._is_superseded(topic.name, index, partition),
+                )
+                for index, partition in enumerate(topic.partitions)
+            ],
+            topic_authorized_operations=operations,
+        )
+
+    def _is_superseded(self, topic: str, index: int, shown: PartitionImage) -> bool:
+        """Whether the replica here knows that the leader shown leads no more.
+
+        The controller's orders come a moment before its news. The new leader may not know yet that
+        it leads, so no leader is named: a client that is sent back to the broker that refused it
+        waits a second or more before it asks again.
+        """
+        replica = self.partitions.find(topic, index)
+        if replica is None or replica.failure is not None:
+            return False
+        if replica.leader_epoch > shown.leader_epoch:
+            return True
+        return shown.leader == self.view.broker_id and replica.leader is None
+
+    @staticmethod
+    def on_error(
+        body: MetadataRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> MetadataResponse:
+        """The error on every topic asked for, and from version 13 on for the whole answer."""
+        topics = [
+            MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in body.topics or ()
+        ]
+        return MetadataResponse(topics=topics, error_code=code)
 
 
 def _find(image: ClusterImage, asked: MetadataRequestTopic) -> TopicImage | None:
@@ -112,39 +235,6 @@ def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-def _answer(
-    broker: "Broker",
-    request: RequestContext,
-    body: MetadataRequest,
-    failed: Mapping[str, OttlaError],
-) -> MetadataResponse:
-    image = broker.image
-    answering = broker.peers.answering()
-    operations = TOPIC_OPERATIONS if body.include_topic_authorized_operations else NOT_ASKED
-    if body.topics is None or (request.version == 0 and not body.topics):
-        topics = [_known(broker, topic, answering, operations) for topic in image.topics.values()]
-    else:
-        topics = [
-            _asked(broker, topic, answering, failed, operations)
-            for topic in _once(image, body.topics)
-        ]
-    if request.version == 0:
-        _leave_out_the_dead(topics, image.brokers)
-    software = request.connection.software
-    departed = broker.departed.named_to(software, broker.clock.monotonic_ms())
-    wants_cluster = body.include_cluster_authorized_operations
-    return MetadataResponse(
-        brokers=[
-            MetadataResponseBroker(node_id=b.id, host=b.host, port=b.port, rack=b.rack)
-            for b in broker_addresses(broker, request, departed)
-        ],
-        cluster_id=image.cluster_id,
-        controller_id=image.controller_id,
-        topics=topics,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if wants_cluster else NOT_ASKED,
-    )
-
-
 def _leave_out_the_dead(
     topics: list[MetadataResponseTopic], alive: Mapping[BrokerId, BrokerImage]
 ) -> None:
@@ -171,72 +261,12 @@ def _once(image: ClusterImage, topics: list[MetadataRequestTopic]) -> list[Metad
     return list(once.values())
 
 
-def _asked(
-    broker: "Broker",
-    asked: MetadataRequestTopic,
-    answering: AbstractSet[BrokerId],
-    failed: Mapping[str, OttlaError],
-    operations: int,
-) -> MetadataResponseTopic:
-    topic = _find(broker.image, asked)
-    if topic is not None:
-        return _known(broker, topic, answering, operations)
-    if asked.name is None or asked.topic_id != NO_TOPIC_ID:
-        code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
-    else:
-        error, name = failed.get(asked.name), asked.name
-        code = _why_missing(name) if error is None else error.code
-    return MetadataResponseTopic(
-        error_code=code,
-        name=name,
-        topic_id=asked.topic_id,
-        is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=NOT_ASKED,
-    )
-
-
 def _why_missing(name: str) -> ErrorCode:
     try:
         check_topic_name(name)
     except OttlaError as error:
         return error.code
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def _known(
-    broker: "Broker", topic: TopicImage, answering: AbstractSet[BrokerId], operations: int
-) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.id,
-        is_internal=topic.is_internal,
-        partitions=[
-            _partition(
-                index,
-                partition,
-                broker.image,
-                has_leader=partition.leader in answering
-                and not _is_superseded(broker, topic.name, index, partition),
-            )
-            for index, partition in enumerate(topic.partitions)
-        ],
-        topic_authorized_operations=operations,
-    )
-
-
-def _is_superseded(broker: "Broker", topic: str, index: int, shown: PartitionImage) -> bool:
-    """Whether the replica here knows that the leader shown leads no more.
-
-    The controller's orders come a moment before its news. Who leads instead may not know it yet,
-    so that nobody is named: a client that is sent back to where it was refused takes a second or
-    more to ask again.
-    """
-    replica = broker.partitions.find(topic, index)
-    if replica is None or replica.failure is not None:
-        return False
-    if replica.leader_epoch > shown.leader_epoch:
-        return True
-    return shown.leader == broker.broker_id and replica.leader is None
 
 
 def _partition(
@@ -251,17 +281,3 @@ def _partition(
         isr_nodes=list(partition.isr),
         offline_replicas=[b for b in partition.replicas if b not in image.brokers],
     )
-
-
-def on_error(
-    body: MetadataRequest, code: ErrorCode, _message: str | None, _version: int
-) -> MetadataResponse:
-    """The error on every topic asked for, and from version 13 on for the whole answer."""
-    topics = [
-        MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
-        for topic in body.topics or ()
-    ]
-    return MetadataResponse(topics=topics, error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.METADATA, 0, 13, handle)

@@ -4,13 +4,15 @@ Of a member, or, with generation -1, of somebody who only stores offsets. Retent
 versions 2-4, leader epoch from 6 (KIP-320), static members from 7, topic ids from 10 (KIP-848).
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicId
+from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.group.offsets.committing import PartitionCheck, commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.wire.api import ApiKey
@@ -20,34 +22,41 @@ from ottla.wire.messages.offset_commit import (
     OffsetCommitResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _TOPIC_IDS_FROM = 10
 
 
-def handle(broker: "Broker", request: RequestContext, body: OffsetCommitRequest) -> None:
-    """Give the topics both name and id, then have the group's coordinator decide."""
-    image = broker.image
-    by_id = request.version >= _TOPIC_IDS_FROM
-    for topic in body.topics:
-        known = image.topic_by_id(TopicId(topic.topic_id)) if by_id else image.topic(topic.name)
-        if known is not None:
-            topic.name = known.name
-            topic.topic_id = known.id
-    check = _partition_check(image, by_id=by_id)
-    broker.groups.run(
-        body.group_id,
-        WholeAnswer(request, body, on_error),
-        lambda coordinator, call, at: coordinator.commit(call, body, check, at),
-    )
+@dataclass(frozen=True, slots=True)
+class OffsetCommit(Handler):
+    """Serves OffsetCommit."""
 
+    api = ApiKey.OFFSET_COMMIT
+    versions = Versions(2, 10)
 
-def on_error(
-    body: OffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
-) -> OffsetCommitResponse:
-    """The same error for every partition."""
-    return commit_refused(body, code)
+    view: ClusterView
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: OffsetCommitRequest) -> None:
+        """Give the topics both name and id, then have the group's coordinator decide."""
+        image = self.view.image
+        by_id = request.version >= _TOPIC_IDS_FROM
+        for topic in body.topics:
+            known = image.topic_by_id(TopicId(topic.topic_id)) if by_id else image.topic(topic.name)
+            if known is not None:
+                topic.name = known.name
+                topic.topic_id = known.id
+        check = _partition_check(image, by_id=by_id)
+        self.groups.run(
+            body.group_id,
+            WholeAnswer(request, body, self.on_error),
+            lambda coordinator, call, at: coordinator.commit(call, body, check, at),
+        )
+
+    @staticmethod
+    def on_error(
+        body: OffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> OffsetCommitResponse:
+        """The same error for every partition."""
+        return commit_refused(body, code)
 
 
 def _partition_check(image: ClusterImage, *, by_id: bool) -> PartitionCheck:
@@ -59,6 +68,3 @@ def _partition_check(image: ClusterImage, *, by_id: bool) -> PartitionCheck:
         return ErrorCode.NONE
 
     return check
-
-
-HANDLER = LegacyHandler(ApiKey.OFFSET_COMMIT, 2, 10, handle)

@@ -6,15 +6,17 @@ watermark. A stable answer (from 7 on, KIP-447) tells nothing that an open trans
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicId
+from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import Gathering
 from ottla.broker.groups.shard import Command
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator import Coordinator
 from ottla.group.offsets.fetching import (
     FetchedOffset,
@@ -36,61 +38,71 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _GROUP_ERROR_FROM = 2
 _MANY_GROUPS_FROM = 8
 _TOPIC_IDS_FROM = 10
 
 
-def handle(broker: "Broker", request: RequestContext, body: OffsetFetchRequest) -> None:
-    """Ask the coordinator of each group."""
-    version = request.version
-    if version < _MANY_GROUPS_FROM:
-        gathering = Gathering(request, 1, lambda parts: parts[0])
-        answer = gathering.part(0, lambda code: on_error(body, code, None, version))
-        wanted = (
-            None
-            if body.topics is None
-            else [(topic.name, topic.partition_indexes) for topic in body.topics]
-        )
-        broker.groups.try_run(
-            body.group_id, answer, partial(_fetch_one, body.group_id, wanted, body.require_stable)
-        )
-        return
-    gathering = Gathering(
-        request, len(body.groups), lambda parts: OffsetFetchResponse(groups=parts)
-    )
-    image = broker.image
-    for index, group in enumerate(body.groups):
-        answer = gathering.part(index, partial(_failed_group, group.group_id))
-        fetch = _fetch_by_id if version >= _TOPIC_IDS_FROM else _fetch_by_name
-        broker.groups.try_run(
-            group.group_id,
-            answer,
-            partial(_for_member, group, partial(fetch, group, image, body.require_stable)),
-        )
+@dataclass(frozen=True, slots=True)
+class OffsetFetch(Handler):
+    """Serves OffsetFetch."""
 
+    api = ApiKey.OFFSET_FETCH
+    versions = Versions(1, 10)
 
-def on_error(
-    body: OffsetFetchRequest, code: ErrorCode, _message: str | None, version: int
-) -> OffsetFetchResponse:
-    """The error of the group; before version 2 of each of its partitions."""
-    if version >= _MANY_GROUPS_FROM:
-        return OffsetFetchResponse(
-            groups=[_failed_group(group.group_id, code) for group in body.groups]
-        )
-    if version >= _GROUP_ERROR_FROM:
-        return OffsetFetchResponse(error_code=code)
-    return _single_response(
-        [
-            FetchedTopic(
-                topic.name, [nothing_committed(index, code) for index in topic.partition_indexes]
+    view: ClusterView
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: OffsetFetchRequest) -> None:
+        """Ask the coordinator of each group."""
+        version = request.version
+        if version < _MANY_GROUPS_FROM:
+            gathering = Gathering(request, 1, lambda parts: parts[0])
+            answer = gathering.part(0, lambda code: self.on_error(body, code, None, version))
+            wanted = (
+                None
+                if body.topics is None
+                else [(topic.name, topic.partition_indexes) for topic in body.topics]
             )
-            for topic in body.topics or ()
-        ]
-    )
+            self.groups.try_run(
+                body.group_id,
+                answer,
+                partial(_fetch_one, body.group_id, wanted, body.require_stable),
+            )
+            return
+        gathering = Gathering(
+            request, len(body.groups), lambda parts: OffsetFetchResponse(groups=parts)
+        )
+        image = self.view.image
+        for index, group in enumerate(body.groups):
+            answer = gathering.part(index, partial(_failed_group, group.group_id))
+            fetch = _fetch_by_id if version >= _TOPIC_IDS_FROM else _fetch_by_name
+            self.groups.try_run(
+                group.group_id,
+                answer,
+                partial(_for_member, group, partial(fetch, group, image, body.require_stable)),
+            )
+
+    @staticmethod
+    def on_error(
+        body: OffsetFetchRequest, code: ErrorCode, _message: str | None, version: int
+    ) -> OffsetFetchResponse:
+        """The error of the group; before version 2 of each of its partitions."""
+        if version >= _MANY_GROUPS_FROM:
+            return OffsetFetchResponse(
+                groups=[_failed_group(group.group_id, code) for group in body.groups]
+            )
+        if version >= _GROUP_ERROR_FROM:
+            return OffsetFetchResponse(error_code=code)
+        return _single_response(
+            [
+                FetchedTopic(
+                    topic.name,
+                    [nothing_committed(index, code) for index in topic.partition_indexes],
+                )
+                for topic in body.topics or ()
+            ]
+        )
 
 
 def _fetch_one(
@@ -219,6 +231,3 @@ def _partitions(offsets: list[FetchedOffset]) -> list[OffsetFetchResponsePartiti
 
 def _failed_group(group_id: str, code: ErrorCode) -> OffsetFetchResponseGroup:
     return OffsetFetchResponseGroup(group_id=group_id, error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.OFFSET_FETCH, 1, 10, handle)

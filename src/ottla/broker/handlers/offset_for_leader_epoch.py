@@ -3,11 +3,12 @@
 Followers are told of the log's end, consumers of what is committed.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.admission import require_broker
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_for_leader_epoch import (
@@ -18,63 +19,65 @@ from ottla.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class OffsetForLeaderEpoch(Handler):
+    """Serves OffsetForLeaderEpoch."""
 
-def handle(
-    broker: "Broker", request: RequestContext, body: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
-    """Look the end of each epoch up."""
-    is_follower = body.replica_id >= 0
-    if is_follower:
-        require_broker(request, "OffsetForLeaderEpoch", body.replica_id)
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[
-                    _look_up(broker, topic.topic, wanted, is_follower=is_follower)
-                    for wanted in topic.partitions
-                ],
-            )
-            for topic in body.topics
-        ]
-    )
+    api = ApiKey.OFFSET_FOR_LEADER_EPOCH
+    versions = Versions(2, 4)
 
+    partitions: Partitions
 
-def on_error(
-    body: OffsetForLeaderEpochRequest, code: ErrorCode, _message: str | None, _version: int
-) -> OffsetForLeaderEpochResponse:
-    """The same error for every partition."""
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[
-                    EpochEndOffset(partition=wanted.partition, error_code=code)
-                    for wanted in topic.partitions
-                ],
-            )
-            for topic in body.topics
-        ]
-    )
+    def handle(
+        self, request: RequestContext, body: OffsetForLeaderEpochRequest
+    ) -> OffsetForLeaderEpochResponse:
+        """Look the end of each epoch up."""
+        is_follower = body.replica_id >= 0
+        if is_follower:
+            require_broker(request, "OffsetForLeaderEpoch", body.replica_id)
+        return OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=[
+                        self._look_up(topic.topic, wanted, is_follower=is_follower)
+                        for wanted in topic.partitions
+                    ],
+                )
+                for topic in body.topics
+            ]
+        )
 
+    def _look_up(
+        self, topic: str, wanted: OffsetForLeaderPartition, *, is_follower: bool
+    ) -> EpochEndOffset:
+        try:
+            partition = self.partitions.get(topic, wanted.partition)
+            partition.check_led()
+            partition.check_leader_epoch(wanted.current_leader_epoch)
+            epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+            if wanted.leader_epoch == partition.leader_epoch and not is_follower:
+                # Consumers must not learn of records that are not committed.
+                epoch, end_offset = partition.leader_epoch, partition.latest_offset()
+        except OttlaError as error:
+            return EpochEndOffset(partition=wanted.partition, error_code=error.code)
+        return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
 
-def _look_up(
-    broker: "Broker", topic: str, wanted: OffsetForLeaderPartition, *, is_follower: bool
-) -> EpochEndOffset:
-    try:
-        partition = broker.partitions.get(topic, wanted.partition)
-        partition.check_led()
-        partition.check_leader_epoch(wanted.current_leader_epoch)
-        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
-        if wanted.leader_epoch == partition.leader_epoch and not is_follower:
-            # Consumers must not learn of records that are not committed.
-            epoch, end_offset = partition.leader_epoch, partition.latest_offset()
-    except OttlaError as error:
-        return EpochEndOffset(partition=wanted.partition, error_code=error.code)
-    return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
-
-
-HANDLER = LegacyHandler(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4, handle)
+    @staticmethod
+    def on_error(
+        body: OffsetForLeaderEpochRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> OffsetForLeaderEpochResponse:
+        """The same error for every partition."""
+        return OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=[
+                        EpochEndOffset(partition=wanted.partition, error_code=code)
+                        for wanted in topic.partitions
+                    ],
+                )
+                for topic in body.topics
+            ]
+        )

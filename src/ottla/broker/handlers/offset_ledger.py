@@ -4,12 +4,15 @@ Ottla's own, and advertised to Ottla's own clients only. The log is walked by th
 batches, in a thread: what compaction, retention and elections took is in the ledger already.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.ledger.account import Account
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.ledger.accounting import Accounting, Moved
@@ -22,106 +25,112 @@ from ottla.wire.messages.offset_ledger import (
     OffsetLedgerResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _HIGH_WATERMARK = -1
 # A log that is cleaned or cut during the walk is walked again.
 _ATTEMPTS = 5
 
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: OffsetLedgerRequest
-) -> OffsetLedgerResponse:
-    """Account for the range. Raises OttlaError."""
-    partition = broker.partitions.get(body.topic, body.partition)
-    partition.check_led()
-    end = partition.high_watermark if body.end == _HIGH_WATERMARK else body.end
-    for _ in range(_ATTEMPTS):
-        account = await _account(broker, partition, body.start, end)
-        if account is not None:
-            return _response(broker, partition, account)
-    raise OttlaError(
-        ErrorCode.REQUEST_TIMED_OUT,
-        f"{partition.topic_partition} was changed {_ATTEMPTS} times while it was walked: ask again",
-    )
+@dataclass(frozen=True, slots=True)
+class OffsetLedger(Handler):
+    """Serves OffsetLedger."""
 
+    api = ApiKey.OFFSET_LEDGER
+    versions = Versions(0, 0)
 
-async def _account(broker: "Broker", partition: Partition, start: int, end: int) -> Account | None:
-    """The account; None where the log was changed meanwhile."""
-    log = partition.log
-    accounting = Accounting(log, start, end)
-    try:
-        if log.filesystem.in_memory:
-            account = accounting.run()
-        else:
-            account = await broker.loop.run_in_executor(None, accounting.run)
-    except Moved as moved:
-        if accounting.still_holds and partition.log is log:
-            raise OttlaError(
-                ErrorCode.CORRUPT_MESSAGE,
-                f"{partition.topic_partition}: the log is damaged ({moved}); read it with `ottla "
-                "log dump`, and restore it from a replica or a copy",
-            ) from moved
-        return None
-    except OSError as error:
-        if accounting.still_holds and partition.log is log:
-            raise storage_error(error, log.folder, "walk the log") from error
-        return None
-    partition.check_led()
-    return account if accounting.still_holds and partition.log is log else None
+    view: ClusterView
+    runtime: Runtime
+    partitions: Partitions
 
+    async def handle(
+        self, _request: RequestContext, body: OffsetLedgerRequest
+    ) -> OffsetLedgerResponse:
+        """Account for the range. Raises OttlaError."""
+        partition = self.partitions.get(body.topic, body.partition)
+        partition.check_led()
+        end = partition.high_watermark if body.end == _HIGH_WATERMARK else body.end
+        for _ in range(_ATTEMPTS):
+            account = await self._account(partition, body.start, end)
+            if account is not None:
+                return self._response(partition, account)
+        raise OttlaError(
+            ErrorCode.REQUEST_TIMED_OUT,
+            f"{partition.topic_partition} was changed {_ATTEMPTS} times while it was walked: "
+            "ask again",
+        )
 
-def _response(broker: "Broker", partition: Partition, account: Account) -> OffsetLedgerResponse:
-    return OffsetLedgerResponse(
-        broker_id=broker.broker_id,
-        leader_epoch=partition.leader_epoch,
-        start=account.start,
-        end=account.end,
-        log_start_offset=partition.log_start_offset,
-        high_watermark=partition.high_watermark,
-        log_end_offset=partition.log_end_offset,
-        data=account.data,
-        control=account.control,
-        aborted=account.aborted,
-        undecided=account.undecided,
-        compacted=account.compacted,
-        deleted=account.deleted,
-        lost=account.lost,
-        unexplained=account.unexplained,
-        replaced=account.replaced,
-        compacted_by=[
-            CompactedOffsets(pass_number=one.number, since=one.since, at_ms=one.at_ms, count=count)
-            for one, count in sorted(account.passes.items(), key=lambda item: item[0].number)
-        ],
-        deleted_by=[
-            DeletedRange(
-                start=one.start,
-                end=one.end,
-                causes=[int(cause) for cause in one.counts],
-                counts=list(one.counts.values()),
-                first_ms=one.first_ms,
-                last_ms=one.last_ms,
-            )
-            for one in account.deletions
-        ],
-        lost_by=[
-            LostRange(
-                start=one.start,
-                end=one.end,
-                leader_epoch=one.leader_epoch,
-                at_ms=one.at_ms,
-            )
-            for one in account.losses
-        ],
-    )
+    async def _account(self, partition: Partition, start: int, end: int) -> Account | None:
+        """The account; None where the log was changed meanwhile."""
+        log = partition.log
+        accounting = Accounting(log, start, end)
+        try:
+            if log.filesystem.in_memory:
+                account = accounting.run()
+            else:
+                account = await self.runtime.loop.run_in_executor(None, accounting.run)
+        except Moved as moved:
+            if accounting.still_holds and partition.log is log:
+                raise OttlaError(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"{partition.topic_partition}: the log is damaged ({moved}); read it with "
+                    "`ottla log dump`, and restore it from a replica or a copy",
+                ) from moved
+            return None
+        except OSError as error:
+            if accounting.still_holds and partition.log is log:
+                raise storage_error(error, log.folder, "walk the log") from error
+            return None
+        partition.check_led()
+        return account if accounting.still_holds and partition.log is log else None
 
+    def _response(self, partition: Partition, account: Account) -> OffsetLedgerResponse:
+        return OffsetLedgerResponse(
+            broker_id=self.view.broker_id,
+            leader_epoch=partition.leader_epoch,
+            start=account.start,
+            end=account.end,
+            log_start_offset=partition.log_start_offset,
+            high_watermark=partition.high_watermark,
+            log_end_offset=partition.log_end_offset,
+            data=account.data,
+            control=account.control,
+            aborted=account.aborted,
+            undecided=account.undecided,
+            compacted=account.compacted,
+            deleted=account.deleted,
+            lost=account.lost,
+            unexplained=account.unexplained,
+            replaced=account.replaced,
+            compacted_by=[
+                CompactedOffsets(
+                    pass_number=one.number, since=one.since, at_ms=one.at_ms, count=count
+                )
+                for one, count in sorted(account.passes.items(), key=lambda item: item[0].number)
+            ],
+            deleted_by=[
+                DeletedRange(
+                    start=one.start,
+                    end=one.end,
+                    causes=[int(cause) for cause in one.counts],
+                    counts=list(one.counts.values()),
+                    first_ms=one.first_ms,
+                    last_ms=one.last_ms,
+                )
+                for one in account.deletions
+            ],
+            lost_by=[
+                LostRange(
+                    start=one.start,
+                    end=one.end,
+                    leader_epoch=one.leader_epoch,
+                    at_ms=one.at_ms,
+                )
+                for one in account.losses
+            ],
+        )
 
-def on_error(
-    _body: OffsetLedgerRequest, code: ErrorCode, message: str | None, _version: int
-) -> OffsetLedgerResponse:
-    """The error for the whole."""
-    return OffsetLedgerResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.OFFSET_LEDGER, 0, 0, handle)
+    @staticmethod
+    def on_error(
+        _body: OffsetLedgerRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> OffsetLedgerResponse:
+        """The error for the whole."""
+        return OffsetLedgerResponse(error_code=code, error_message=message)

@@ -7,17 +7,21 @@ replicas in sync. Who leads now is told with NOT_LEADER_OR_FOLLOWER (KIP-951). A
 internal topic is refused with INVALID_TOPIC_EXCEPTION, unless the client id is `__admin_client`.
 """
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
+from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.new_leaders import tell_producer
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.produce.refused_batches import log_refused_batch
-from ottla.broker.requests.handler import NO_ANSWER, NoAnswer
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import NO_ANSWER, Handler, NoAnswer, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.broker.transactions.produce import ProduceInTransaction
 from ottla.network.service import CloseConnection
@@ -42,161 +46,171 @@ _NONE = ErrorCode.NONE
 _MIN_SERVED = 3
 
 
-def handle(
-    broker: "Broker", request: RequestContext, body: ProduceRequest
-) -> ProduceResponse | NoAnswer | None:
-    """Append every batch of the request to its partition."""
-    acks = body.acks
-    if not -1 <= acks <= 1:
-        raise OttlaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be 0, 1 or -1, not {acks}")
-    if body.transactional_id is not None:
-        _produce_in_transaction(broker, request, body)
-        return None
-    now_ms = broker.clock.now_ms()
-    waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
-    topics = []
-    for topic in body.topic_data:
-        answers = [
-            _append(broker, request, topic, wanted, acks, now_ms, waiting)
-            for wanted in topic.partition_data
-        ]
-        topics.append(
-            TopicProduceResponse(
-                name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+@dataclass(frozen=True, slots=True)
+class Produce(Handler):
+    """Serves Produce."""
+
+    api = ApiKey.PRODUCE
+    versions = Versions(0, 13)
+
+    view: ClusterView
+    runtime: Runtime
+    partitions: Partitions
+    settings: BrokerSettings
+    broker: "Broker"
+
+    def handle(
+        self, request: RequestContext, body: ProduceRequest
+    ) -> ProduceResponse | NoAnswer | None:
+        """Append every batch of the request to its partition."""
+        acks = body.acks
+        if not -1 <= acks <= 1:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be 0, 1 or -1, not {acks}"
             )
-        )
-    response = ProduceResponse(responses=topics)
-    if acks == 0:
-        _close_on_error(response)
-        return NO_ANSWER
-    if not waiting:
-        tell_producer(broker, request, response)
-        return response
-    DelayedProduce(broker, request, response, waiting, body.timeout_ms).start()
-    return None
+        if body.transactional_id is not None:
+            self._produce_in_transaction(request, body)
+            return None
+        now_ms = self.runtime.clock.now_ms()
+        waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
+        topics = []
+        for topic in body.topic_data:
+            answers = [
+                self._append(request, topic, wanted, acks, now_ms, waiting)
+                for wanted in topic.partition_data
+            ]
+            topics.append(
+                TopicProduceResponse(
+                    name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+                )
+            )
+        response = ProduceResponse(responses=topics)
+        if acks == 0:
+            _close_on_error(response)
+            return NO_ANSWER
+        if not waiting:
+            tell_producer(self.broker, request, response)
+            return response
+        DelayedProduce(self.broker, request, response, waiting, body.timeout_ms).start()
+        return None
 
+    def _produce_in_transaction(self, request: RequestContext, body: ProduceRequest) -> None:
+        """As `handle`, but batches may wait until their transaction is known to be open."""
+        waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
 
-def _produce_in_transaction(
-    broker: "Broker", request: RequestContext, body: ProduceRequest
-) -> None:
-    """As `handle`, but batches may wait until their transaction is known to be open."""
-    waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
+        def append(
+            topic: TopicProduceData, wanted: PartitionProduceData, guard: Guard | None
+        ) -> PartitionProduceResponse:
+            now_ms = self.runtime.clock.now_ms()
+            return self._append(
+                request, topic, wanted, body.acks, now_ms, waiting, guard, in_transaction=True
+            )
 
-    def append(
-        topic: TopicProduceData, wanted: PartitionProduceData, guard: Guard | None
+        def finish(answers: list[list[PartitionProduceResponse]]) -> None:
+            response = ProduceResponse(
+                responses=[
+                    TopicProduceResponse(
+                        name=topic.name, topic_id=topic.topic_id, partition_responses=each
+                    )
+                    for topic, each in zip(body.topic_data, answers, strict=True)
+                ]
+            )
+            if body.acks == 0:
+                request.drop()
+            elif waiting:
+                DelayedProduce(self.broker, request, response, waiting, body.timeout_ms).start()
+            else:
+                tell_producer(self.broker, request, response)
+                request.reply(response)
+
+        ProduceInTransaction(self.broker, request, body, append, finish).start()
+
+    # Hot: once per batch.
+    def _append(
+        self,
+        request: RequestContext,
+        topic: TopicProduceData,
+        wanted: PartitionProduceData,
+        acks: int,
+        now_ms: int,
+        waiting: list[tuple[Partition, int, PartitionProduceResponse]],
+        guard: Guard | None = None,
+        *,
+        in_transaction: bool = False,
     ) -> PartitionProduceResponse:
-        now_ms = broker.clock.now_ms()
-        return _append(
-            broker, request, topic, wanted, body.acks, now_ms, waiting, guard, in_transaction=True
+        index = wanted.index
+        try:
+            if request.version >= 13:
+                partition = self.partitions.get_by_id(topic.topic_id, index)
+            else:
+                partition = self.partitions.get(topic.name, index)
+            check_may_produce(partition.topic, request.client_id)
+            records = wanted.records
+            try:
+                partition.check_led()
+                if acks == _ACKS_ALL:
+                    partition.check_in_sync()
+            except OttlaError as error:
+                partition.note_refused(records, error.code)
+                raise
+            config = partition.log.config
+            if not isinstance(records, memoryview):
+                raise OttlaError(ErrorCode.INVALID_RECORD, "the request holds no record batch")
+            valid = validate(records, config, now_ms, produce_version=request.version)
+            if valid.header.is_transactional and not in_transaction:
+                raise OttlaError(
+                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                    "the batch is of a transaction, and the request names no transactional id",
+                )
+            appended = partition.append(valid.buffer, valid.header, now_ms, guard)
+        except OttlaError as error:
+            return self._refused(request, topic, wanted, error)
+        answer = PartitionProduceResponse(
+            index=index,
+            error_code=_NONE,
+            base_offset=appended.base_offset,
+            log_append_time_ms=appended.log_append_time,
+            log_start_offset=appended.log_start_offset,
         )
+        if acks == _ACKS_ALL and partition.high_watermark <= appended.last_offset:
+            waiting.append((partition, appended.last_offset + 1, answer))
+        return answer
 
-    def finish(answers: list[list[PartitionProduceResponse]]) -> None:
-        response = ProduceResponse(
+    def _refused(
+        self,
+        request: RequestContext,
+        topic: TopicProduceData,
+        wanted: PartitionProduceData,
+        error: OttlaError,
+    ) -> PartitionProduceResponse:
+        """The answer for one partition, and a line in the log where that helps an operator."""
+        image = self.view.image
+        found = image.topic_by_id(TopicId(topic.topic_id)) if request.version >= 13 else None
+        partition = TopicPartition(found.name if found is not None else topic.name, wanted.index)
+        size = len(wanted.records) if isinstance(wanted.records, memoryview) else 0
+        log_refused_batch(request, partition, size, error, image, self.settings)
+        record_errors = error.record_errors if isinstance(error, RejectedBatch) else ()
+        return _failed(wanted.index, error.code, error.message, record_errors)
+
+    @staticmethod
+    def on_error(
+        body: ProduceRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> ProduceResponse:
+        """The same error for every partition."""
+        if body.acks == 0:
+            raise CloseConnection(f"its produce request without acknowledgement failed: {message}")
+        return ProduceResponse(
             responses=[
                 TopicProduceResponse(
-                    name=topic.name, topic_id=topic.topic_id, partition_responses=each
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partition_responses=[
+                        _failed(wanted.index, code, message) for wanted in topic.partition_data
+                    ],
                 )
-                for topic, each in zip(body.topic_data, answers, strict=True)
+                for topic in body.topic_data
             ]
         )
-        if body.acks == 0:
-            request.drop()
-        elif waiting:
-            DelayedProduce(broker, request, response, waiting, body.timeout_ms).start()
-        else:
-            tell_producer(broker, request, response)
-            request.reply(response)
-
-    ProduceInTransaction(broker, request, body, append, finish).start()
-
-
-def on_error(
-    body: ProduceRequest, code: ErrorCode, message: str | None, _version: int
-) -> ProduceResponse:
-    """The same error for every partition."""
-    if body.acks == 0:
-        raise CloseConnection(f"its produce request without acknowledgement failed: {message}")
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=[
-                    _failed(wanted.index, code, message) for wanted in topic.partition_data
-                ],
-            )
-            for topic in body.topic_data
-        ]
-    )
-
-
-# Hot: once per batch.
-def _append(
-    broker: "Broker",
-    request: RequestContext,
-    topic: TopicProduceData,
-    wanted: PartitionProduceData,
-    acks: int,
-    now_ms: int,
-    waiting: list[tuple[Partition, int, PartitionProduceResponse]],
-    guard: Guard | None = None,
-    *,
-    in_transaction: bool = False,
-) -> PartitionProduceResponse:
-    index = wanted.index
-    try:
-        if request.version >= 13:
-            partition = broker.partitions.get_by_id(topic.topic_id, index)
-        else:
-            partition = broker.partitions.get(topic.name, index)
-        check_may_produce(partition.topic, request.client_id)
-        records = wanted.records
-        try:
-            partition.check_led()
-            if acks == _ACKS_ALL:
-                partition.check_in_sync()
-        except OttlaError as error:
-            partition.note_refused(records, error.code)
-            raise
-        config = partition.log.config
-        if not isinstance(records, memoryview):
-            raise OttlaError(ErrorCode.INVALID_RECORD, "the request holds no record batch")
-        valid = validate(records, config, now_ms, produce_version=request.version)
-        if valid.header.is_transactional and not in_transaction:
-            raise OttlaError(
-                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                "the batch is of a transaction, and the request names no transactional id",
-            )
-        appended = partition.append(valid.buffer, valid.header, now_ms, guard)
-    except OttlaError as error:
-        return _refused(broker, request, topic, wanted, error)
-    answer = PartitionProduceResponse(
-        index=index,
-        error_code=_NONE,
-        base_offset=appended.base_offset,
-        log_append_time_ms=appended.log_append_time,
-        log_start_offset=appended.log_start_offset,
-    )
-    if acks == _ACKS_ALL and partition.high_watermark <= appended.last_offset:
-        waiting.append((partition, appended.last_offset + 1, answer))
-    return answer
-
-
-def _refused(
-    broker: "Broker",
-    request: RequestContext,
-    topic: TopicProduceData,
-    wanted: PartitionProduceData,
-    error: OttlaError,
-) -> PartitionProduceResponse:
-    """The answer for one partition, and a line in the log where that helps an operator."""
-    image = broker.image
-    found = image.topic_by_id(TopicId(topic.topic_id)) if request.version >= 13 else None
-    partition = TopicPartition(found.name if found is not None else topic.name, wanted.index)
-    size = len(wanted.records) if isinstance(wanted.records, memoryview) else 0
-    log_refused_batch(request, partition, size, error, image, broker.settings)
-    record_errors = error.record_errors if isinstance(error, RejectedBatch) else ()
-    return _failed(wanted.index, error.code, error.message, record_errors)
 
 
 def _failed(
@@ -281,6 +295,3 @@ class DelayedProduce:
     def _answer(self) -> None:
         tell_producer(self._broker, self._request, self._response)
         self._request.reply(self._response)
-
-
-HANDLER = LegacyHandler(ApiKey.PRODUCE, 0, 13, handle)

@@ -4,11 +4,16 @@ Ottla's own, and advertised to Ottla's own clients only. `ottla group describe` 
 retention` ask it.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
+from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.process.maintenance import Maintenance
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.holding import Hold, bytes_per_ms, deadline
 from ottla.wire.api import ApiKey
@@ -19,52 +24,67 @@ from ottla.wire.messages.retention_standing import (
     RetentionStandingResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.base.errors import ErrorCode
-    from ottla.broker.process.broker import Broker
-
 _NEVER = -1
 
 
-async def handle(
-    broker: "Broker", _request: RequestContext, body: RetentionStandingRequest
-) -> RetentionStandingResponse:
-    """Tell. Raises OttlaError."""
-    partition = broker.partitions.get(body.topic, body.partition)
-    partition.check_led()
-    retention, config = broker.maintenance.retention, partition.config
-    groups = sorted(config.hold_groups)
-    readers = await retention.readers.committed(groups, partition.topic_partition)
-    held, _ = retention.held.get(partition, (Hold(0), {}))
-    now_ms = broker.clock.now_ms()
-    log = partition.log
-    try:
-        deadlines = [
-            _deadline(partition, offset, now_ms, is_held=body.group_id in config.hold_groups)
-            for offset in body.offsets
-        ]
-        rate = bytes_per_ms(log.segments.as_list(), now_ms) * 1000
-    except OSError as error:
-        raise storage_error(error, log.folder, "read the times of segments") from error
-    return RetentionStandingResponse(
-        broker_id=broker.broker_id,
-        log_start_offset=partition.log_start_offset,
-        log_end_offset=partition.log_end_offset,
-        size_bytes=log.size_bytes,
-        bytes_per_second=rate,
-        cleanup_policy=",".join(sorted(config.cleanup_policy)),
-        retention_ms=config.retention_ms,
-        retention_bytes=config.retention_bytes,
-        hold_max_bytes=config.hold_max_bytes,
-        hold_max_ms=config.hold_max_ms,
-        deadlines=deadlines,
-        readers=[
-            ReaderStanding(group_id=group, committed=committed)
-            for group, committed in readers.items()
-        ],
-        held_bytes=held.held_bytes,
-        held_since_ms=held.held_since_ms,
-    )
+@dataclass(frozen=True, slots=True)
+class RetentionStanding(Handler):
+    """Serves RetentionStanding."""
+
+    api = ApiKey.RETENTION_STANDING
+    versions = Versions(0, 0)
+
+    view: ClusterView
+    runtime: Runtime
+    partitions: Partitions
+    maintenance: Maintenance
+
+    async def handle(
+        self, _request: RequestContext, body: RetentionStandingRequest
+    ) -> RetentionStandingResponse:
+        """Tell. Raises OttlaError."""
+        partition = self.partitions.get(body.topic, body.partition)
+        partition.check_led()
+        retention, config = self.maintenance.retention, partition.config
+        groups = sorted(config.hold_groups)
+        readers = await retention.readers.committed(groups, partition.topic_partition)
+        held, _ = retention.held.get(partition, (Hold(0), {}))
+        now_ms = self.runtime.clock.now_ms()
+        log = partition.log
+        try:
+            deadlines = [
+                _deadline(partition, offset, now_ms, is_held=body.group_id in config.hold_groups)
+                for offset in body.offsets
+            ]
+            rate = bytes_per_ms(log.segments.as_list(), now_ms) * 1000
+        except OSError as error:
+            raise storage_error(error, log.folder, "read the times of segments") from error
+        return RetentionStandingResponse(
+            broker_id=self.view.broker_id,
+            log_start_offset=partition.log_start_offset,
+            log_end_offset=partition.log_end_offset,
+            size_bytes=log.size_bytes,
+            bytes_per_second=rate,
+            cleanup_policy=",".join(sorted(config.cleanup_policy)),
+            retention_ms=config.retention_ms,
+            retention_bytes=config.retention_bytes,
+            hold_max_bytes=config.hold_max_bytes,
+            hold_max_ms=config.hold_max_ms,
+            deadlines=deadlines,
+            readers=[
+                ReaderStanding(group_id=group, committed=committed)
+                for group, committed in readers.items()
+            ],
+            held_bytes=held.held_bytes,
+            held_since_ms=held.held_since_ms,
+        )
+
+    @staticmethod
+    def on_error(
+        _body: RetentionStandingRequest, code: "ErrorCode", message: str | None, _version: int
+    ) -> RetentionStandingResponse:
+        """The error for the whole."""
+        return RetentionStandingResponse(error_code=code, error_message=message)
 
 
 def _deadline(partition: Partition, offset: int, now_ms: int, *, is_held: bool) -> OffsetDeadline:
@@ -79,13 +99,3 @@ def _deadline(partition: Partition, offset: int, now_ms: int, *, is_held: bool) 
     )
     left_ms = _NEVER if found.left_ms is None else found.left_ms
     return OffsetDeadline(offset=offset, left_ms=left_ms, setting=found.setting)
-
-
-def on_error(
-    _body: RetentionStandingRequest, code: "ErrorCode", message: str | None, _version: int
-) -> RetentionStandingResponse:
-    """The error for the whole."""
-    return RetentionStandingResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.RETENTION_STANDING, 0, 0, handle)

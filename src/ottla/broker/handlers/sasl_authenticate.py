@@ -1,8 +1,10 @@
 """SaslAuthenticate (36), versions 0-2: refused with ILLEGAL_SASL_STATE, as Kafka does (KIP-152)."""
 
+from dataclasses import dataclass
+
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.sasl_handshake import no_sasl
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_authenticate import (
@@ -11,18 +13,22 @@ from ottla.wire.messages.sasl_authenticate import (
 )
 
 
-def handle(
-    _broker: object, request: RequestContext, _body: SaslAuthenticateRequest
-) -> SaslAuthenticateResponse:
-    """Nobody has to log in."""
-    raise no_sasl(request)
+@dataclass(frozen=True, slots=True)
+class SaslAuthenticate(Handler):
+    """Serves SaslAuthenticate."""
 
+    api = ApiKey.SASL_AUTHENTICATE
+    versions = Versions(0, 2)
 
-def on_error(
-    _body: SaslAuthenticateRequest, code: ErrorCode, message: str | None, _version: int
-) -> SaslAuthenticateResponse:
-    """The error with its remedy."""
-    return SaslAuthenticateResponse(error_code=code, error_message=message)
+    def handle(
+        self, request: RequestContext, _body: SaslAuthenticateRequest
+    ) -> SaslAuthenticateResponse:
+        """Nobody has to log in."""
+        raise no_sasl(request)
 
-
-HANDLER = LegacyHandler(ApiKey.SASL_AUTHENTICATE, 0, 2, handle)
+    @staticmethod
+    def on_error(
+        _body: SaslAuthenticateRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> SaslAuthenticateResponse:
+        """The error with its remedy."""
+        return SaslAuthenticateResponse(error_code=code, error_message=message)

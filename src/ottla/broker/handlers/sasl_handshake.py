@@ -3,8 +3,10 @@
 All listeners are PLAINTEXT ones, where no client has to prove who it is (KIP-43).
 """
 
+from dataclasses import dataclass
+
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -28,18 +30,20 @@ def no_sasl(request: RequestContext) -> OttlaError:
     return error
 
 
-def handle(
-    _broker: object, request: RequestContext, _body: SaslHandshakeRequest
-) -> SaslHandshakeResponse:
-    """There is no mechanism to agree on."""
-    raise no_sasl(request)
+@dataclass(frozen=True, slots=True)
+class SaslHandshake(Handler):
+    """Serves SaslHandshake."""
 
+    api = ApiKey.SASL_HANDSHAKE
+    versions = Versions(0, 1)
 
-def on_error(
-    _body: SaslHandshakeRequest, code: ErrorCode, _message: str | None, _version: int
-) -> SaslHandshakeResponse:
-    """The error, and no mechanisms."""
-    return SaslHandshakeResponse(error_code=code)
+    def handle(self, request: RequestContext, _body: SaslHandshakeRequest) -> SaslHandshakeResponse:
+        """There is no mechanism to agree on."""
+        raise no_sasl(request)
 
-
-HANDLER = LegacyHandler(ApiKey.SASL_HANDSHAKE, 0, 1, handle)
+    @staticmethod
+    def on_error(
+        _body: SaslHandshakeRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> SaslHandshakeResponse:
+        """The error, and no mechanisms."""
+        return SaslHandshakeResponse(error_code=code)

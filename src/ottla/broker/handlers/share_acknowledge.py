@@ -4,13 +4,16 @@ Accepted, released, rejected, or from version 2 on locked anew (KIP-932, KIP-122
 is written.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.new_leaders import tell_sharer
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.share import Sharing
 from ottla.broker.share.acknowledging import Results, acknowledge_all, require_renew_told, said
 from ottla.broker.share.group_settings import share_group_config
 from ottla.broker.share.replying import acknowledge_topics
@@ -26,42 +29,52 @@ if TYPE_CHECKING:
     from ottla.broker.process.broker import Broker
 
 
-def handle(broker: "Broker", request: RequestContext, body: ShareAcknowledgeRequest) -> None:
-    """Take the words in, in the member's session."""
-    require_feature(broker.image, SHARE)
-    if not body.group_id or not body.member_id:
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST, "a share acknowledgement names its group and its member"
-        )
-    if body.share_session_epoch == INITIAL_EPOCH:
-        raise OttlaError(
-            ErrorCode.INVALID_SHARE_SESSION_EPOCH, "a share session begins with a fetch"
-        )
-    acknowledged = said(body.topics)
-    require_renew_told(acknowledged, is_renew=body.is_renew_ack)
-    key = MemberKey(body.group_id, body.member_id)
-    session = broker.sharing.resume_session(key, body.share_session_epoch, request.connection)
+@dataclass(frozen=True, slots=True)
+class ShareAcknowledge(Handler):
+    """Serves ShareAcknowledge."""
 
-    def answer(results: Results) -> None:
-        if body.share_session_epoch == FINAL_EPOCH:
-            broker.sharing.close_session(session)
-        response = ShareAcknowledgeResponse(
-            acquisition_lock_timeout_ms=share_group_config(broker, key.group_id).limits.lock_ms,
-            responses=acknowledge_topics(
-                (slot, code, message) for slot, (code, message) in results.items()
-            ),
-        )
-        tell_sharer(broker, request, response)
-        request.reply(response)
+    api = ApiKey.SHARE_ACKNOWLEDGE
+    versions = Versions(1, 2)
 
-    acknowledge_all(broker.sharing, key, acknowledged, answer)
+    view: ClusterView
+    sharing: Sharing
+    broker: "Broker"
 
+    def handle(self, request: RequestContext, body: ShareAcknowledgeRequest) -> None:
+        """Take the words in, in the member's session."""
+        require_feature(self.view.image, SHARE)
+        if not body.group_id or not body.member_id:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST, "a share acknowledgement names its group and its member"
+            )
+        if body.share_session_epoch == INITIAL_EPOCH:
+            raise OttlaError(
+                ErrorCode.INVALID_SHARE_SESSION_EPOCH, "a share session begins with a fetch"
+            )
+        acknowledged = said(body.topics)
+        require_renew_told(acknowledged, is_renew=body.is_renew_ack)
+        key = MemberKey(body.group_id, body.member_id)
+        session = self.sharing.resume_session(key, body.share_session_epoch, request.connection)
 
-def on_error(
-    _body: ShareAcknowledgeRequest, code: ErrorCode, message: str | None, _version: int
-) -> ShareAcknowledgeResponse:
-    """The error above all partitions."""
-    return ShareAcknowledgeResponse(error_code=code, error_message=message)
+        def answer(results: Results) -> None:
+            if body.share_session_epoch == FINAL_EPOCH:
+                self.sharing.close_session(session)
+            response = ShareAcknowledgeResponse(
+                acquisition_lock_timeout_ms=share_group_config(
+                    self.broker, key.group_id
+                ).limits.lock_ms,
+                responses=acknowledge_topics(
+                    (slot, code, message) for slot, (code, message) in results.items()
+                ),
+            )
+            tell_sharer(self.broker, request, response)
+            request.reply(response)
 
+        acknowledge_all(self.sharing, key, acknowledged, answer)
 
-HANDLER = LegacyHandler(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, handle)
+    @staticmethod
+    def on_error(
+        _body: ShareAcknowledgeRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> ShareAcknowledgeResponse:
+        """The error above all partitions."""
+        return ShareAcknowledgeResponse(error_code=code, error_message=message)

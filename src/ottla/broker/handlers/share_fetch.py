@@ -5,12 +5,16 @@ taken for 1. From version 2 on exactly so many records where that is wanted (KIP
 locks (KIP-1222).
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
 from ottla.broker.requests.features import require_feature
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.share import Sharing
 from ottla.broker.share.acknowledging import require_renew_told, said
 from ottla.broker.share.fetching import ShareFetching
 from ottla.metadata.features import SHARE
@@ -22,45 +26,56 @@ if TYPE_CHECKING:
     from ottla.broker.process.broker import Broker
 
 
-def handle(broker: "Broker", request: RequestContext, body: ShareFetchRequest) -> None:
-    """Take the member's session up, and carry the request out."""
-    require_feature(broker.image, SHARE)
-    if not body.group_id or not body.member_id:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "a share fetch names its group and its member")
-    key = MemberKey(body.group_id, body.member_id)
-    acknowledged = said(body.topics)
-    require_renew_told(acknowledged, is_renew=body.is_renew_ack)
-    if body.share_session_epoch == INITIAL_EPOCH:
-        if acknowledged:
+@dataclass(frozen=True, slots=True)
+class ShareFetch(Handler):
+    """Serves ShareFetch."""
+
+    api = ApiKey.SHARE_FETCH
+    versions = Versions(1, 2)
+
+    view: ClusterView
+    sharing: Sharing
+    settings: BrokerSettings
+    broker: "Broker"
+
+    def handle(self, request: RequestContext, body: ShareFetchRequest) -> None:
+        """Take the member's session up, and carry the request out."""
+        require_feature(self.view.image, SHARE)
+        if not body.group_id or not body.member_id:
             raise OttlaError(
-                ErrorCode.INVALID_REQUEST,
-                "a share session begins without acknowledgements: nothing was acquired in it",
+                ErrorCode.INVALID_REQUEST, "a share fetch names its group and its member"
             )
-        session = broker.sharing.open_session(key, request.connection)
-    else:
-        session = broker.sharing.resume_session(key, body.share_session_epoch, request.connection)
-    if body.share_session_epoch != FINAL_EPOCH:
-        session.merge(
-            (
-                Slot(topic.topic_id, part.partition_index)
-                for topic in body.topics
-                for part in topic.partitions
-            ),
-            (
-                Slot(topic.topic_id, index)
-                for topic in body.forgotten_topics_data
-                for index in topic.partitions
-            ),
-        )
-    body.max_bytes = min(body.max_bytes, broker.settings.integer("fetch.max.bytes"))
-    ShareFetching(broker, request, body, session).start(acknowledged)
+        key = MemberKey(body.group_id, body.member_id)
+        acknowledged = said(body.topics)
+        require_renew_told(acknowledged, is_renew=body.is_renew_ack)
+        if body.share_session_epoch == INITIAL_EPOCH:
+            if acknowledged:
+                raise OttlaError(
+                    ErrorCode.INVALID_REQUEST,
+                    "a share session begins without acknowledgements: nothing was acquired in it",
+                )
+            session = self.sharing.open_session(key, request.connection)
+        else:
+            session = self.sharing.resume_session(key, body.share_session_epoch, request.connection)
+        if body.share_session_epoch != FINAL_EPOCH:
+            session.merge(
+                (
+                    Slot(topic.topic_id, part.partition_index)
+                    for topic in body.topics
+                    for part in topic.partitions
+                ),
+                (
+                    Slot(topic.topic_id, index)
+                    for topic in body.forgotten_topics_data
+                    for index in topic.partitions
+                ),
+            )
+        body.max_bytes = min(body.max_bytes, self.settings.integer("fetch.max.bytes"))
+        ShareFetching(self.broker, request, body, session).start(acknowledged)
 
-
-def on_error(
-    _body: ShareFetchRequest, code: ErrorCode, message: str | None, _version: int
-) -> ShareFetchResponse:
-    """The error above all partitions."""
-    return ShareFetchResponse(error_code=code, error_message=message)
-
-
-HANDLER = LegacyHandler(ApiKey.SHARE_FETCH, 1, 2, handle)
+    @staticmethod
+    def on_error(
+        _body: ShareFetchRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> ShareFetchResponse:
+        """The error above all partitions."""
+        return ShareFetchResponse(error_code=code, error_message=message)

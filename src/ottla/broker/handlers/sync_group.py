@@ -3,41 +3,45 @@
 From version 5 on the client says which protocol it believes in (KIP-559).
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _PROTOCOL_FROM = 5
 
 
-def handle(broker: "Broker", request: RequestContext, body: SyncGroupRequest) -> None:
-    """Have the group's coordinator decide."""
-    if not body.group_id:
-        raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
-    if request.version >= _PROTOCOL_FROM and None in (body.protocol_type, body.protocol_name):
-        raise OttlaError(
-            ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "protocol type and name must be given"
+@dataclass(frozen=True, slots=True)
+class SyncGroup(Handler):
+    """Serves SyncGroup."""
+
+    api = ApiKey.SYNC_GROUP
+    versions = Versions(0, 5)
+
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: SyncGroupRequest) -> None:
+        """Have the group's coordinator decide."""
+        if not body.group_id:
+            raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
+        if request.version >= _PROTOCOL_FROM and None in (body.protocol_type, body.protocol_name):
+            raise OttlaError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "protocol type and name must be given"
+            )
+        self.groups.run(
+            body.group_id,
+            WholeAnswer(request, body, self.on_error),
+            lambda coordinator, call, at: coordinator.sync(call, body, at),
         )
-    broker.groups.run(
-        body.group_id,
-        WholeAnswer(request, body, on_error),
-        lambda coordinator, call, at: coordinator.sync(call, body, at),
-    )
 
-
-def on_error(
-    _body: SyncGroupRequest, code: ErrorCode, _message: str | None, _version: int
-) -> SyncGroupResponse:
-    """An error and no share."""
-    return SyncGroupResponse(error_code=code)
-
-
-HANDLER = LegacyHandler(ApiKey.SYNC_GROUP, 0, 5, handle)
+    @staticmethod
+    def on_error(
+        _body: SyncGroupRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> SyncGroupResponse:
+        """An error and no share."""
+        return SyncGroupResponse(error_code=code)

@@ -5,23 +5,23 @@ From 5 on the group's partition is added to the transaction by this request; bef
 sure that AddOffsetsToTxn has done so (KIP-890).
 """
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.partitions.partition import OnBehalf
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.transactions import Transactions
 from ottla.group.offsets.committing import transactional_commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.storage.producers.state import Guard
 from ottla.transaction.transaction import Identity
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _ADDS_FROM = 5
 # From this version on a producer knows that it is to abort (KIP-890).
@@ -44,37 +44,55 @@ _TOLD_OF_OLD = {
 }
 
 
-def handle(broker: "Broker", request: RequestContext, body: TxnOffsetCommitRequest) -> None:
-    """Make sure that the transaction is open, then have the group's coordinator decide."""
-    if not body.transactional_id:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-    adds = request.version >= _ADDS_FROM
-    answer = WholeAnswer(request, body, on_error)
+@dataclass(frozen=True, slots=True)
+class TxnOffsetCommit(Handler):
+    """Serves TxnOffsetCommit."""
 
-    def go_on(found: Guard | ErrorCode) -> None:
-        if isinstance(found, ErrorCode):
-            answer.fail(_told(found, request.version))
-            return
-        check = partial(_exists, broker.image)
-        try:
-            broker.groups.run(
-                body.group_id,
-                answer,
-                lambda coordinator, call, at: coordinator.commit_in_transaction(
-                    call, body, check, at
-                ),
-                OnBehalf(body.producer_id, body.producer_epoch, found),
-            )
-        except OttlaError as error:
-            answer.fail(error.code)
+    api = ApiKey.TXN_OFFSET_COMMIT
+    versions = Versions(0, 5)
 
-    broker.transactions.openings.ask(
-        broker.groups.partition(body.group_id),
-        body.transactional_id,
-        Identity(body.producer_id, body.producer_epoch),
-        adds=adds,
-        on_answer=go_on,
-    )
+    view: ClusterView
+    groups: Groups
+    transactions: Transactions
+
+    def handle(self, request: RequestContext, body: TxnOffsetCommitRequest) -> None:
+        """Make sure that the transaction is open, then have the group's coordinator decide."""
+        if not body.transactional_id:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+        adds = request.version >= _ADDS_FROM
+        answer = WholeAnswer(request, body, self.on_error)
+
+        def go_on(found: Guard | ErrorCode) -> None:
+            if isinstance(found, ErrorCode):
+                answer.fail(_told(found, request.version))
+                return
+            check = partial(_exists, self.view.image)
+            try:
+                self.groups.run(
+                    body.group_id,
+                    answer,
+                    lambda coordinator, call, at: coordinator.commit_in_transaction(
+                        call, body, check, at
+                    ),
+                    OnBehalf(body.producer_id, body.producer_epoch, found),
+                )
+            except OttlaError as error:
+                answer.fail(error.code)
+
+        self.transactions.openings.ask(
+            self.groups.partition(body.group_id),
+            body.transactional_id,
+            Identity(body.producer_id, body.producer_epoch),
+            adds=adds,
+            on_answer=go_on,
+        )
+
+    @staticmethod
+    def on_error(
+        body: TxnOffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> TxnOffsetCommitResponse:
+        """The same error for every partition."""
+        return transactional_commit_refused(body, code)
 
 
 def _told(code: ErrorCode, version: int) -> ErrorCode:
@@ -86,13 +104,3 @@ def _told(code: ErrorCode, version: int) -> ErrorCode:
 
 def _exists(image: ClusterImage, topic: str, index: int) -> bool:
     return image.partition(topic, index) is not None
-
-
-def on_error(
-    body: TxnOffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
-) -> TxnOffsetCommitResponse:
-    """The same error for every partition."""
-    return transactional_commit_refused(body, code)
-
-
-HANDLER = LegacyHandler(ApiKey.TXN_OFFSET_COMMIT, 0, 5, handle)

@@ -3,10 +3,11 @@
 All of a request or nothing, as in Kafka. Any broker takes it; the store makes all agree.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.features import Features
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import FeatureUpdate, UpgradeType
 from ottla.wire.api import ApiKey
@@ -16,41 +17,43 @@ from ottla.wire.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
-
 _UPGRADE_TYPE_SINCE = 1
 # From then on the answer is one for all features.
 _ONE_RESULT_SINCE = 2
 
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: UpdateFeaturesRequest
-) -> UpdateFeaturesResponse:
-    """Version 0 only upgrades: as in Kafka, its word for a downgrade is not heard."""
-    typed = request.version >= _UPGRADE_TYPE_SINCE
-    updates = [
-        FeatureUpdate(
-            update.feature,
-            update.max_version_level,
-            update.upgrade_type if typed else UpgradeType.UPGRADE,
+@dataclass(frozen=True, slots=True)
+class UpdateFeatures(Handler):
+    """Serves UpdateFeatures."""
+
+    api = ApiKey.UPDATE_FEATURES
+    versions = Versions(0, 2)
+
+    features: Features
+
+    async def handle(
+        self, request: RequestContext, body: UpdateFeaturesRequest
+    ) -> UpdateFeaturesResponse:
+        """Version 0 only upgrades: as in Kafka, its word for a downgrade is not heard."""
+        typed = request.version >= _UPGRADE_TYPE_SINCE
+        updates = [
+            FeatureUpdate(
+                update.feature,
+                update.max_version_level,
+                update.upgrade_type if typed else UpgradeType.UPGRADE,
+            )
+            for update in body.feature_updates
+        ]
+        await self.features.update(updates, validate_only=body.validate_only)
+        if request.version >= _ONE_RESULT_SINCE:
+            return UpdateFeaturesResponse(results=[])
+        return UpdateFeaturesResponse(
+            results=[UpdatableFeatureResult(feature=update.name) for update in updates]
         )
-        for update in body.feature_updates
-    ]
-    await broker.features.update(updates, validate_only=body.validate_only)
-    if request.version >= _ONE_RESULT_SINCE:
-        return UpdateFeaturesResponse(results=[])
-    return UpdateFeaturesResponse(
-        results=[UpdatableFeatureResult(feature=update.name) for update in updates]
-    )
 
-
-def on_error(
-    _body: UpdateFeaturesRequest, code: ErrorCode, message: str | None, _version: int
-) -> UpdateFeaturesResponse:
-    """The error as a whole: nothing was changed."""
-    return UpdateFeaturesResponse(error_code=code, error_message=message, results=[])
-
-
-HANDLER = LegacyHandler(ApiKey.UPDATE_FEATURES, 0, 2, handle)
+    @staticmethod
+    def on_error(
+        _body: UpdateFeaturesRequest, code: ErrorCode, message: str | None, _version: int
+    ) -> UpdateFeaturesResponse:
+        """The error as a whole: nothing was changed."""
+        return UpdateFeaturesResponse(error_code=code, error_message=message, results=[])

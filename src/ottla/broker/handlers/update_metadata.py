@@ -1,35 +1,38 @@
 """UpdateMetadata (6), versions 5-8: the controller tells who is alive and who leads what.
 
-Between brokers only. The image that clients see changes by nothing else.
+Between brokers only. The image that clients see changes by nothing else; see `cluster.orders`.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.admission import require_broker
-from ottla.broker.requests.legacy import LegacyHandler
+from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
+@dataclass(frozen=True, slots=True)
+class UpdateMetadata(Handler):
+    """Serves UpdateMetadata."""
 
-async def handle(
-    broker: "Broker", request: RequestContext, body: UpdateMetadataRequest
-) -> UpdateMetadataResponse:
-    """Apply it whole, or refuse it."""
-    require_broker(request, "UpdateMetadata", body.controller_id)
-    await broker.updates.apply(body)
-    return UpdateMetadataResponse()
+    api = ApiKey.UPDATE_METADATA
+    versions = Versions(5, 8)
 
+    orders: Orders
 
-def on_error(
-    _body: UpdateMetadataRequest, code: ErrorCode, _message: str | None, _version: int
-) -> UpdateMetadataResponse:
-    """The error."""
-    return UpdateMetadataResponse(error_code=code)
+    async def handle(
+        self, request: RequestContext, body: UpdateMetadataRequest
+    ) -> UpdateMetadataResponse:
+        """Apply it whole, or refuse it."""
+        require_broker(request, "UpdateMetadata", body.controller_id)
+        return await self.orders.update_metadata(body)
 
-
-HANDLER = LegacyHandler(ApiKey.UPDATE_METADATA, 5, 8, handle)
+    @staticmethod
+    def on_error(
+        _body: UpdateMetadataRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> UpdateMetadataResponse:
+        """The error of the whole request."""
+        return UpdateMetadataResponse(error_code=code)

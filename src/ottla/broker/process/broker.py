@@ -25,6 +25,7 @@ from ottla.broker.cluster.endpoints import own_image
 from ottla.broker.cluster.handshake import Credentials
 from ottla.broker.cluster.membership import Membership
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
+from ottla.broker.cluster.orders import Orders
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.cluster.registration import (
     agree_on_cluster_id,
@@ -377,6 +378,7 @@ class Broker:
         hosted = Hosted(self.replication, self.partitions, self.groups, controlled=True)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
         self.updates = MetadataUpdates(self, self.store, self.fence, hosted, self._on_image)
+        self.orders = Orders(self.view, self.fence, self.partitions, self.updates)
         self.topics = Topics(self, self.store, self.settings, self.updates)
         self._assemble_controller()
         self.configs = Configs(
@@ -393,14 +395,15 @@ class Broker:
         self.features = Features(self, self.store, self.clock)
         on_changed = self.features.before(self.quotas.before(self.configs.on_changed))
         self.config_changes = ConfigChanges(self.store, self.clock, on_changed)
-        self._handlers.update(table_of(handlers(self)))
-        self.api_ranges = api_ranges(self._handlers)
+        served = handlers(self)
+        self._handlers.update(table_of(served))
+        self.api_ranges = api_ranges(served)
 
     def _on_throttling(self, throttling: Throttling | None) -> None:
         self.throttling = throttling
 
     def _assemble_controller(self) -> None:
-        control = Control(self)
+        control = Control(self.broker_id, self.peers, self.orders)
         self.controller = Controller(
             self.store,
             self.broker_id,

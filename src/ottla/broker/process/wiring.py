@@ -1,130 +1,203 @@
 """Builds the parts of a broker, from the bottom up, and lists its handlers."""
 
-import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ottla.broker.handlers.add_offsets_to_txn import AddOffsetsToTxn
+from ottla.broker.handlers.add_partitions_to_txn import AddPartitionsToTxn
+from ottla.broker.handlers.alter_client_quotas import AlterClientQuotas
+from ottla.broker.handlers.alter_configs import AlterConfigs
+from ottla.broker.handlers.alter_partition_reassignments import AlterPartitionReassignments
+from ottla.broker.handlers.alter_replica_log_dirs import AlterReplicaLogDirs
+from ottla.broker.handlers.alter_share_group_offsets import AlterShareGroupOffsets
+from ottla.broker.handlers.api_versions import ApiVersions
+from ottla.broker.handlers.broker_handshake import BrokerHandshake
+from ottla.broker.handlers.compact_log import CompactLog
+from ottla.broker.handlers.consumer_group_describe import ConsumerGroupDescribe
+from ottla.broker.handlers.consumer_group_heartbeat import ConsumerGroupHeartbeat
+from ottla.broker.handlers.controlled_shutdown import ControlledShutdown
+from ottla.broker.handlers.create_acls import CreateAcls
+from ottla.broker.handlers.create_partitions import CreatePartitions
+from ottla.broker.handlers.create_topics import CreateTopics
+from ottla.broker.handlers.delete_acls import DeleteAcls
+from ottla.broker.handlers.delete_groups import DeleteGroups
+from ottla.broker.handlers.delete_records import DeleteRecords
+from ottla.broker.handlers.delete_share_group_offsets import DeleteShareGroupOffsets
+from ottla.broker.handlers.delete_share_group_state import DeleteShareGroupState
+from ottla.broker.handlers.delete_topics import DeleteTopics
+from ottla.broker.handlers.describe_acls import DescribeAcls
+from ottla.broker.handlers.describe_cleaner import DescribeCleaner
+from ottla.broker.handlers.describe_client_quotas import DescribeClientQuotas
+from ottla.broker.handlers.describe_cluster import DescribeCluster
+from ottla.broker.handlers.describe_configs import DescribeConfigs
+from ottla.broker.handlers.describe_decisions import DescribeDecisions
+from ottla.broker.handlers.describe_groups import DescribeGroups
+from ottla.broker.handlers.describe_log_dirs import DescribeLogDirs
+from ottla.broker.handlers.describe_producers import DescribeProducers
+from ottla.broker.handlers.describe_rebalances import DescribeRebalances
+from ottla.broker.handlers.describe_share_group_offsets import DescribeShareGroupOffsets
+from ottla.broker.handlers.describe_topic_partitions import DescribeTopicPartitions
+from ottla.broker.handlers.describe_transactions import DescribeTransactions
+from ottla.broker.handlers.describe_user_scram_credentials import DescribeUserScramCredentials
+from ottla.broker.handlers.elect_leaders import ElectLeaders
+from ottla.broker.handlers.end_txn import EndTxn
+from ottla.broker.handlers.fetch import Fetch
+from ottla.broker.handlers.find_coordinator import FindCoordinator
+from ottla.broker.handlers.heartbeat import Heartbeat
+from ottla.broker.handlers.incremental_alter_configs import IncrementalAlterConfigs
+from ottla.broker.handlers.init_producer_id import InitProducerId
+from ottla.broker.handlers.initialize_share_group_state import InitializeShareGroupState
+from ottla.broker.handlers.join_group import JoinGroup
+from ottla.broker.handlers.leader_and_isr import LeaderAndIsr
+from ottla.broker.handlers.leave_group import LeaveGroup
+from ottla.broker.handlers.list_config_resources import ListConfigResources
+from ottla.broker.handlers.list_groups import ListGroups
+from ottla.broker.handlers.list_offsets import ListOffsets
+from ottla.broker.handlers.list_partition_reassignments import ListPartitionReassignments
+from ottla.broker.handlers.list_transactions import ListTransactions
+from ottla.broker.handlers.log_ends import LogEnds
+from ottla.broker.handlers.metadata import Metadata
+from ottla.broker.handlers.offset_commit import OffsetCommit
+from ottla.broker.handlers.offset_delete import OffsetDelete
+from ottla.broker.handlers.offset_fetch import OffsetFetch
+from ottla.broker.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
+from ottla.broker.handlers.offset_ledger import OffsetLedger
+from ottla.broker.handlers.produce import Produce
+from ottla.broker.handlers.read_share_group_state import ReadShareGroupState
+from ottla.broker.handlers.read_share_group_state_summary import ReadShareGroupStateSummary
+from ottla.broker.handlers.retention_standing import RetentionStanding
+from ottla.broker.handlers.sasl_authenticate import SaslAuthenticate
+from ottla.broker.handlers.sasl_handshake import SaslHandshake
+from ottla.broker.handlers.share_acknowledge import ShareAcknowledge
+from ottla.broker.handlers.share_fetch import ShareFetch
+from ottla.broker.handlers.share_group_describe import ShareGroupDescribe
+from ottla.broker.handlers.share_group_heartbeat import ShareGroupHeartbeat
+from ottla.broker.handlers.stop_replica import StopReplica
+from ottla.broker.handlers.sync_group import SyncGroup
+from ottla.broker.handlers.txn_offset_commit import TxnOffsetCommit
+from ottla.broker.handlers.unregister_broker import UnregisterBroker
+from ottla.broker.handlers.update_features import UpdateFeatures
+from ottla.broker.handlers.update_metadata import UpdateMetadata
+from ottla.broker.handlers.write_share_group_state import WriteShareGroupState
+from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
+from ottla.broker.requests.dispatch import api_ranges
 from ottla.broker.requests.handler import Handler, Versions
-from ottla.broker.requests.legacy import bound
+from ottla.broker.requests.no_authorizer import NoAuthorizer
 from ottla.wire.api import ApiKey
 
 if TYPE_CHECKING:
     from ottla.broker.process.broker import Broker
 
-# One module per API under `handlers/`; an API is advertised because it stands here, unless it is
-# between brokers (`wire.api.BROKER_APIS`).
-LEGACY_MODULES = (
-    "produce",
-    "fetch",
-    "list_offsets",
-    "metadata",
-    "offset_commit",
-    "offset_fetch",
-    "find_coordinator",
-    "join_group",
-    "heartbeat",
-    "leave_group",
-    "sync_group",
-    "describe_groups",
-    "list_groups",
-    "sasl_handshake",
-    "api_versions",
-    "create_topics",
-    "delete_topics",
-    "delete_records",
-    "init_producer_id",
-    "add_partitions_to_txn",
-    "add_offsets_to_txn",
-    "end_txn",
-    "write_txn_markers",
-    "txn_offset_commit",
-    "describe_transactions",
-    "list_transactions",
-    "offset_for_leader_epoch",
-    "describe_configs",
-    "alter_configs",
-    "alter_replica_log_dirs",
-    "describe_log_dirs",
-    "create_partitions",
-    "update_metadata",
-    "controlled_shutdown",
-    "elect_leaders",
-    "alter_partition_reassignments",
-    "list_partition_reassignments",
-    "sasl_authenticate",
-    "delete_groups",
-    "incremental_alter_configs",
-    "offset_delete",
-    "describe_client_quotas",
-    "alter_client_quotas",
-    "describe_user_scram_credentials",
-    "describe_acls",
-    "create_acls",
-    "delete_acls",
-    "update_features",
-    "describe_cluster",
-    "describe_producers",
-    "unregister_broker",
-    "consumer_group_heartbeat",
-    "consumer_group_describe",
-    "share_group_heartbeat",
-    "share_group_describe",
-    "share_fetch",
-    "share_acknowledge",
-    "describe_share_group_offsets",
-    "alter_share_group_offsets",
-    "delete_share_group_offsets",
-    "initialize_share_group_state",
-    "read_share_group_state",
-    "write_share_group_state",
-    "delete_share_group_state",
-    "read_share_group_state_summary",
-    "list_config_resources",
-    "describe_topic_partitions",
-    "broker_handshake",
-    "describe_decisions",
-    "compact_log",
-    "describe_rebalances",
-    "describe_cleaner",
-    "offset_ledger",
-    "retention_standing",
-    "leader_and_isr",
-    "stop_replica",
-    "log_ends",
-)
 
-
-def handlers(broker: "Broker") -> list[Handler]:
-    """One object for each API that this broker serves."""
-    objects: list[Handler] = []
-    return objects + [_legacy(broker, name) for name in LEGACY_MODULES]
-
-
-def _legacy(broker: "Broker | None", name: str) -> Handler:
-    legacy, function, error = bound(name)
-
-    class Legacy(Handler):
-        api = legacy.api_key
-        versions = Versions(legacy.min_version, legacy.max_version)
-        on_error = staticmethod(error)  # type: ignore[assignment]
-
-        def handle(self, request: Any, body: Any) -> Any:
-            return function(broker, request, body)
-
-    if inspect.iscoroutinefunction(function):
-
-        async def handle(_self: Handler, request: Any, body: Any) -> Any:
-            return await function(broker, request, body)
-
-        Legacy.handle = handle  # type: ignore[method-assign, assignment]
-    return Legacy()
+def handlers(parts: "Broker") -> list[Handler]:
+    """One object for each API that a broker serves."""
+    most: list[Handler] = [
+        AddOffsetsToTxn(parts.runtime, parts.groups, parts.transactions, parts.topics),
+        AddPartitionsToTxn(parts.view, parts.transactions),
+        AlterClientQuotas(parts.quotas),
+        AlterConfigs(parts.configs),
+        AlterPartitionReassignments(parts.controller),
+        AlterReplicaLogDirs(parts.replication),
+        AlterShareGroupOffsets(parts.view, parts),
+        BrokerHandshake(parts.admission, parts.inter_broker_listener),
+        CompactLog(parts.partitions, parts.maintenance),
+        ConsumerGroupDescribe(parts.view, parts.groups),
+        ConsumerGroupHeartbeat(parts.view, parts.groups, parts.settings),
+        ControlledShutdown(parts.controller),
+        CreatePartitions(parts.view, parts.topics),
+        CreateTopics(parts.settings, parts.topics),
+        DeleteGroups(parts),
+        DeleteRecords(parts.view, parts.partitions, parts),
+        DeleteShareGroupOffsets(parts.view, parts),
+        DeleteShareGroupState(parts.sharing),
+        DeleteTopics(parts.view, parts.settings, parts.topics),
+        DescribeCleaner(parts.maintenance),
+        DescribeClientQuotas(parts.quotas),
+        DescribeCluster(parts.view, parts),
+        DescribeConfigs(parts.configs),
+        DescribeDecisions(parts.view, parts.decisions),
+        DescribeGroups(parts.groups),
+        DescribeLogDirs(parts.settings, parts.replication, parts.filesystem, parts.log_directories),
+        DescribeProducers(parts.partitions),
+        DescribeRebalances(parts.groups),
+        DescribeShareGroupOffsets(parts.view, parts.sharing, parts),
+        DescribeTopicPartitions(parts.view, parts.settings),
+        DescribeTransactions(parts.transactions),
+        DescribeUserScramCredentials(),
+        ElectLeaders(parts.controller),
+        EndTxn(parts.transactions),
+        Fetch(
+            parts.runtime,
+            parts.partitions,
+            parts.settings,
+            parts.replication,
+            parts.fetch_sessions,
+            parts.replica_selector,
+            parts,
+        ),
+        FindCoordinator(
+            parts.view,
+            parts.groups,
+            parts.transactions,
+            parts.sharing,
+            parts.topics,
+            parts.peers,
+            parts,
+        ),
+        Heartbeat(parts.groups),
+        IncrementalAlterConfigs(parts.configs),
+        InitProducerId(parts.runtime, parts.transactions, parts.producer_ids),
+        InitializeShareGroupState(parts.sharing),
+        JoinGroup(parts.groups),
+        LeaderAndIsr(parts.orders),
+        LeaveGroup(parts.groups),
+        ListConfigResources(parts.configs),
+        ListGroups(parts.groups),
+        ListOffsets(parts.partitions),
+        ListPartitionReassignments(parts.controller),
+        ListTransactions(parts.runtime, parts.transactions),
+        LogEnds(parts.orders),
+        Metadata(
+            parts.view,
+            parts.runtime,
+            parts.partitions,
+            parts.settings,
+            parts.topics,
+            parts.peers,
+            parts.departed,
+            parts,
+        ),
+        OffsetCommit(parts.view, parts.groups),
+        OffsetDelete(parts.view, parts.groups),
+        OffsetFetch(parts.view, parts.groups),
+        OffsetForLeaderEpoch(parts.partitions),
+        OffsetLedger(parts.view, parts.runtime, parts.partitions),
+        Produce(parts.view, parts.runtime, parts.partitions, parts.settings, parts),
+        ReadShareGroupState(parts.sharing),
+        ReadShareGroupStateSummary(parts.sharing),
+        RetentionStanding(parts.view, parts.runtime, parts.partitions, parts.maintenance),
+        SaslAuthenticate(),
+        SaslHandshake(),
+        ShareAcknowledge(parts.view, parts.sharing, parts),
+        ShareFetch(parts.view, parts.sharing, parts.settings, parts),
+        ShareGroupDescribe(parts.view, parts.groups),
+        ShareGroupHeartbeat(parts.view, parts),
+        StopReplica(parts.orders),
+        SyncGroup(parts.groups),
+        TxnOffsetCommit(parts.view, parts.groups, parts.transactions),
+        UnregisterBroker(parts.store),
+        UpdateFeatures(parts.features),
+        UpdateMetadata(parts.orders),
+        WriteShareGroupState(parts.sharing),
+        WriteTxnMarkers(parts),
+        CreateAcls(),
+        DeleteAcls(),
+        DescribeAcls(),
+    ]
+    ranges = api_ranges([*most, ApiVersions])
+    return [*most, ApiVersions(parts.view, ranges)]
 
 
 def served() -> dict[ApiKey, Versions]:
     """Which versions of which APIs a broker serves."""
-    found = {
-        kind.api: kind.versions for kind in Handler.__subclasses__() if kind.__name__ != "Legacy"
-    }
-    for name in LEGACY_MODULES:
-        legacy, _, _ = bound(name)
-        found[legacy.api_key] = Versions(legacy.min_version, legacy.max_version)
-    return found
+    kinds = [*Handler.__subclasses__(), *NoAuthorizer.__subclasses__()]
+    return {kind.api: kind.versions for kind in kinds if kind is not NoAuthorizer}

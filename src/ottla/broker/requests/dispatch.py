@@ -63,17 +63,16 @@ def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
     return table
 
 
-def api_ranges(table: dict[int, Served]) -> list[ApiVersion]:
+def api_ranges(handlers: Iterable[Handler | type[Handler]]) -> list[ApiVersion]:
     """What ApiVersions tells clients, by key; from FIRST_PRIVATE_KEY on, Ottla's own clients."""
-    return [
+    ranges = [
         ApiVersion(
-            api_key=key,
-            min_version=served.min_version,
-            max_version=served.max_version,
+            api_key=handler.api, min_version=handler.versions.min, max_version=handler.versions.max
         )
-        for key, served in sorted(table.items())
-        if key not in BROKER_APIS
+        for handler in handlers
+        if handler.api not in BROKER_APIS
     ]
+    return sorted(ranges, key=lambda each: each.api_key)
 
 
 class Dispatcher:

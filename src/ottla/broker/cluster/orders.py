@@ -1,0 +1,180 @@
+"""What the controller orders of this broker: one function for each kind of message.
+
+The handlers call them for messages that come over the wire, `control` for those of a controller
+in this very process. An order of a controller that was succeeded is refused with
+STALE_CONTROLLER_EPOCH, one to an earlier registration of this broker with STALE_BROKER_EPOCH
+(KIP-380).
+"""
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId, TopicId
+from ottla.broker.cluster.controller_fence import ControllerFence
+from ottla.broker.cluster.metadata_updates import MetadataUpdates
+from ottla.broker.partitions.partitions import Partitions, StopOrder
+from ottla.broker.runtime.view import ClusterView
+from ottla.metadata.image import PartitionImage, TopicImage
+from ottla.wire.messages.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+    LeaderAndIsrTopicState,
+)
+from ottla.wire.messages.log_ends import (
+    LogEnd,
+    LogEndsPartition,
+    LogEndsRequest,
+    LogEndsResponse,
+    LogEndsTopic,
+    LogEndsTopicResult,
+)
+from ottla.wire.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+
+
+class Orders:
+    """Carries out the controller's orders. Every method raises OttlaError for a stale order."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        fence: ControllerFence,
+        partitions: Partitions,
+        updates: MetadataUpdates,
+    ) -> None:
+        self._view = view
+        self._fence = fence
+        self._partitions = partitions
+        self._updates = updates
+
+    async def update_metadata(self, body: UpdateMetadataRequest) -> UpdateMetadataResponse:
+        """Show clients what the controller says; all of it or nothing."""
+        await self._updates.apply(body)
+        return UpdateMetadataResponse()
+
+    async def leader_and_isr(self, body: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        """Open the partitions that are not open and give them roles; report what failed.
+
+        A state that is older than the one acted on is done already.
+        """
+        self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
+        states: list[tuple[TopicImage, int, PartitionImage]] = []
+        for topic in body.topic_states:
+            image = self._topic(topic)
+            states += [(image, s.partition_index, _state(s)) for s in topic.partition_states]
+        failed = await self._partitions.order(states)
+        return LeaderAndIsrResponse(
+            topics=[
+                LeaderAndIsrTopicError(
+                    topic_id=topic.topic_id,
+                    partition_errors=[
+                        LeaderAndIsrPartitionError(
+                            partition_index=state.partition_index,
+                            error_code=_code(failed.get((topic.topic_name, state.partition_index))),
+                        )
+                        for state in topic.partition_states
+                    ],
+                )
+                for topic in body.topic_states
+            ]
+        )
+
+    async def stop_replica(self, body: StopReplicaRequest) -> StopReplicaResponse:
+        """Stop partitions, and delete their logs where that is ordered; each may fail by itself.
+
+        Fenced by leader epoch per partition, too (KIP-570). What is not here is stopped already.
+        """
+        self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
+        failed = await self._partitions.stop(
+            [
+                StopOrder(
+                    topic.topic_name,
+                    state.partition_index,
+                    state.leader_epoch,
+                    state.delete_partition,
+                )
+                for topic in body.topic_states
+                for state in topic.partition_states
+            ]
+        )
+        return StopReplicaResponse(
+            partition_errors=[
+                StopReplicaPartitionError(
+                    topic_name=topic.topic_name,
+                    partition_index=state.partition_index,
+                    error_code=_code(failed.get((topic.topic_name, state.partition_index))),
+                )
+                for topic in body.topic_states
+                for state in topic.partition_states
+            ]
+        )
+
+    def log_ends(self, body: LogEndsRequest) -> LogEndsResponse:
+        """How far the logs of partitions without a leader reach.
+
+        A replica answers in the leader epoch that the controller asks for and in no other, so
+        that its log stays as it says until a leader is elected.
+        """
+        self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
+        return LogEndsResponse(
+            topics=[
+                LogEndsTopicResult(
+                    topic_name=topic.topic_name,
+                    partitions=[self._end(topic, wanted) for wanted in topic.partitions],
+                )
+                for topic in body.topics
+            ]
+        )
+
+    def _topic(self, ordered: LeaderAndIsrTopicState) -> TopicImage:
+        """The topic as the view has it; a new one gets its settings with the next image."""
+        known = self._view.image.topic_by_id(TopicId(ordered.topic_id))
+        return known or TopicImage(ordered.topic_name, TopicId(ordered.topic_id), ())
+
+    def _end(self, topic: LogEndsTopic, wanted: LogEndsPartition) -> LogEnd:
+        partition = self._partitions.find(topic.topic_name, wanted.partition_index)
+        answer = LogEnd(partition_index=wanted.partition_index)
+        if partition is None or partition.topic_id != topic.topic_id:
+            answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif partition.failure is not None:
+            answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        elif partition.leader_epoch != wanted.leader_epoch:
+            older = partition.leader_epoch < wanted.leader_epoch
+            answer.error_code = (
+                ErrorCode.UNKNOWN_LEADER_EPOCH if older else ErrorCode.FENCED_LEADER_EPOCH
+            )
+        else:
+            answer.latest_epoch = partition.log.leader_epochs.latest
+            answer.end_offset = partition.log_end_offset
+            answer.start_offset = partition.log.log_start_offset
+        return answer
+
+
+def _state(ordered: LeaderAndIsrPartitionState) -> PartitionImage:
+    return PartitionImage(
+        leader=BrokerId(ordered.leader),
+        leader_epoch=ordered.leader_epoch,
+        replicas=_brokers(ordered.replicas),
+        isr=_brokers(ordered.isr),
+        version=ordered.partition_epoch,
+        elr=_brokers(ordered.elr),
+        last_known_elr=_brokers(ordered.last_known_elr),
+        nonce=ordered.nonce,
+        adding=_brokers(ordered.adding_replicas),
+        removing=_brokers(ordered.removing_replicas),
+        leader_broker_epoch=ordered.leader_broker_epoch,
+        unclean_epoch=ordered.unclean_epoch,
+    )
+
+
+def _brokers(ids: list[int]) -> tuple[BrokerId, ...]:
+    return tuple(BrokerId(broker) for broker in ids)
+
+
+def _code(error: OttlaError | None) -> ErrorCode:
+    return ErrorCode.NONE if error is None else error.code
