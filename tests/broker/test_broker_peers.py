@@ -206,7 +206,7 @@ def test_a_quiet_connection_is_not_taken_for_idle():
             machine.start()
         await until(lambda: one.is_ready and other.is_ready)
         there = BrokerImage(2, {"PLAINTEXT": Endpoint(other.host, PORT)})
-        one.broker.image = one.broker.image.with_broker(there)
+        one.broker.view.replace(one.broker.image.with_broker(there))
         one.broker.peers.on_lost = lost.append
         await one.process.spawn(loop, one.broker.peers.request(2, QUESTION, version=OLD))
         before = list(other.broker.listeners.open[0].connections)

@@ -111,10 +111,10 @@ def test_a_quota_holds_at_once_and_is_gone_at_once():
             admin = await Client.connect(broker.port)
             assert (await client.call(produce("a", batch(b"x" * 10)), 9)).throttle_time_ms == 0
             await alter(admin, USER, producer_byte_rate=1_000_000_000.0)
-            assert broker.throttling is not None
+            assert broker.quotas.throttling is not None
             assert (await client.call(produce("a", batch(b"x" * 10)), 9)).throttle_time_ms == 0
             await alter(admin, USER, producer_byte_rate=None)
-            assert broker.throttling is None
+            assert broker.quotas.throttling is None
             assert (await client.call(produce("a", batch(b"x" * 10)), 9)).throttle_time_ms == 0
             admin.close()
 
@@ -144,8 +144,8 @@ def test_a_fetch_gets_as_much_as_is_left_and_the_next_one_nothing():
                 await client.call(produce("a", batch(b"x" * 1000)), 9)
             await alter(client, USER, consumer_byte_rate=2500.0)
             # No time goes by: on a slow machine some of the quota would be left again.
-            now_ms = broker.throttling.monotonic_ms()
-            broker.throttling.monotonic_ms = lambda: now_ms
+            now_ms = broker.quotas.throttling.monotonic_ms()
+            broker.quotas.throttling.monotonic_ms = lambda: now_ms
             answer = await client.call(fetch("a", 0), 11)
             assert 2000 <= len(fetched(answer).records) < 2500
             assert answer.throttle_time_ms == 0

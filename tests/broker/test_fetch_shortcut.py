@@ -29,7 +29,7 @@ class World:
         self.client = client
         # What waits is answered on the client's connection.
         (self.connection,) = broker.listeners.open[0].connections
-        self.shortcut = FetchShortcut(broker, self.connection, "PLAINTEXT")
+        self.shortcut = FetchShortcut(broker.fetch_parts, self.connection, "PLAINTEXT")
         self.partition = broker.partitions.get("a", 0)
 
     @classmethod

@@ -315,13 +315,13 @@ def test_a_topic_that_the_coordinator_has_not_heard_of_is_no_deleted_one():
         assert await produce(caller, who, 0, version=12) == "NONE"
         known = caller.broker.image
         topics = {name: topic for name, topic in known.topics.items() if name != "t"}
-        caller.broker.image = replace(known, topics=topics)
+        caller.broker.view.replace(replace(known, topics=topics))
         assert (await end(caller, who, 5)).error_code == 0
         for _ in range(20):
             caller.broker.clock.advance(100)
             await asyncio.sleep(0.01)
             assert (await state(caller)).transaction_state == "PrepareCommit"
-        caller.broker.image = known
+        caller.broker.view.replace(known)
         while (told := await state(caller)).transaction_state == "PrepareCommit":
             caller.broker.clock.advance(100)
             await asyncio.sleep(0.01)

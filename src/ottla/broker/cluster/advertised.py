@@ -32,30 +32,23 @@ class Reached(Protocol):
     def local_host(self) -> str: ...
 
 
-class Knowing(Protocol):
-    """What is asked of a broker."""
-
-    @property
-    def image(self) -> ClusterImage: ...
-
-
 def broker_addresses(
-    broker: Knowing, reached: Reached, also: Iterable[BrokerImage] = ()
+    image: ClusterImage, reached: Reached, also: Iterable[BrokerImage] = ()
 ) -> list[BrokerAddress]:
     """All live brokers in ascending order of their ids, as this client should see them.
 
     `also` are others to be named beside them.
     """
-    brokers = [*broker.image.brokers.values(), *also]
+    brokers = [*image.brokers.values(), *also]
     return [_address(each, reached) for each in sorted(brokers, key=lambda each: each.id)]
 
 
-def broker_address(broker: Knowing, broker_id: BrokerId, reached: Reached) -> BrokerAddress | None:
+def broker_address(
+    image: ClusterImage, broker_id: BrokerId, reached: Reached
+) -> BrokerAddress | None:
     """One live broker as this client should see it, or None."""
-    image = broker.image.brokers.get(broker_id)
-    if image is None:
-        return None
-    return _address(image, reached)
+    found = image.brokers.get(broker_id)
+    return None if found is None else _address(found, reached)
 
 
 def _address(image: BrokerImage, reached: Reached) -> BrokerAddress:

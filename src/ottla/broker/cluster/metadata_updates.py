@@ -1,4 +1,8 @@
-"""The one way in which a broker's image of its cluster changes: the controller's UpdateMetadata."""
+"""The one place that changes a broker's image of its cluster.
+
+Who lives and leads what changes by the controller's UpdateMetadata alone; settings and features
+by `show`.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -6,7 +10,9 @@ from dataclasses import replace
 
 from ottla.base.ids import BrokerId, TopicId
 from ottla.broker.cluster.controller_fence import ControllerFence
-from ottla.broker.topics.topics import ImageHolder, PartitionHost
+from ottla.broker.runtime.signal import Signal
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.topics.topics import PartitionHost
 from ottla.coordination.store import Store
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
@@ -24,21 +30,21 @@ _FEW = 16
 
 
 class MetadataUpdates:
-    """Applies updates in their order, and tells who waits for an image."""
+    """Applies updates in their order, and wakes tasks that wait for an image."""
 
     def __init__(
         self,
-        holder: ImageHolder,
+        view: ClusterView,
         store: Store,
         fence: ControllerFence,
         host: PartitionHost,
-        on_image: Callable[[], None],
+        image_changed: Signal[[]],
     ) -> None:
-        self._holder = holder
+        self._view = view
         self._store = store
         self._fence = fence
         self._host = host
-        self._on_image = on_image
+        self._image_changed = image_changed
         # Held by whoever changes the image, from reading it to replacing it.
         self.changing = asyncio.Lock()
         # Of topics that the image does not have yet.
@@ -59,16 +65,23 @@ class MetadataUpdates:
             configs = await self.configs_of(ids)
             # The epoch may have moved on while the settings were read.
             self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
-            image = _updated(self._holder.image, request, configs)
+            image = _updated(self._view.image, request, configs)
             await self._show(image)
             for topic_id in ids.values():
                 self._configs.pop(topic_id, None)
         self.heard = True
         self._tell()
 
+    def show(self, image: ClusterImage) -> None:
+        """Make `image` the current one, in the same turn in which it was derived.
+
+        Call it while holding `changing`, or before the first update can arrive.
+        """
+        self._view.replace(image)
+
     async def configs_of(self, topics: Mapping[str, TopicId]) -> dict[str, Mapping[str, str]]:
         """What topics set themselves, by name: from the image, or read from the store."""
-        image = self._holder.image
+        image = self._view.image
         found: dict[str, Mapping[str, str]] = {}
         unknown: dict[str, TopicId] = {}
         for name, topic_id in topics.items():
@@ -90,7 +103,7 @@ class MetadataUpdates:
 
     async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
         """Return True as soon as the image is as wished, False if it is not in time."""
-        if condition(self._holder.image):
+        if condition(self._view.image):
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append((condition, waiter))
@@ -104,20 +117,20 @@ class MetadataUpdates:
 
     async def _show(self, image: ClusterImage) -> None:
         """Partitions are open before clients see them, and hidden before they close."""
-        before = self._holder.image
+        before = self._view.image
         if any(t.id not in image.topics_by_id for t in before.topics.values()):
-            self._holder.image = image
+            self._view.replace(image)
             await self._host.apply(image)
             return
         try:
             await self._host.apply(image)
         finally:
-            self._holder.image = image
+            self._view.replace(image)
 
     def _tell(self) -> None:
-        self._on_image()
+        self._image_changed.emit()
         for condition, waiter in list(self._waiters):
-            if not waiter.done() and condition(self._holder.image):
+            if not waiter.done() and condition(self._view.image):
                 waiter.set_result(None)
 
 

@@ -1,16 +1,15 @@
 """Tells a client that came to the wrong broker where to go, in the answer itself (KIP-951)."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId, TopicId
 from ottla.broker.cluster.advertised import BrokerAddress, Reached, broker_address
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.runtime.view import ClusterView
 from ottla.wire.messages import fetch, produce, share_acknowledge, share_fetch
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _PRODUCE_SINCE = 10
 _PRODUCE_IDS_SINCE = 13
@@ -30,94 +29,93 @@ class _Leader(NamedTuple):
     epoch: int
 
 
-def tell_producer(broker: "Broker", request: Asked, response: produce.ProduceResponse) -> None:
-    """Add the leaders of partitions that are not led here, and how to reach them."""
-    if request.version < _PRODUCE_SINCE:
-        return
-    has_ids = request.version >= _PRODUCE_IDS_SINCE
-    moved = (
-        (_name_of(broker, topic.topic_id) if has_ids else topic.name, answer.index, answer)
-        for topic in response.responses
-        for answer in topic.partition_responses
-        if answer.error_code in _MOVED
-    )
-    _tell(broker, request, response, produce, moved)
+class NewLeaders:
+    """Adds the present leaders, and how to reach them, to answers that refuse partitions."""
 
+    def __init__(self, view: ClusterView, partitions: Partitions) -> None:
+        self._view = view
+        self._partitions = partitions
 
-def tell_consumer(broker: "Broker", request: Asked, response: fetch.FetchResponse) -> None:
-    """As `tell_producer`; from the first version that can say so on, topics have ids."""
-    if request.version < _FETCH_SINCE:
-        return
-    moved = (
-        (_name_of(broker, topic.topic_id), answer.partition_index, answer)
-        for topic in response.responses
-        for answer in topic.partitions
-        if answer.error_code in _MOVED
-    )
-    _tell(broker, request, response, fetch, moved)
+    def tell_producer(self, request: Asked, response: produce.ProduceResponse) -> None:
+        """Add the leaders of partitions that are not led here, and how to reach them."""
+        if request.version < _PRODUCE_SINCE:
+            return
+        has_ids = request.version >= _PRODUCE_IDS_SINCE
+        moved = (
+            (self._name_of(topic.topic_id) if has_ids else topic.name, answer.index, answer)
+            for topic in response.responses
+            for answer in topic.partition_responses
+            if answer.error_code in _MOVED
+        )
+        self._tell(request, response, produce, moved)
 
+    def tell_consumer(self, request: Asked, response: fetch.FetchResponse) -> None:
+        """As `tell_producer`; from the first version that can say so on, topics have ids."""
+        if request.version < _FETCH_SINCE:
+            return
+        moved = (
+            (self._name_of(topic.topic_id), answer.partition_index, answer)
+            for topic in response.responses
+            for answer in topic.partitions
+            if answer.error_code in _MOVED
+        )
+        self._tell(request, response, fetch, moved)
 
-def tell_sharer(
-    broker: "Broker",
-    request: Asked,
-    response: share_fetch.ShareFetchResponse | share_acknowledge.ShareAcknowledgeResponse,
-) -> None:
-    """As `tell_producer`, for members of share groups."""
-    is_fetch = isinstance(response, share_fetch.ShareFetchResponse)
-    moved = (
-        (_name_of(broker, topic.topic_id), answer.partition_index, answer)
-        for topic in response.responses
-        for answer in topic.partitions
-        if answer.error_code in _MOVED or getattr(answer, "acknowledge_error_code", 0) in _MOVED
-    )
-    _tell(broker, request, response, share_fetch if is_fetch else share_acknowledge, moved)
+    def tell_sharer(
+        self,
+        request: Asked,
+        response: share_fetch.ShareFetchResponse | share_acknowledge.ShareAcknowledgeResponse,
+    ) -> None:
+        """As `tell_producer`, for members of share groups."""
+        is_fetch = isinstance(response, share_fetch.ShareFetchResponse)
+        moved = (
+            (self._name_of(topic.topic_id), answer.partition_index, answer)
+            for topic in response.responses
+            for answer in topic.partitions
+            if answer.error_code in _MOVED or getattr(answer, "acknowledge_error_code", 0) in _MOVED
+        )
+        self._tell(request, response, share_fetch if is_fetch else share_acknowledge, moved)
 
+    def _tell(
+        self,
+        request: Asked,
+        response: Any,
+        wire: Any,
+        moved: Iterable[tuple[str, int, Any]],
+    ) -> None:
+        """Name the leader in each part of the answer that `moved`, after its topic and partition.
 
-def _tell(
-    broker: "Broker",
-    request: Asked,
-    response: Any,
-    wire: Any,
-    moved: Iterable[tuple[str, int, Any]],
-) -> None:
-    """Name the leader in each part of the answer that `moved`, after its topic and partition.
+        `wire` is the module in which the response is declared.
+        """
+        leaders: dict[BrokerId, None] = {}
+        for topic, index, answer in moved:
+            leader = self._leader_of(topic, index)
+            if leader is not None:
+                answer.current_leader = wire.LeaderIdAndEpoch(
+                    leader_id=leader.id, leader_epoch=leader.epoch
+                )
+                leaders[leader.id] = None
+        if leaders:
+            response.node_endpoints = [
+                wire.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
+                for each in self._addresses(request, leaders)
+            ]
 
-    `wire` is the module in which the response is declared.
-    """
-    leaders: dict[BrokerId, None] = {}
-    for topic, index, answer in moved:
-        leader = _leader_of(broker, topic, index)
-        if leader is not None:
-            answer.current_leader = wire.LeaderIdAndEpoch(
-                leader_id=leader.id, leader_epoch=leader.epoch
-            )
-            leaders[leader.id] = None
-    if leaders:
-        response.node_endpoints = [
-            wire.NodeEndpoint(node_id=each.id, host=each.host, port=each.port, rack=each.rack)
-            for each in _addresses(broker, request, leaders)
-        ]
+    def _name_of(self, topic_id: UUID) -> str:
+        topic = self._view.image.topic_by_id(TopicId(topic_id))
+        return "" if topic is None else topic.name
 
+    def _leader_of(self, topic: str, index: int) -> _Leader | None:
+        """Another broker that leads, as the newest source here says: the replica, or the image."""
+        state = self._view.image.partition(topic, index)
+        partition = self._partitions.find(topic, index)
+        known = None if partition is None else partition.image
+        if known is not None and (state is None or known.leader_epoch >= state.leader_epoch):
+            state = known
+        if state is None or state.leader < 0 or state.leader == self._view.broker_id:
+            return None
+        return _Leader(state.leader, state.leader_epoch)
 
-def _name_of(broker: "Broker", topic_id: UUID) -> str:
-    topic = broker.image.topic_by_id(TopicId(topic_id))
-    return "" if topic is None else topic.name
-
-
-def _leader_of(broker: "Broker", topic: str, index: int) -> _Leader | None:
-    """Another broker that leads, as the newest source here says: the replica, or the image."""
-    state = broker.image.partition(topic, index)
-    partition = broker.partitions.find(topic, index)
-    known = None if partition is None else partition.image
-    if known is not None and (state is None or known.leader_epoch >= state.leader_epoch):
-        state = known
-    if state is None or state.leader < 0 or state.leader == broker.broker_id:
-        return None
-    return _Leader(state.leader, state.leader_epoch)
-
-
-def _addresses(
-    broker: "Broker", request: Asked, leaders: Iterable[BrokerId]
-) -> list[BrokerAddress]:
-    found = [broker_address(broker, leader, request) for leader in leaders]
-    return [address for address in found if address is not None]
+    def _addresses(self, request: Asked, leaders: Iterable[BrokerId]) -> list[BrokerAddress]:
+        found = [broker_address(self._view.image, leader, request) for leader in leaders]
+        return [address for address in found if address is not None]

@@ -1,13 +1,11 @@
 """Settings changed while running: stored, in effect at once, and described with their sources."""
 
 import logging
-from asyncio import Lock
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, BrokerSettings
 from ottla.base.settings.alter import Alteration, altered
 from ottla.base.settings.check import (
@@ -34,10 +32,12 @@ from ottla.base.settings.resolve import (
 )
 from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
 from ottla.base.settings.stored import Ignored, usable
+from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.configs.changes import change_notice
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change
 from ottla.broker.process.loggers import alter_loggers, loggers
-from ottla.broker.topics.topics import ImageHolder, PartitionHost, unknown_topic
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.topics.topics import PartitionHost, unknown_topic
 from ottla.coordination.store import Create, NoNode, Set, Store
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
@@ -64,21 +64,19 @@ class Configs:
 
     def __init__(
         self,
-        holder: ImageHolder,
+        view: ClusterView,
+        updates: MetadataUpdates,
         store: Store,
         settings: BrokerSettings,
         host: PartitionHost,
-        changing: Lock,
-        broker_id: BrokerId,
         clock: Clock,
         on_rules_changed: Callable[[], None],
     ) -> None:
-        self._holder = holder
+        self._view = view
+        self._updates = updates
         self._store = store
         self._settings = settings
         self._host = host
-        self._changing = changing
-        self._broker_id = broker_id
         self._clock = clock
         # Told when settings that decide elections may be others now.
         self._on_rules_changed = on_rules_changed
@@ -87,7 +85,7 @@ class Configs:
 
     def load(self) -> None:
         """Put what the store holds for this broker into effect; the image is read by now."""
-        self._take_broker_configs(self._holder.image)
+        self._take_broker_configs(self._view.image)
 
     def describe(self, kind: int, name: str) -> list[Resolved]:
         """Every setting of a resource that is not internal, by name. Raises OttlaError."""
@@ -102,13 +100,13 @@ class Configs:
                 return self._describe_broker(name)
             case ResourceType.GROUP:
                 _check_group(name)
-                configs = self._holder.image.group_configs.get(name, {})
+                configs = self._view.image.group_configs.get(name, {})
                 return [
                     group_value(key, configs, self._settings) for key in _described(GROUP_SETTINGS)
                 ]
             case ResourceType.CLIENT_METRICS:
                 _check_subscription(name)
-                configs = self._holder.image.client_metrics.get(name, {})
+                configs = self._view.image.client_metrics.get(name, {})
                 return [client_metrics_value(key, configs) for key in CLIENT_METRICS_SETTINGS]
             case ResourceType.BROKER_LOGGER:
                 self._check_own_id(name)
@@ -123,7 +121,7 @@ class Configs:
             self._check_own_id(name)
             alter_loggers(alterations, validate_only=validate_only)
             return
-        async with self._changing:
+        async with self._updates.changing:
             held = self._held(kind, name)
             if kind == ResourceType.CLIENT_METRICS:
                 check_operations(alterations)
@@ -136,13 +134,13 @@ class Configs:
         self, kind: int, name: str, configs: Mapping[str, str], *, validate_only: bool
     ) -> None:
         """Set exactly `configs` and no more (the older AlterConfigs). Raises OttlaError."""
-        async with self._changing:
+        async with self._updates.changing:
             held = self._held(kind, name)
             await self._replace(kind, name, held, configs, validate_only=validate_only)
 
     def resources(self, kinds: Sequence[int]) -> list[tuple[int, str]]:
         """(type, name) of every resource of `kinds` that can have settings (KIP-1142)."""
-        image = self._holder.image
+        image = self._view.image
         found: list[tuple[int, str]] = []
         if ResourceType.TOPIC in kinds:
             found += [(ResourceType.TOPIC, name) for name in sorted(image.topics)]
@@ -223,13 +221,13 @@ class Configs:
         """Some broker changed the settings of an entity (`topics/flights`): take them over."""
         path = f"/config/{entity}"
         parent, _, name = path.rpartition("/")
-        async with self._changing:
+        async with self._updates.changing:
             node = await self._store.get(path)
             if node is None:
                 return
             configs = decode_configs(path, node.data)
             if parent == paths.CONFIG_TOPICS:
-                if name in self._holder.image.topics:
+                if name in self._view.image.topics:
                     self._put_in_effect(ResourceType.TOPIC, name, configs)
             elif parent == paths.CONFIG_GROUPS:
                 self._put_in_effect(ResourceType.GROUP, paths.name_of(name), configs)
@@ -240,7 +238,7 @@ class Configs:
                 self._put_in_effect(ResourceType.BROKER, broker, configs)
 
     def _put_in_effect(self, kind: int, name: str, configs: dict[str, str]) -> None:
-        image = self._holder.image
+        image = self._view.image
         match kind:
             case ResourceType.TOPIC:
                 topic = image.topics[name]
@@ -252,11 +250,11 @@ class Configs:
             case ResourceType.GROUP:
                 image = image.with_group_configs(name, configs)
             case ResourceType.CLIENT_METRICS:
-                self._holder.image = image.with_client_metrics(name, configs)
+                self._updates.show(image.with_client_metrics(name, configs))
                 return
             case _:
                 image = image.with_broker_configs(name or ALL_BROKERS, configs)
-        self._holder.image = image
+        self._updates.show(image)
         if kind == ResourceType.BROKER:
             self._take_broker_configs(image)
         self._host.update_configs(image)
@@ -264,7 +262,7 @@ class Configs:
 
     def _take_broker_configs(self, image: ClusterImage) -> None:
         configs = image.broker_configs
-        own = str(self._broker_id)
+        own = str(self._view.broker_id)
         found = usable(own, self._settings, configs.get(ALL_BROKERS, {}), configs.get(own, {}))
         for each in found.ignored:
             if each not in self._ignored:
@@ -273,7 +271,7 @@ class Configs:
         self._settings.set_dynamic(found.default, found.broker)
 
     def _held(self, kind: int, name: str) -> Mapping[str, str]:
-        image = self._holder.image
+        image = self._view.image
         match kind:
             case ResourceType.TOPIC:
                 return self._topic(name).configs
@@ -307,7 +305,7 @@ class Configs:
 
     def _topic(self, name: str) -> TopicImage:
         check_topic_name(name)
-        topic = self._holder.image.topic(name)
+        topic = self._view.image.topic(name)
         if topic is None:
             raise unknown_topic(name)
         return topic
@@ -323,10 +321,10 @@ class Configs:
 
     def _check_own_id(self, name: str) -> None:
         self._check_broker(name)
-        if name != str(self._broker_id):
+        if name != str(self._view.broker_id):
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST,
-                f"Unexpected broker id, expected {self._broker_id} but received "
+                f"Unexpected broker id, expected {self._view.broker_id} but received "
                 f"{shortened(name)}; ask the broker itself",
             )
 

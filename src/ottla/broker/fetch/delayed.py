@@ -1,8 +1,6 @@
 """A fetch that waits for `min_bytes`, woken by the high watermarks of its partitions (P10)."""
 
-from typing import TYPE_CHECKING
-
-from ottla.broker.cluster.new_leaders import tell_consumer
+from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.read import read_all
 from ottla.broker.fetch.reply import Reply
 from ottla.broker.fetch.sessions import PartitionKey, Wanted
@@ -10,9 +8,6 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.messages.fetch import FetchRequest
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _READ_COMMITTED = 1
 # The first version in which a client knows that a follower may answer (KIP-392).
@@ -27,6 +22,7 @@ class DelayedFetch(Woken):
         "_deadline",
         "_done",
         "_partitions",
+        "_parts",
         "_reply",
         "_request",
         "_wanted",
@@ -34,14 +30,15 @@ class DelayedFetch(Woken):
 
     def __init__(
         self,
-        broker: "Broker",
+        parts: FetchParts,
         request: RequestContext,
         body: FetchRequest,
         wanted: list[tuple[PartitionKey, Wanted]],
         reply: Reply,
         partitions: list[Partition],
     ) -> None:
-        super().__init__(broker)
+        super().__init__(parts.runtime)
+        self._parts = parts
         self._request = request
         self._body = body
         self._wanted = wanted
@@ -52,7 +49,7 @@ class DelayedFetch(Woken):
     def start(self) -> None:
         """Wait."""
         self._request.on_abandoned(self._finish)
-        self._deadline = self._broker.purgatory.schedule(self._body.max_wait_ms, self._on_deadline)
+        self._deadline = self._runtime.purgatory.schedule(self._body.max_wait_ms, self._on_deadline)
         for partition in self._partitions:
             partition.add_waiter(self)
 
@@ -73,10 +70,10 @@ class DelayedFetch(Woken):
         throttle = self._request.throttle
         if throttle is not None and not throttle.make_room(body):
             self._finish()
-            self._request.reply(self._reply.nothing(self._broker.fetch_sessions))
+            self._request.reply(self._reply.nothing(self._parts.sessions))
             return
         found = read_all(
-            self._broker.partitions,
+            self._parts.partitions,
             self._wanted,
             body.max_bytes,
             committed=body.isolation_level == _READ_COMMITTED,
@@ -85,11 +82,11 @@ class DelayedFetch(Woken):
         if at_last or found.urgent or found.size_bytes >= body.min_bytes:
             self._finish()
             response = self._reply.build(found)
-            tell_consumer(self._broker, self._request, response)
+            self._parts.new_leaders.tell_consumer(self._request, response)
             self._request.reply(response)
 
     def _finish(self) -> None:
         self._done = True
-        self._broker.purgatory.cancel(self._deadline)
+        self._runtime.purgatory.cancel(self._deadline)
         for partition in self._partitions:
             partition.waiters.pop(self, None)

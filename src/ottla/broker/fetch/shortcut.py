@@ -7,10 +7,9 @@ it; where there are none yet, `fetch_wait` waits for them. Whatever is unusual g
 way, through the codec and `handlers/fetch`: to take the shortcut or not is never seen from outside.
 """
 
-from typing import TYPE_CHECKING
-
 from ottla.base.errors import OttlaError
 from ottla.broker.fetch.known import KnownFetch
+from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSession
 from ottla.broker.fetch.wait import FetchWait
 from ottla.broker.partitions.partition import Partition
@@ -18,9 +17,6 @@ from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.frames import Part, decode_request_header
 from ottla.wire.messages.fetch import FetchRequest
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 # From here on there are sessions.
 _MIN_VERSION = 7
@@ -34,21 +30,21 @@ class FetchShortcut:
     """The shortcut of one connection: the last fetch of one partition that it brought."""
 
     __slots__ = (
-        "_broker",
         "_connection",
         "_known",
         "_learnt",
         "_listener",
         "_now_ms",
+        "_parts",
         "_sessions",
     )
 
-    def __init__(self, broker: "Broker", connection: Connection, listener: str) -> None:
-        self._broker = broker
+    def __init__(self, parts: FetchParts, connection: Connection, listener: str) -> None:
+        self._parts = parts
         self._connection = connection
         self._listener = listener
-        self._sessions = broker.fetch_sessions
-        self._now_ms = broker.clock.monotonic_ms
+        self._sessions = parts.sessions
+        self._now_ms = parts.runtime.clock.monotonic_ms
         self._known: KnownFetch | None = None
         self._learnt = 0
 
@@ -75,7 +71,7 @@ class FetchShortcut:
             self._sessions.use(session, self._now_ms())
             known.want(offset)
         if not parts:
-            FetchWait(self._broker, self._connection, self._listener, known, request).start()
+            FetchWait(self._parts, self._connection, self._listener, known, request).start()
         return parts
 
     def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:
@@ -96,7 +92,7 @@ class FetchShortcut:
         _, position = decode_request_header(frame)
         # Decoded anew: its handler may have lowered what was asked for.
         body = decode(FetchRequest, version, frame, position)
-        max_bytes = min(body.max_bytes, self._broker.settings.integer("fetch.max.bytes"))
+        max_bytes = min(body.max_bytes, self._parts.settings.integer("fetch.max.bytes"))
         try:
             self._known = KnownFetch(frame.tobytes(), version, body, max_bytes, partition, session)
         except ValueError:
@@ -115,7 +111,7 @@ class FetchShortcut:
     def _partition(self, body: FetchRequest, version: int) -> Partition | None:
         topic = body.topics[0]
         index = topic.partitions[0].partition
-        partitions = self._broker.partitions
+        partitions = self._parts.partitions
         try:
             if version >= _TOPIC_IDS_SINCE:
                 return partitions.get_by_id(topic.topic_id, index)

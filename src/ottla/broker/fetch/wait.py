@@ -4,10 +4,9 @@ It is answered without the codec where records came, as nearly all are. In every
 time is over, the partition moved, an error) it becomes a `DelayedFetch`, and that answers.
 """
 
-from typing import TYPE_CHECKING
-
 from ottla.broker.fetch.delayed import DelayedFetch
 from ottla.broker.fetch.known import KnownFetch
+from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.reply import FullReply, IncrementalReply
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.request import RequestContext
@@ -15,9 +14,6 @@ from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.frames import decode_request_header
 from ottla.wire.messages.fetch import FetchRequest
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 
 class FetchWait(Woken):
@@ -30,19 +26,21 @@ class FetchWait(Woken):
         "_frame",
         "_known",
         "_listener",
+        "_parts",
         "_received_ms",
         "_slot",
     )
 
     def __init__(
         self,
-        broker: "Broker",
+        parts: FetchParts,
         connection: Connection,
         listener: str,
         known: KnownFetch,
         frame: bytes,
     ) -> None:
-        super().__init__(broker)
+        super().__init__(parts.runtime)
+        self._parts = parts
         self._connection = connection
         self._listener = listener
         self._known = known
@@ -51,11 +49,11 @@ class FetchWait(Woken):
 
     def start(self) -> None:
         """Wait, in the request's place in line; its session has counted it."""
-        broker, known = self._broker, self._known
-        self._received_ms = broker.clock.monotonic_ms()
+        runtime, known = self._runtime, self._known
+        self._received_ms = runtime.clock.monotonic_ms()
         self._slot = self._connection.defer(known.size)
         self._slot.on_abandoned = self._finish
-        self._deadline = broker.purgatory.schedule(known.max_wait_ms, self._hand_on)
+        self._deadline = runtime.purgatory.schedule(known.max_wait_ms, self._hand_on)
         known.partition.add_waiter(self)
 
     # Hot: once per fetch that waited, or for each of several appends that bring too little.
@@ -76,10 +74,10 @@ class FetchWait(Woken):
     def _hand_on(self) -> None:
         """Go on the general way, with the time that is left."""
         self._finish()
-        broker, known = self._broker, self._known
+        known = self._known
         header, position = decode_request_header(self._frame)
         body = decode(FetchRequest, known.version, self._frame, position)
-        waited_ms = broker.clock.monotonic_ms() - self._received_ms
+        waited_ms = self._runtime.clock.monotonic_ms() - self._received_ms
         body.max_bytes = known.max_bytes
         body.max_wait_ms = max(0, known.max_wait_ms - waited_ms)
         request = RequestContext(
@@ -89,9 +87,9 @@ class FetchWait(Woken):
         session = known.session
         reply = FullReply(None) if session is None else IncrementalReply(session)
         wanted = [(known.key, known.wanted_at(known.offset_of(self._frame)))]
-        DelayedFetch(broker, request, body, wanted, reply, [known.partition]).take_over()
+        DelayedFetch(self._parts, request, body, wanted, reply, [known.partition]).take_over()
 
     def _finish(self) -> None:
         self._done = True
-        self._broker.purgatory.cancel(self._deadline)
+        self._runtime.purgatory.cancel(self._deadline)
         self._known.partition.waiters.pop(self, None)

@@ -1,7 +1,6 @@
 """DescribeCluster (60), versions 0-2: cluster id, controller and brokers (KIP-700)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import broker_addresses
@@ -16,9 +15,6 @@ from ottla.wire.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _BROKERS, _CONTROLLERS = 1, 2
 
 
@@ -30,7 +26,6 @@ class DescribeCluster(Handler):
     versions = Versions(0, 2)
 
     view: ClusterView
-    broker: "Broker"
 
     def handle(
         self, request: RequestContext, body: DescribeClusterRequest
@@ -54,7 +49,7 @@ class DescribeCluster(Handler):
             controller_id=image.controller_id,
             brokers=[
                 DescribeClusterBroker(broker_id=b.id, host=b.host, port=b.port, rack=b.rack)
-                for b in broker_addresses(self.broker, request)
+                for b in broker_addresses(self.view.image, request)
             ],
             cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
         )

@@ -7,36 +7,28 @@ a replica fetches only a broker that has proven to be that one; see `replication
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings import BrokerSettings
-from ottla.broker.cluster.new_leaders import tell_consumer
 from ottla.broker.fetch.delayed import FOLLOWERS_SINCE, DelayedFetch
+from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.read import failed, read_all
 from ottla.broker.fetch.reply import FullReply, IncrementalReply, Reply, by_topic
 from ottla.broker.fetch.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,
-    FetchSessions,
     PartitionKey,
     Wanted,
     merge,
 )
-from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
 from ottla.broker.replication.replica_selector import RackAwareSelector
-from ottla.broker.replication.replication import Replication
+from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.requests.admission import require_broker
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.runtime.runtime import Runtime
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _READ_COMMITTED = 1
 _TOPIC_IDS_SINCE = 13
@@ -50,13 +42,9 @@ class Fetch(Handler):
     api = ApiKey.FETCH
     versions = Versions(4, 18)
 
-    runtime: Runtime
-    partitions: Partitions
-    settings: BrokerSettings
-    replication: Replication
-    fetch_sessions: FetchSessions
+    parts: FetchParts
+    replica_sessions: ReplicaSessions
     replica_selector: RackAwareSelector | None
-    broker: "Broker"
 
     def handle(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
         """Answer with what is there, or wait for more."""
@@ -64,13 +52,13 @@ class Fetch(Handler):
         if replica_id >= 0:
             require_broker(request, "Fetch", replica_id)
             return self._serve_follower(request, body)
-        body.max_bytes = min(body.max_bytes, self.settings.integer("fetch.max.bytes"))
+        body.max_bytes = min(body.max_bytes, self.parts.settings.integer("fetch.max.bytes"))
         wanted, reply = self._open(request.version, body)
         if request.throttle is not None and not request.throttle.make_room(body):
-            return reply.nothing(self.fetch_sessions)
+            return reply.nothing(self.parts.sessions)
         committed = body.isolation_level == _READ_COMMITTED
         found = read_all(
-            self.partitions,
+            self.parts.partitions,
             wanted,
             body.max_bytes,
             committed=committed,
@@ -85,9 +73,9 @@ class Fetch(Handler):
             or not found.answers
         ):
             response = reply.build(found)
-            tell_consumer(self.broker, request, response)
+            self.parts.new_leaders.tell_consumer(request, response)
             return response
-        DelayedFetch(self.broker, request, body, wanted, reply, found.partitions).start()
+        DelayedFetch(self.parts, request, body, wanted, reply, found.partitions).start()
         return None
 
     def _serve_follower(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
@@ -97,13 +85,15 @@ class Fetch(Handler):
                 ErrorCode.UNSUPPORTED_VERSION,
                 f"followers fetch with version {_REPLICA_STATE_SINCE}",
             )
-        now_ms = self.runtime.clock.monotonic_ms()
-        session = self.replication.sessions.take(body, now_ms)
+        now_ms = self.parts.runtime.clock.monotonic_ms()
+        session = self.replica_sessions.take(body, now_ms)
         if session.waiting is not None:
             session.waiting.answer()
         if session.is_ready or body.session_epoch == INITIAL_EPOCH or body.max_wait_ms <= 0:
             return session.respond(body.max_bytes, now_ms)
-        DelayedReplicaFetch(self.broker, request, session, body.max_bytes).start(body.max_wait_ms)
+        DelayedReplicaFetch(
+            self.parts.runtime, self.replica_sessions, request, session, body.max_bytes
+        ).start(body.max_wait_ms)
         return None
 
     def _open(
@@ -112,8 +102,8 @@ class Fetch(Handler):
         """What is to be read, and how to answer: in full, or with what has changed."""
         topic_ids = version >= _TOPIC_IDS_SINCE
         asked = _asked(body, uses_topic_ids=topic_ids)
-        sessions = self.fetch_sessions
-        now_ms = self.runtime.clock.monotonic_ms()
+        sessions = self.parts.sessions
+        now_ms = self.parts.runtime.clock.monotonic_ms()
         if body.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if body.session_id != NO_SESSION:
                 sessions.close(body.session_id)

@@ -7,7 +7,6 @@ a group; key type 2 is for the state of a partition of a share group (KIP-932).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import BrokerAddress, broker_address
@@ -31,9 +30,6 @@ from ottla.wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _TOPICS = {
@@ -59,7 +55,6 @@ class FindCoordinator(Handler):
     sharing: Sharing
     topics: Topics
     peers: Peers
-    broker: "Broker"
 
     async def handle(
         self, request: RequestContext, body: FindCoordinatorRequest
@@ -91,7 +86,7 @@ class FindCoordinator(Handler):
         address: BrokerAddress | None = None
         # One whose connection broke just now is most likely dead, and another known in a moment.
         if partition is not None and partition.leader in self.peers.answering():
-            address = broker_address(self.broker, partition.leader, request)
+            address = broker_address(self.view.image, partition.leader, request)
         if address is None:
             return _failed(
                 key,

@@ -9,7 +9,6 @@ milliseconds, so the answer waits for it and is complete.
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId
@@ -43,9 +42,6 @@ from ottla.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 # A client whose leader has died asks within the same millisecond, perhaps before this broker has
 # read that its own connection to it ended too. An answer that names the dead one ends the client's
 # quick search for a leader, and it may take more than a second to ask again: so look a bit later.
@@ -66,7 +62,6 @@ class Metadata(Handler):
     topics: Topics
     peers: Peers
     departed: Departed
-    broker: "Broker"
 
     def handle(self, request: RequestContext, body: MetadataRequest) -> MetadataResponse | None:
         """Answer from the image at once, or after the topics that lack were created."""
@@ -126,7 +121,7 @@ class Metadata(Handler):
         return MetadataResponse(
             brokers=[
                 MetadataResponseBroker(node_id=b.id, host=b.host, port=b.port, rack=b.rack)
-                for b in broker_addresses(self.broker, request, departed)
+                for b in broker_addresses(self.view.image, request, departed)
             ],
             cluster_id=image.cluster_id,
             controller_id=image.controller_id,

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.cluster.new_leaders import tell_producer
+from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.produce.refused_batches import log_refused_batch
 from ottla.broker.requests.handler import NO_ANSWER, Handler, NoAnswer, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import check_may_produce
@@ -57,6 +58,7 @@ class Produce(Handler):
     runtime: Runtime
     partitions: Partitions
     settings: BrokerSettings
+    new_leaders: NewLeaders
     broker: "Broker"
 
     def handle(
@@ -89,9 +91,11 @@ class Produce(Handler):
             _close_on_error(response)
             return NO_ANSWER
         if not waiting:
-            tell_producer(self.broker, request, response)
+            self.new_leaders.tell_producer(request, response)
             return response
-        DelayedProduce(self.broker, request, response, waiting, body.timeout_ms).start()
+        DelayedProduce(
+            self.runtime.purgatory, self.new_leaders, request, response, waiting, body.timeout_ms
+        ).start()
         return None
 
     def _produce_in_transaction(self, request: RequestContext, body: ProduceRequest) -> None:
@@ -118,9 +122,16 @@ class Produce(Handler):
             if body.acks == 0:
                 request.drop()
             elif waiting:
-                DelayedProduce(self.broker, request, response, waiting, body.timeout_ms).start()
+                DelayedProduce(
+                    self.runtime.purgatory,
+                    self.new_leaders,
+                    request,
+                    response,
+                    waiting,
+                    body.timeout_ms,
+                ).start()
             else:
-                tell_producer(self.broker, request, response)
+                self.new_leaders.tell_producer(request, response)
                 request.reply(response)
 
         ProduceInTransaction(self.broker, request, body, append, finish).start()
@@ -248,9 +259,10 @@ class DelayedProduce:
     """An acks=-1 request between its appends and the high watermark."""
 
     __slots__ = (
-        "_broker",
         "_count",
         "_deadline",
+        "_new_leaders",
+        "_purgatory",
         "_request",
         "_response",
         "_timeout_ms",
@@ -259,13 +271,15 @@ class DelayedProduce:
 
     def __init__(
         self,
-        broker: "Broker",
+        purgatory: Purgatory,
+        new_leaders: NewLeaders,
         request: RequestContext,
         response: ProduceResponse,
         waiting: list[tuple[Partition, int, PartitionProduceResponse]],
         timeout_ms: int,
     ) -> None:
-        self._broker = broker
+        self._purgatory = purgatory
+        self._new_leaders = new_leaders
         self._request = request
         self._response = response
         self._waiting = waiting
@@ -274,7 +288,7 @@ class DelayedProduce:
 
     def start(self) -> None:
         """Wait for every partition; the request is answered by the last of them, or by time."""
-        self._deadline = self._broker.purgatory.schedule(self._timeout_ms, self._on_timeout)
+        self._deadline = self._purgatory.schedule(self._timeout_ms, self._on_timeout)
         for partition, offset, answer in self._waiting:
             answer.error_code = ErrorCode.REQUEST_TIMED_OUT
             partition.on_high_watermark(offset, partial(self._on_reached, answer))
@@ -285,7 +299,7 @@ class DelayedProduce:
         answer.error_code = code
         self._count -= 1
         if self._count == 0:
-            self._broker.purgatory.cancel(self._deadline)
+            self._purgatory.cancel(self._deadline)
             self._answer()
 
     def _on_timeout(self) -> None:
@@ -293,5 +307,5 @@ class DelayedProduce:
         self._answer()
 
     def _answer(self) -> None:
-        tell_producer(self._broker, self._request, self._response)
+        self._new_leaders.tell_producer(self._request, self._response)
         self._request.reply(self._response)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.cluster.new_leaders import tell_sharer
 from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
@@ -67,7 +66,7 @@ class ShareAcknowledge(Handler):
                     (slot, code, message) for slot, (code, message) in results.items()
                 ),
             )
-            tell_sharer(self.broker, request, response)
+            self.broker.new_leaders.tell_sharer(request, response)
             request.reply(response)
 
         acknowledge_all(self.sharing, key, acknowledged, answer)

@@ -33,7 +33,7 @@ def low_watermark(broker: "Broker", partition: Partition) -> int:
 class DelayedDeleteRecords(Woken):
     """Registered with every partition whose followers are waited for, until it is answered."""
 
-    __slots__ = ("_deadline", "_request", "_response", "_waiting")
+    __slots__ = ("_broker", "_deadline", "_request", "_response", "_waiting")
 
     def __init__(
         self,
@@ -43,7 +43,8 @@ class DelayedDeleteRecords(Woken):
         waiting: Waiting,
     ) -> None:
         """`waiting`: partitions, the starts wanted of them, and their parts of `response`."""
-        super().__init__(broker)
+        super().__init__(broker.runtime)
+        self._broker = broker
         self._request = request
         self._response = response
         self._waiting = waiting

@@ -25,6 +25,7 @@ from ottla.broker.cluster.endpoints import own_image
 from ottla.broker.cluster.handshake import Credentials
 from ottla.broker.cluster.membership import Membership
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
+from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.cluster.orders import Orders
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.cluster.registration import (
@@ -41,6 +42,7 @@ from ottla.broker.configs.changes import ConfigChanges
 from ottla.broker.configs.cluster_min_isr import agree_on_min_isr, initial_min_isr
 from ottla.broker.configs.configs import Configs
 from ottla.broker.controller import Controller
+from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FetchSessions
 from ottla.broker.groups import Groups
 from ottla.broker.partitions.flush import Flusher, Worker
@@ -53,17 +55,19 @@ from ottla.broker.process.handing_over import hand_over
 from ottla.broker.process.maintenance import Maintenance
 from ottla.broker.process.patience import patiently
 from ottla.broker.process.wiring import handlers
+from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.producer_ids import ProducerIds
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
 from ottla.broker.requests.admission import Admission
-from ottla.broker.requests.dispatch import Served, api_ranges, table_of
+from ottla.broker.requests.dispatch import Dispatcher
 from ottla.broker.requests.features import Features
 from ottla.broker.requests.listeners import Listeners
 from ottla.broker.requests.quotas import Quotas
-from ottla.broker.requests.throttling import Throttling
+from ottla.broker.requests.readiness import Readiness
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.runtime.runtime import Runtime, new_runtime
+from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share import Sharing
 from ottla.broker.topics.topics import Topics
@@ -114,6 +118,7 @@ class Broker:
     producer_ids: ProducerIds
     replication: Replication
     purgatory: Purgatory
+    listeners: Listeners
     flusher: Flusher
     admission: Admission
     peers: Peers
@@ -151,20 +156,14 @@ class Broker:
         )
         # Where the store is the broker's own to open; whoever passes one answers for it.
         self.store_mark: StoreMark | None = None
-        self._handlers: dict[int, Served] = {}
-        self.listeners = Listeners(self, self._handlers)
         self.maintenance = Maintenance(self)
         self.decisions = Decisions()
         self.fence = ControllerFence()
         # Called when the registration is lost: what this broker leads, it leads no more (S16).
         self.registration_lost: list[Callable[[], None]] = []
-        # Whether `start` is done; brokers talk to this one before that. And who waits for it.
-        self.is_serving = False
-        self.on_serving: list[Callable[[], None]] = []
+        self.readiness = Readiness()
         # Who points consumers to nearer replicas, where that is wanted.
         self.replica_selector: RackAwareSelector | None = None
-        # Who slows clients, where quotas are set for any.
-        self.throttling: Throttling | None = None
 
     @property
     def cluster_id(self) -> str:
@@ -173,10 +172,6 @@ class Broker:
     @property
     def image(self) -> ClusterImage:
         return self.view.image
-
-    @image.setter
-    def image(self, image: ClusterImage) -> None:
-        self.view.replace(image)
 
     @property
     def port(self) -> int:
@@ -207,10 +202,7 @@ class Broker:
             raise
         self.replication.start()
         self.maintenance.start()
-        self.is_serving = True
-        for callback in self.on_serving:
-            callback()
-        self.on_serving.clear()
+        self.readiness.begin()
         if self.store_mark is not None:
             self.spawn(self.store_mark.keep())
         for note in self.settings.notes:
@@ -230,7 +222,8 @@ class Broker:
                 # What becomes of the others is nobody's business any more.
                 self.controller.stop()
             await self._answer_who_waits()
-        await self.listeners.stop()
+        if hasattr(self, "listeners"):
+            await self.listeners.stop()
         await self.runtime.tasks.cancel()
         await self.maintenance.stop()
         if hasattr(self, "controller"):
@@ -245,6 +238,9 @@ class Broker:
         if hasattr(self, "partitions"):
             self._close_logs(clean=clean)
             self.purgatory.close()
+        await self._leave()
+
+    async def _leave(self) -> None:
         if hasattr(self, "store"):
             if hasattr(self, "membership"):
                 await self.membership.leave()
@@ -377,30 +373,39 @@ class Broker:
         self.replication.roles.on_role = self._on_role
         hosted = Hosted(self.replication, self.partitions, self.groups, controlled=True)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
-        self.updates = MetadataUpdates(self, self.store, self.fence, hosted, self._on_image)
+        image_changed: Signal[[]] = Signal()
+        image_changed.subscribe(self._on_image)
+        self.updates = MetadataUpdates(self.view, self.store, self.fence, hosted, image_changed)
         self.orders = Orders(self.view, self.fence, self.partitions, self.updates)
-        self.topics = Topics(self, self.store, self.settings, self.updates)
+        self.topics = Topics(self.view, self.store, self.settings, self.updates)
         self._assemble_controller()
         self.configs = Configs(
-            self,
+            self.view,
+            self.updates,
             self.store,
             self.settings,
             hosted,
-            self.updates.changing,
-            self.broker_id,
             self.clock,
             self.controller.on_rules_changed,
         )
-        self.quotas = Quotas(self.settings, self.store, self.clock, self.loop, self._on_throttling)
-        self.features = Features(self, self.store, self.clock)
+        self.quotas = Quotas(self.settings, self.store, self.clock, self.loop)
+        self.features = Features(self.view, self.updates, self.store, self.clock)
         on_changed = self.features.before(self.quotas.before(self.configs.on_changed))
         self.config_changes = ConfigChanges(self.store, self.clock, on_changed)
-        served = handlers(self)
-        self._handlers.update(table_of(served))
-        self.api_ranges = api_ranges(served)
-
-    def _on_throttling(self, throttling: Throttling | None) -> None:
-        self.throttling = throttling
+        self.new_leaders = NewLeaders(self.view, self.partitions)
+        self.produce_parts = ProduceParts(self.runtime, self.partitions, self.new_leaders)
+        self.fetch_parts = FetchParts(
+            self.settings, self.runtime, self.partitions, self.fetch_sessions, self.new_leaders
+        )
+        dispatcher = Dispatcher(
+            handlers(self),
+            self.runtime,
+            self.readiness,
+            self.quotas,
+            self.produce_parts,
+            self.fetch_parts,
+        )
+        self.listeners = Listeners(self.settings, self.quotas.connections, dispatcher.service)
 
     def _assemble_controller(self) -> None:
         control = Control(self.broker_id, self.peers, self.orders)
@@ -459,7 +464,7 @@ class Broker:
         await self._patiently(self.config_changes.start)
         loaded = await self._patiently(lambda: load_image(self.store, self.cluster_id))
         # Until the controller tells more: what is in the store, led by whoever it was.
-        self.image = loaded.image
+        self.updates.show(loaded.image)
         warn_of_strays(self.log_directories.found_at_start, self.image)
         self.configs.load()
         await self._patiently(self.quotas.load)
@@ -474,7 +479,7 @@ class Broker:
         epoch = await self.membership.join(image, clean=clean)
         if not clean:
             await self.loop.run_in_executor(None, self.log_directories.confirm_run)
-        self.image = self.image.with_broker(replace(image, epoch=epoch))
+        self.updates.show(self.view.image.with_broker(replace(image, epoch=epoch)))
         if not await self.updates.wait_for(lambda _image: self.updates.heard, _PATIENCE_S):
             _log.warning("no controller has told this broker yet what it hosts; it serves anyway")
 

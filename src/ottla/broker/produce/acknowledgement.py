@@ -1,18 +1,15 @@
 """The answer to a produce request that waits until what it brought is committed."""
 
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.cluster.new_leaders import tell_producer
 from ottla.broker.produce.known import CORRELATION_POSITION, NUMBERS, Known
+from ottla.broker.produce.parts import ProduceParts
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.wire.frames import Part
 from ottla.wire.messages.produce import PartitionProduceResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
@@ -33,12 +30,12 @@ class Asked(NamedTuple):
 class Acknowledgement:
     """An answer that waits for the high watermark."""
 
-    __slots__ = ("_answer", "_asked", "_broker", "_deadline", "_known", "_slot")
+    __slots__ = ("_answer", "_asked", "_deadline", "_known", "_parts", "_slot")
 
     def __init__(
-        self, broker: "Broker", slot: Slot, answer: bytearray, known: Known, asked: Asked
+        self, parts: ProduceParts, slot: Slot, answer: bytearray, known: Known, asked: Asked
     ) -> None:
-        self._broker = broker
+        self._parts = parts
         self._slot: Slot | None = slot
         self._answer = answer
         self._known = known
@@ -47,12 +44,12 @@ class Acknowledgement:
     def wait(self, offset: int) -> None:
         """Answer once everything below `offset` is committed, or will not be."""
         known = self._known
-        self._deadline = self._broker.purgatory.schedule(known.timeout_ms, self._on_timeout)
+        self._deadline = self._parts.runtime.purgatory.schedule(known.timeout_ms, self._on_timeout)
         known.partition.on_high_watermark(offset, self._on_reached)
 
     def _on_reached(self, code: ErrorCode) -> None:
         if self._slot is not None:
-            self._broker.purgatory.cancel(self._deadline)
+            self._parts.runtime.purgatory.cancel(self._deadline)
             self._give(code)
 
     def _on_timeout(self) -> None:
@@ -82,6 +79,6 @@ class Acknowledgement:
                 log_start_offset=log_start,
             )
         )
-        tell_producer(self._broker, self._asked, response)
+        self._parts.new_leaders.tell_producer(self._asked, response)
         (correlation_id,) = _INT32.unpack_from(answer, CORRELATION_POSITION)
         return known.encode(response, correlation_id)

@@ -12,7 +12,6 @@ together.
 """
 
 from struct import Struct
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned, read_unsigned
@@ -24,6 +23,7 @@ from ottla.broker.produce.known import (
     TRAILER,
     Known,
 )
+from ottla.broker.produce.parts import ProduceParts
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
@@ -33,9 +33,6 @@ from ottla.record.validation import validate
 from ottla.storage.disk.errors import StorageError
 from ottla.wire.frames import Part
 from ottla.wire.messages.produce import ProduceRequest
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 # From here on the answer has the three numbers in a row.
 _MIN_VERSION = 5
@@ -55,13 +52,13 @@ _KNOWN_MAX = 1024
 class ProduceShortcuts:
     """The shortcuts of one connection."""
 
-    __slots__ = ("_broker", "_connection", "_known", "_listener", "_now_ms", "_prefix_end")
+    __slots__ = ("_connection", "_known", "_listener", "_now_ms", "_parts", "_prefix_end")
 
-    def __init__(self, broker: "Broker", connection: Connection, listener: str) -> None:
-        self._broker = broker
+    def __init__(self, parts: ProduceParts, connection: Connection, listener: str) -> None:
+        self._parts = parts
         self._connection = connection
         self._listener = listener
-        self._now_ms = broker.clock.now_ms
+        self._now_ms = parts.runtime.clock.now_ms
         self._known: dict[bytes, Known] = {}
         # Where the prefix ends that was learnt last; it is as long for all partitions of a topic.
         self._prefix_end = 0
@@ -171,7 +168,7 @@ class ProduceShortcuts:
 
     def _wait(self, known: Known, slot: Slot, answer: bytearray, offset: int) -> None:
         asked = Asked(known.version, self._listener, self._connection)
-        Acknowledgement(self._broker, slot, answer, known, asked).wait(offset)
+        Acknowledgement(self._parts, slot, answer, known, asked).wait(offset)
 
     def learn(self, frame: memoryview, version: int, body: ProduceRequest) -> None:
         """Remember a request that was served the general way, where it is of the usual kind."""
@@ -200,9 +197,9 @@ class ProduceShortcuts:
             return
         try:
             partition = (
-                self._broker.partitions.get_by_id(topic.topic_id, wanted.index)
+                self._parts.partitions.get_by_id(topic.topic_id, wanted.index)
                 if version >= 13
-                else self._broker.partitions.get(topic.name, wanted.index)
+                else self._parts.partitions.get(topic.name, wanted.index)
             )
         except OttlaError:
             return

@@ -8,14 +8,19 @@ import logging
 from collections.abc import Callable, Iterable
 from struct import Struct
 from struct import error as StructError  # noqa: N812  # It is an exception class.
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.shortcut import FetchShortcut
+from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.broker.requests.admission import proven_broker, refuse_client
 from ottla.broker.requests.handler import NO_ANSWER, Handler, OnError, is_coroutine
+from ottla.broker.requests.quotas import Quotas
+from ottla.broker.requests.readiness import Readiness
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
@@ -23,9 +28,6 @@ from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.frames import Part, decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +66,7 @@ def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
 
 
 def api_ranges(handlers: Iterable[Handler | type[Handler]]) -> list[ApiVersion]:
-    """What ApiVersions tells clients, by key; from FIRST_PRIVATE_KEY on, Ottla's own clients."""
+    """The APIs that ApiVersions lists, by key; from FIRST_PRIVATE_KEY on, Ottla's own."""
     ranges = [
         ApiVersion(
             api_key=handler.api, min_version=handler.versions.min, max_version=handler.versions.max
@@ -76,44 +78,72 @@ def api_ranges(handlers: Iterable[Handler | type[Handler]]) -> list[ApiVersion]:
 
 
 class Dispatcher:
-    """The service behind a listener."""
+    """Serves the connections of every listener."""
 
-    def __init__(self, broker: "Broker", table: dict[int, Served], listener: str) -> None:
-        self._broker = broker
-        self._table = table
+    def __init__(
+        self,
+        handlers: Iterable[Handler],
+        runtime: Runtime,
+        readiness: Readiness,
+        quotas: Quotas,
+        produce: ProduceParts,
+        fetch: FetchParts,
+    ) -> None:
+        handlers = list(handlers)
+        self.table = table_of(handlers)
+        self.client_ranges = [
+            each for each in api_ranges(handlers) if each.api_key < FIRST_PRIVATE_KEY
+        ]
+        self.runtime = runtime
+        self.readiness = readiness
+        self.quotas = quotas
+        self.produce = produce
+        self.fetch = fetch
+
+    def service(self, listener: str) -> "ListenerService":
+        """The service behind a listener."""
+        return ListenerService(self, listener)
+
+
+class ListenerService:
+    """Implements `network.service.Service` for one listener."""
+
+    def __init__(self, dispatcher: Dispatcher, listener: str) -> None:
+        self._dispatcher = dispatcher
         self._listener = listener
 
     def attach(self, connection: Connection) -> Serve:
         """See `network.connection.Service`."""
-        return Conversation(self._broker, self._table, self._listener, connection).serve
+        return Conversation(self._dispatcher, self._listener, connection).serve
 
 
 class Conversation:
     """The requests of one connection: decodes, calls the handler, encodes."""
 
-    def __init__(
-        self, broker: "Broker", table: dict[int, Served], listener: str, connection: Connection
-    ) -> None:
-        self._broker = broker
-        self._table = table
+    def __init__(self, dispatcher: Dispatcher, listener: str, connection: Connection) -> None:
+        self._table = dispatcher.table
+        self._client_ranges = dispatcher.client_ranges
+        self._readiness = dispatcher.readiness
+        self._quotas = dispatcher.quotas
+        self._spawn = dispatcher.runtime.spawn
         self._listener = listener
         self._connection = connection
-        self._monotonic_ms = broker.clock.monotonic_ms
-        self._produces = ProduceShortcuts(broker, connection, listener)
-        self._fetches = FetchShortcut(broker, connection, listener)
+        self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
+        self._produces = ProduceShortcuts(dispatcher.produce, connection, listener)
+        self._fetches = FetchShortcut(dispatcher.fetch, connection, listener)
         connection.serve_run = self._serve_run
 
     # Hot: once per receive that brought several requests.
     def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
         """See `network.connection.ServeRun`."""
-        if self._broker.throttling is not None:
+        if self._quotas.throttling is not None:
             return None
         return self._produces.serve_run(received, count_max)
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:
         """See `network.connection.Serve`."""
-        throttling = self._broker.throttling
+        throttling = self._quotas.throttling
         if throttling is None:
             parts = self._produces.serve(frame)
             if parts is None:
@@ -122,7 +152,7 @@ class Conversation:
                 return parts
         try:
             api_key, version, correlation_id = _PREFIX.unpack_from(frame)
-            if not self._broker.is_serving and self._must_wait(api_key):
+            if not self._readiness.is_serving and self._must_wait(api_key):
                 return None
             served = self._table.get(api_key)
             if served is None or not served.min_version <= version <= served.max_version:
@@ -151,7 +181,7 @@ class Conversation:
         version = request.version
         if served.is_coroutine:
             request.settle()
-            self._broker.spawn(self._run(served, request, body))
+            self._spawn(self._run(served, request, body))
             return None
         try:
             response = served.handle(request, body)
@@ -185,7 +215,7 @@ class Conversation:
         if api_key == ApiKey.BROKER_HANDSHAKE or proven_broker(self._connection) is not None:
             return False
         self._connection.hold()
-        self._broker.on_serving.append(self._connection.release)
+        self._readiness.when_serving(self._connection.release)
         return True
 
     def _comes_from_client(self, api_key: int) -> bool:
@@ -213,9 +243,7 @@ class Conversation:
         if api_key == ApiKey.API_VERSIONS:
             response = ApiVersionsResponse(
                 error_code=ErrorCode.UNSUPPORTED_VERSION,
-                api_keys=[
-                    entry for entry in self._broker.api_ranges if entry.api_key < FIRST_PRIVATE_KEY
-                ],
+                api_keys=self._client_ranges,
             )
             return encode_response(response, api_key, 0, correlation_id)
         try:

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.configs.changes import OnChanged, change_notice
-from ottla.broker.topics.topics import ImageHolder
+from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.store import BadVersion, Create, NodeExists, NoNode, Operation, Set, Store
 from ottla.metadata import paths
 from ottla.metadata.features import FeatureUpdate, updated
@@ -20,8 +21,11 @@ _ENTITY = paths.CONFIG_FEATURES.removeprefix("/config/")
 class Features:
     """Changes levels, and takes over what other brokers changed."""
 
-    def __init__(self, holder: ImageHolder, store: Store, clock: Clock) -> None:
-        self._holder = holder
+    def __init__(
+        self, view: ClusterView, updates: MetadataUpdates, store: Store, clock: Clock
+    ) -> None:
+        self._view = view
+        self._updates = updates
         self._store = store
         self._clock = clock
 
@@ -44,7 +48,7 @@ class Features:
             except (BadVersion, NodeExists, NoNode):
                 # Another broker changed them meanwhile.
                 continue
-            self._take(levels, features_epoch(None if node is None else node.version + 1))
+            await self._take(levels, features_epoch(0 if node is None else node.version + 1))
             _log.info("features are now %s", levels)
             return
 
@@ -58,13 +62,16 @@ class Features:
             node = await self._store.get(paths.CONFIG_FEATURES)
             if node is not None:
                 levels = decode_features(paths.CONFIG_FEATURES, node.data)
-                self._take(levels, features_epoch(node.version))
+                await self._take(levels, features_epoch(node.version))
 
         return on_changed
 
-    def _take(self, levels: Mapping[str, int], epoch: int) -> None:
-        if epoch > self._holder.image.features_epoch:
-            self._holder.image = self._holder.image.with_features(levels, epoch)
+    async def _take(self, levels: Mapping[str, int], epoch: int) -> None:
+        # An update that is being applied was derived from the image without these levels.
+        async with self._updates.changing:
+            image = self._view.image
+            if epoch > image.features_epoch:
+                self._updates.show(image.with_features(levels, epoch))
 
 
 def require_feature(image: ClusterImage, feature: str) -> None:

@@ -1,16 +1,14 @@
 """A broker's listeners, opened from its settings; they share one budget and one buffer."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import listen_addresses
-from ottla.broker.requests.dispatch import Dispatcher, Served
 from ottla.network.connection import RECEIVE_BUFFER_BYTES
 from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.listener import Listener
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
+from ottla.network.service import Service
+from ottla.quota.connections import ConnectionQuotas
 
 # Bytes of large requests under assembly, where queued.max.request.bytes sets no limit.
 _BUDGET_BYTES = 1 << 30
@@ -19,22 +17,28 @@ _BUDGET_BYTES = 1 << 30
 class Listeners:
     """All addresses on which one broker is reached."""
 
-    def __init__(self, broker: "Broker", table: dict[int, Served]) -> None:
-        self._broker = broker
-        self._table = table
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        quotas: ConnectionQuotas,
+        service_of: Callable[[str], Service],
+    ) -> None:
+        """`service_of` gives the service behind a listener, by the listener's name."""
+        self._settings = settings
+        self._quotas = quotas
+        self._service_of = service_of
         self.open: list[Listener] = []
 
     async def start(self) -> None:
         """Listen on all of them. Raises OttlaError that says which cannot be, and why."""
-        settings = self._broker.settings
+        settings = self._settings
         limits = connection_limits(settings)
         queued_bytes = settings.integer("queued.max.request.bytes")
         budget = MemoryBudget(queued_bytes if queued_bytes > 0 else _BUDGET_BYTES)
-        quotas = self._broker.quotas.connections
         receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         for address in listen_addresses(settings):
-            service = Dispatcher(self._broker, self._table, address.name)
-            listener = Listener(address.name, service, limits, budget, quotas, receive_buffer)
+            service = self._service_of(address.name)
+            listener = Listener(address.name, service, limits, budget, self._quotas, receive_buffer)
             await listener.start(address.host, address.port)
             self.open.append(listener)
 

@@ -31,9 +31,7 @@ class Quotas(QuotaSettings):
         store: Store,
         clock: Clock,
         loop: asyncio.AbstractEventLoop,
-        on_throttling: Callable[[Throttling | None], None],
     ) -> None:
-        """`on_throttling` is told who slows clients: nobody, while no quota for any is set."""
         super().__init__(store, clock, self._on_quotas)
         windows = Windows(
             settings.integer("quota.window.num"),
@@ -50,7 +48,8 @@ class Quotas(QuotaSettings):
         self.connections = ConnectionQuotas(_rules(settings), self.clients, windows)
         settings.subscribe(self._on_settings)
         self._throttling = Throttling(self.clients, clock, loop)
-        self._on_throttling = on_throttling
+        # What slows clients down; None while no quota of clients is set.
+        self.throttling: Throttling | None = None
 
     def before(self, others: OnChanged) -> OnChanged:
         """Who is told of changed settings: these quotas, or `others` where it is none."""
@@ -67,7 +66,7 @@ class Quotas(QuotaSettings):
 
     def _on_quotas(self, table: QuotaTable) -> None:
         self.clients.table = table
-        self._on_throttling(self._throttling if table.limits_clients else None)
+        self.throttling = self._throttling if table.limits_clients else None
 
 
 def _rules(settings: BrokerSettings) -> ConnectionRules:

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.cluster.new_leaders import tell_sharer
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.request import RequestContext
@@ -32,7 +31,8 @@ class ShareFetching(Woken):
         body: ShareFetchRequest,
         session: ShareSession,
     ) -> None:
-        super().__init__(broker)
+        super().__init__(broker.runtime)
+        self._broker = broker
         self._request = request
         self._body = body
         self._session = session
@@ -156,7 +156,7 @@ class ShareFetching(Woken):
             acquisition_lock_timeout_ms=config.limits.lock_ms,
             responses=fetch_topics(results),
         )
-        tell_sharer(self._broker, self._request, response)
+        self._broker.new_leaders.tell_sharer(self._request, response)
         self._request.reply(response)
 
     def _finish(self) -> None:

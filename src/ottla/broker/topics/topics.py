@@ -19,6 +19,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.check import check_new_topic
 from ottla.base.settings.setting import shortened
 from ottla.broker.cluster.registration import known_brokers
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS, automatic_topic
 from ottla.broker.topics.operations import creation, growth
 from ottla.coordination.store import (
@@ -63,9 +64,10 @@ class PartitionHost(Protocol):
 
 
 class ImageHolder(Protocol):
-    """Where the current image stands. Replaced as a whole."""
+    """Where the current image stands."""
 
-    image: ClusterImage
+    @property
+    def image(self) -> ClusterImage: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +92,14 @@ class Topics:
 
     def __init__(
         self,
-        holder: ImageHolder,
+        view: ClusterView,
         store: Store,
         settings: BrokerSettings,
         updates: ImageWait,
         *,
         random_bytes: Callable[[int], bytes] = random_bytes,
     ) -> None:
-        self._holder = holder
+        self._view = view
         self._store = store
         self._settings = settings
         self._updates = updates
@@ -121,7 +123,7 @@ class Topics:
     ) -> list[Outcome]:
         """Create topics independently of each other; outcomes are in the order asked."""
         registered = await known_brokers(self._store)
-        image = self._holder.image
+        image = self._view.image
         outcomes: list[Outcome] = []
         for new in new_topics:
             try:
@@ -140,7 +142,7 @@ class Topics:
         )
         if shown:
             return outcomes
-        now = self._holder.image
+        now = self._view.image
         return [
             outcome
             if outcome.topic is None or outcome.topic.id in now.topics_by_id
@@ -150,7 +152,7 @@ class Topics:
 
     async def auto_create(self, name: str) -> TopicImage:
         """The topic, created as the settings say where it does not exist. Raises OttlaError."""
-        topic = self._holder.image.topic(name)
+        topic = self._view.image.topic(name)
         if topic is not None:
             return topic
         (outcome,) = await self.create([await self.automatic(name)])
@@ -160,7 +162,7 @@ class Topics:
         if outcome.error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
             # Another was faster, here or elsewhere.
             await self._updates.wait_for(lambda now: name in now.topics, PATIENCE_MS / 1000)
-            topic = self._holder.image.topic(name)
+            topic = self._view.image.topic(name)
             if topic is not None:
                 return topic
         raise outcome.error
@@ -184,7 +186,7 @@ class Topics:
     ) -> TopicImage:
         """Add partitions until there are `count`. Raises OttlaError."""
         while True:
-            image = self._holder.image
+            image = self._view.image
             if image.topic(name) is None:
                 raise unknown_topic(name)
             registered = await known_brokers(self._store)
@@ -226,7 +228,7 @@ class Topics:
         )
         for topic in going:
             await self._wait_until_gone(topic, timeout_ms)
-        now = self._holder.image
+        now = self._view.image
         return [
             Outcome(outcome.name, error=_not_in_time("deleted", outcome.name))
             if outcome.topic is not None and outcome.topic.id in now.topics_by_id
@@ -236,7 +238,7 @@ class Topics:
 
     async def _wait_until_gone(self, topic: TopicImage, timeout_ms: int) -> None:
         """So that a topic of the same name can be made at once."""
-        alive = self._holder.image.brokers
+        alive = self._view.image.brokers
         if any(broker not in alive for p in topic.partitions for broker in p.replicas):
             return
         gone = asyncio.Event()
@@ -261,7 +263,7 @@ class Topics:
             return NewTopic(name)
         known = await known_brokers(self._store)
         try:
-            return automatic_topic(name, self._settings, known | self._holder.image.brokers.keys())
+            return automatic_topic(name, self._settings, known | self._view.image.brokers.keys())
         except OttlaError as error:
             if self._told_to_wait != error.message:
                 self._told_to_wait = error.message
@@ -313,7 +315,7 @@ class Topics:
         )
 
     async def _mark(self, topic: TopicImage) -> Outcome:
-        current = self._holder.image.topic_by_id(topic.id)
+        current = self._view.image.topic_by_id(topic.id)
         if current is None:
             return Outcome(topic.name, error=unknown_topic(topic.name))
         mark: list[Operation] = [

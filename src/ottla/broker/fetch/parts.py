@@ -1,0 +1,20 @@
+"""The parts of a broker that serving fetches takes."""
+
+from dataclasses import dataclass
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.new_leaders import NewLeaders
+from ottla.broker.fetch.sessions import FetchSessions
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.runtime.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class FetchParts:
+    """Shared by the handler of Fetch, the fast path and fetches that wait."""
+
+    settings: BrokerSettings
+    runtime: Runtime
+    partitions: Partitions
+    sessions: FetchSessions
+    new_leaders: NewLeaders

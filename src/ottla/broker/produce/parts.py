@@ -1,0 +1,16 @@
+"""The parts of a broker that the fast path of Produce takes."""
+
+from dataclasses import dataclass
+
+from ottla.broker.cluster.new_leaders import NewLeaders
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.runtime.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceParts:
+    """Shared by the fast paths of all connections and by answers that wait."""
+
+    runtime: Runtime
+    partitions: Partitions
+    new_leaders: NewLeaders
