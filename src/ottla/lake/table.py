@@ -160,10 +160,12 @@ class Table:
 
     def _require_own(self) -> None:
         """Refuse a folder with files of others: a table would grow among them."""
-        if (self.folder / "_ottla").is_dir() or not self.folder.is_dir():
+        if not self.folder.is_dir():
             return
         others = sorted(name for name in os.listdir(self.folder) if name not in _NO_FILES_OF_OTHERS)
-        if not others:
+        # Only after the listing: another first load, which may run at this moment, makes this
+        # folder before anything else, so whatever the listing saw of that load came later.
+        if not others or (self.folder / "_ottla").is_dir():
             return
         kind = next((word for name, word in _OTHER_TABLES.items() if name in others), "")
         what = kind or f"other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''})"

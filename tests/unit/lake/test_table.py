@@ -164,7 +164,7 @@ def test_missing_table_is_told(tmp_path: Path) -> None:
 def test_a_folder_with_files_of_others_is_refused_and_left_as_it_is(
     tmp_path: Path, names: list[str], said: str
 ) -> None:
-    """A mistyped target must not grow a table among somebody's files."""
+    """A mistyped target must not grow a table among files of another program."""
     for name in names:
         (tmp_path / name).mkdir()
     with pytest.raises(OttlaError) as refused:
