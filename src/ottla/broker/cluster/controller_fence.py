@@ -1,4 +1,4 @@
-"""Refuses controllers that are no more, and messages meant for an earlier life of this broker."""
+"""Refuses controllers that were succeeded, and messages for an earlier broker epoch of this one."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Brokers that left a while ago, for clients that must not be told so at once.
+"""Brokers that left a while ago, for clients that cannot bear to miss them at once.
 
 librdkafka (2.10 and later) takes down its thread for a broker that Metadata does not name any
 more, and yet may go on waiting for it: `send_offsets_to_transaction` hangs where the group's
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import BrokerImage
 
-# By then whoever had something to do with it has noticed. One that was killed is mostly back.
+# By then its clients have noticed. A broker that was killed is mostly back.
 _NAMED_FOR_MS = 60_000
 _LIBRDKAFKA = ("rdkafka", "confluent-kafka")
 
@@ -26,7 +26,7 @@ class Departed:
         self._left: dict[BrokerId, tuple[BrokerImage, int]] = {}
 
     def on_image(self, alive: Mapping[BrokerId, BrokerImage], now_ms: int) -> None:
-        """Another image names those who are alive."""
+        """Compare the live brokers of a new image with those of the last one."""
         for broker_id, broker in self._alive.items():
             if broker_id not in alive:
                 self._left[broker_id] = (broker, now_ms + _NAMED_FOR_MS)

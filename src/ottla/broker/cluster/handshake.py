@@ -4,7 +4,7 @@ Pure: takes messages, gives messages. Each side sends a challenge of random byte
 other's with an HMAC-SHA256, keyed by the secret, over a role and all that was said: cluster, both
 brokers with their epochs, both challenges. A recorded handshake is worth nothing, because the
 challenge differs next time; an answer cannot be turned against its maker, because the role
-differs. It proves who opened the connection; it does not encrypt what follows.
+differs. It proves which broker opened the connection; it does not encrypt what follows.
 """
 
 import hmac
@@ -144,7 +144,7 @@ class Receiver:
                 )
 
     def _check_claims(self, request: BrokerHandshakeRequest, known_epoch: int) -> None:
-        """Refuse whoever is plainly wrong here, with words that help; nothing is proven by it."""
+        """Refuse a wrong cluster id, broker id or epoch with a remedy; this proves nothing yet."""
         if request.cluster_id != self._own.cluster_id:
             raise OttlaError(
                 ErrorCode.INCONSISTENT_CLUSTER_ID,
@@ -194,7 +194,7 @@ def _check(response: BrokerHandshakeResponse, receiver_id: int) -> None:
 def _proof(
     secret: bytes, role: bytes, request: BrokerHandshakeRequest, response: BrokerHandshakeResponse
 ) -> bytes:
-    """The HMAC over who says it and all that was said; each piece behind its length."""
+    """The HMAC over the sender's role and everything sent so far; each piece behind its length."""
     pieces = (
         role,
         request.cluster_id.encode(),

@@ -38,7 +38,7 @@ _ASIDE_S = 1.0
 class Membership:
     """Keeps this broker registered from `join` to `leave`.
 
-    `on_lost` drops leadership at once; `on_joined` is told of each session after registering.
+    `on_lost` drops leadership at once; `on_joined` is called with each session after registering.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Membership:
             await self.session.close()
 
     async def withdraw(self) -> None:
-        """Give up the registration, and so all leadership, to come back as who leads nothing.
+        """Give up the registration, and so all leadership, and register again, leading nothing.
 
         For a broker that reaches the store and is cut off from the others: they go on without.
         """

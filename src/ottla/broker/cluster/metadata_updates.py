@@ -1,7 +1,7 @@
 """The one place that changes a broker's image of its cluster.
 
-Who lives and leads what changes by the controller's UpdateMetadata alone; settings and features
-by `show`.
+Live brokers, topics and leaders change by the controller's UpdateMetadata alone; settings and
+features by `show`.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class MetadataUpdates:
         self._fence = fence
         self._host = host
         self._image_changed = image_changed
-        # Held by whoever changes the image, from reading it to replacing it.
+        # Held from reading the image to replacing it with a changed one.
         self.changing = asyncio.Lock()
         # Of topics that the image does not have yet.
         self._configs: dict[TopicId, Mapping[str, str]] = {}

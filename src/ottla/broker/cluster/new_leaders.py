@@ -1,4 +1,4 @@
-"""Tells a client that came to the wrong broker where to go, in the answer itself (KIP-951)."""
+"""Names the present leaders in answers to clients that asked the wrong broker (KIP-951)."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol

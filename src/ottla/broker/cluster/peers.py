@@ -1,7 +1,7 @@
 """This broker's connections to the others: opened when needed, proven, forgotten when they end.
 
 One control connection to each broker carries requests in order. A fetcher opens one of its own.
-What fails is told to the caller: retries are the caller's.
+Failures are raised to the caller; retries are the caller's.
 """
 
 import asyncio
@@ -142,7 +142,7 @@ class Peers:
         return broker is not None and await self.reaches(broker, within_s)
 
     def answering(self) -> AbstractSet[BrokerId]:
-        """The brokers of the image, but for those who broke the connection just now.
+        """The brokers of the image, except those that broke their connection just now.
 
         Such a broker is most likely dead, and who leads instead is known in a moment; one of which
         nothing comes any more may well serve clients that reach it. Clients that are told
@@ -312,7 +312,7 @@ class _Control:
         self.connection: PeerConnection | None = None
         self.opening: asyncio.Task[None] | None = None
         self.ready: asyncio.Future[PeerConnection] = asyncio.get_running_loop().create_future()
-        # Where nobody waits any more, nobody is told of a failure.
+        # A future without a waiter would log its exception as never retrieved.
         self.ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
         self.timer: asyncio.TimerHandle | None = None
 
@@ -328,7 +328,7 @@ class _Control:
 
 
 class _Knock(asyncio.Protocol):
-    """Sees that somebody opens, and goes."""
+    """Accepts a connection and closes it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # Not within the call that makes it.

@@ -105,7 +105,7 @@ async def known_brokers(store: Store) -> dict[BrokerId, str | None]:
 async def remove(store: Store, broker_id: BrokerId) -> None:
     """Forget a broker that is gone for good; it is known again as soon as it registers.
 
-    Raises OttlaError(BROKER_ID_NOT_REGISTERED) where nobody knows it, INVALID_REQUEST where it
+    Raises OttlaError(BROKER_ID_NOT_REGISTERED) where it is unknown, INVALID_REQUEST where it
     is alive, StoreError.
     """
     path = paths.broker_epoch(broker_id)

@@ -1,7 +1,8 @@
 """How far this broker has seen the store go, kept beside its data (S15): a file of one line.
 
 A store that was put back to an older copy would give epochs out a second time, and two leaders
-the same one. Who has seen it further says so at its start, before it writes anything.
+the same one. A broker that has seen a later state refuses to start, before it
+writes anything.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Settings that change while brokers run: stored, told to all, described with their sources.
+"""Settings that change while brokers run: stored, sent to all brokers, described.
 
 Begin with `configs`.
 """

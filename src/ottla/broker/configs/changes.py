@@ -21,7 +21,7 @@ OnChanged = Callable[[str], Awaitable[None]]
 
 
 def change_notice(config_path: str, now_ms: int) -> Create:
-    """To be made together with the change of `/config/…`: tells the others to look."""
+    """To be made together with the change of `/config/…`: makes the other brokers read it."""
     entity = config_path.removeprefix("/config/")
     data = encode_config_change(entity, now_ms)
     return Create(f"{paths.CONFIG_CHANGES}/{_PREFIX}", data, sequential=True)
@@ -30,7 +30,7 @@ def change_notice(config_path: str, now_ms: int) -> Create:
 class ConfigChanges:
     """Calls `on_changed` with each entity whose settings changed, one at a time.
 
-    What changed before `start` is not told: read the settings after it.
+    Changes before `start` are not reported: read the settings after it.
     """
 
     def __init__(self, store: Store, clock: Clock, on_changed: OnChanged) -> None:
@@ -48,7 +48,7 @@ class ConfigChanges:
         self._last = max(await self._store.children(paths.CONFIG_CHANGES), default="")
 
     def follow(self) -> None:
-        """Begin to tell of changes since `start`."""
+        """Begin to report changes since `start`."""
         self._rung.set()
         self._task = asyncio.get_running_loop().create_task(self._follow())
 

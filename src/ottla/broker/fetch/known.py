@@ -175,7 +175,7 @@ class KnownFetch:
 
     # Hot: once per fetch, and once more where it had to wait.
     def read(self, frame: bytes, offset: int) -> list[Part] | None:
-        """The answer; nothing where there is less than is wanted. None: the general way knows."""
+        """The answer; nothing where there is less than is wanted. None: take the slow path."""
         partition = self.partition
         log = partition.log
         high_watermark = partition.high_watermark
@@ -193,7 +193,7 @@ class KnownFetch:
                 return None
             records = as_part(located)
         except OttlaError:
-            # The general way fails the same, and tells why.
+            # The slow path fails the same way, and its answer says why.
             return None
         remembered = self.remembered
         if remembered is not None:

@@ -32,7 +32,7 @@ class Read:
     # The partitions that could be read, to wait for more of them.
     partitions: list[Partition]
     size_bytes: int
-    # An error or a divergence is told at once, whatever the fetcher would wait for.
+    # An error or a divergence is answered at once, whatever the fetcher would wait for.
     urgent: bool
     # For each answer the partition it came from, None where there was an error.
     readable: list[Partition | None] = field(default_factory=list)
@@ -150,7 +150,7 @@ def as_part(located: Slice) -> FileRegion | bytes:
 
 
 def _divergence(partition: Partition, what: Wanted) -> EpochEndOffset | None:
-    """Where the fetcher's history leaves ours, told while fetching (KIP-595)."""
+    """Where the fetcher's log diverges from this one, for its answer (KIP-595)."""
     epoch, end_offset = partition.log.end_offset_for_epoch(what.last_fetched_epoch)
     if epoch == _NO_EPOCH or end_offset < 0:
         raise OttlaError(

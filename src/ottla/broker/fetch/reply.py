@@ -27,7 +27,7 @@ class Reply(Protocol):
 
 
 class FullReply:
-    """Answers every partition asked for, and tells the id of the session that this began."""
+    """Answers every partition asked for, and names the session that this request began."""
 
     def __init__(self, session: FetchSession | None) -> None:
         self._session = session
@@ -80,7 +80,7 @@ class IncrementalReply:
 
 
 def is_news(remembered: Remembered, answer: PartitionData) -> bool:
-    """Whether an answer without records says what the fetcher has not been told."""
+    """Whether an answer without records has news for the fetcher."""
     return (
         answer.error_code != ErrorCode.NONE
         or answer.diverging_epoch.epoch >= 0
@@ -90,7 +90,7 @@ def is_news(remembered: Remembered, answer: PartitionData) -> bool:
 
 
 def remember(remembered: Remembered, answer: PartitionData) -> None:
-    """Note what the fetcher is told. After an error the next good answer is news again."""
+    """Remember what is answered. After an error the next good answer is news again."""
     if answer.error_code != ErrorCode.NONE:
         remembered.high_watermark = -1
     else:

@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class Remembered:
-    """A partition in a session: what is wanted, and what the fetcher was last told."""
+    """A partition in a session: what is wanted, and what was answered last."""
 
     wanted: Wanted
     high_watermark: int = -1

@@ -3,8 +3,8 @@
 Such a fetch differs from the one before in its correlation id, its offset and, where there is a
 session, its number; all else stands in the same bytes. Where those are known and there are records
 to send, they are located at once, and the answer is a copy of a known one with other numbers in
-it; where there are none yet, `fetch_wait` waits for them. Whatever is unusual goes the general
-way, through the codec and `handlers/fetch`: to take the shortcut or not is never seen from outside.
+it; where there are none yet, `fetch_wait` waits for them. Everything else takes the slow
+path, through the codec and `handlers/fetch`. A client cannot see which of the two answered.
 """
 
 from ottla.base.errors import OttlaError
@@ -75,7 +75,7 @@ class FetchShortcut:
         return parts
 
     def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:
-        """Remember a fetch that was served the general way, where it is of the usual kind."""
+        """Remember a fetch that took the slow path, where it is of the usual kind."""
         if version < _MIN_VERSION or not _is_usual(body):
             return
         session = None
@@ -121,7 +121,7 @@ class FetchShortcut:
 
 
 def _is_usual(body: FetchRequest) -> bool:
-    """Whether a consumer fetches one partition, on and on, from wherever it is led."""
+    """Whether a consumer fetches one partition, over and over, from its leader."""
     if (
         body.replica_id >= 0
         or body.replica_state.replica_id >= 0

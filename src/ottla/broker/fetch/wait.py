@@ -72,7 +72,7 @@ class FetchWait(Woken):
             self._slot.answer(parts)
 
     def _hand_on(self) -> None:
-        """Go on the general way, with the time that is left."""
+        """Go on with the slow path, with the time that is left."""
         self._finish()
         known = self._known
         header, position = decode_request_header(self._frame)

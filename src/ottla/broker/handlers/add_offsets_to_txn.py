@@ -51,7 +51,7 @@ class AddOffsetsToTxn(Handler):
         return None
 
     async def _create_offsets(self, request: RequestContext, body: AddOffsetsToTxnRequest) -> None:
-        """Nobody has asked for a group's coordinator yet."""
+        """Make `__consumer_offsets`: no client has looked for a group's coordinator yet."""
         try:
             await self.topics.auto_create(CONSUMER_OFFSETS)
         except OttlaError as error:

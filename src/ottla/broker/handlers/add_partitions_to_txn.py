@@ -3,7 +3,7 @@
 Clients send 0-3, one transaction at a time; a partition that does not exist, or of an internal
 topic (TOPIC_AUTHORIZATION_FAILED, as in Kafka), fails the request for all. Brokers send 4 and 5,
 many at a time, to add partitions on a client's behalf or only to verify that it has added them
-(KIP-890). From 2 on the fenced are told PRODUCER_FENCED.
+(KIP-890). From 2 on a fenced producer gets PRODUCER_FENCED.
 """
 
 from dataclasses import dataclass

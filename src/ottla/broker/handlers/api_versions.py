@@ -3,7 +3,7 @@
 A version from the future is answered by the dispatcher, in version 0 with error 35, as KIP-511
 asks. Clients switch on the features they see: `transaction.version` 2 says that each transaction
 has an epoch of its own (KIP-890), `share.version` 1 that there are share groups (KIP-932). A
-feature of level 0 is not finalized. APIs of Ottla's own are told to clients that call themselves
+feature of level 0 is not finalized. APIs of Ottla's own are listed for clients that call themselves
 Ottla; others would only wonder.
 """
 
@@ -26,7 +26,7 @@ from ottla.wire.messages.api_versions import (
 
 _OWN_CLIENTS = "ottla"
 _FEATURES_SINCE = 3
-# Before, a feature whose lowest version is 0 could not be told.
+# Before, an answer could not have a feature whose lowest version is 0.
 _LOWEST_IS_0_SINCE = 4
 _SUPPORTED = [
     SupportedFeatureKey(name=name, min_version=levels.least, max_version=levels.most)

@@ -41,5 +41,5 @@ class BrokerHandshake(Handler):
     def on_error(
         _body: BrokerHandshakeRequest, code: ErrorCode, message: str | None, _version: int
     ) -> BrokerHandshakeResponse:
-        """The error, with its words: they are read by whoever runs the other broker."""
+        """The error with its message, which the other broker logs."""
         return BrokerHandshakeResponse(error_code=code, error_message=message)

@@ -29,7 +29,7 @@ class CompactLog(Handler):
     maintenance: Maintenance
 
     async def handle(self, _request: RequestContext, body: CompactLogRequest) -> CompactLogResponse:
-        """Tell, after doing what is asked for."""
+        """Clean where that is asked for, and describe the log."""
         partition = self.partitions.get(body.topic, body.partition)
         partition.check_readable()
         cleaner, config = self.maintenance.cleaner, partition.config

@@ -1,6 +1,7 @@
 """ControlledShutdown (7), versions 2-3: a broker that stops asks the controller to take its place.
 
-Between brokers only. What could not be moved is told; the broker may ask again or stop anyway.
+Between brokers only. The answer names what could not be moved; the broker may ask
+again or stop anyway.
 """
 
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ class DescribeClientQuotas(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeClientQuotasRequest
     ) -> DescribeClientQuotasResponse:
-        """Tell what is set; what an entity inherits is not told."""
+        """List what is set; what an entity inherits is left out."""
         components = [
             parse_component(component.entity_type, component.match_type, component.match)
             for component in body.components

@@ -1,6 +1,6 @@
 """DescribeLogDirs (35), versions 1-5: log directories, their volumes and the partitions in them.
 
-Sizes are of segments, without indexes. Version 4 tells the volume's bytes (KIP-827), version 5
+Sizes are of segments, without indexes. Version 4 has the volume's bytes (KIP-827), version 5
 whether a directory takes no new partitions (KIP-1066). Replicas that are being moved here are
 told as future ones, with the offsets they lack (KIP-113). A directory that failed is told with
 KAFKA_STORAGE_ERROR.

@@ -1,6 +1,6 @@
 """DescribeTopicPartitions (75), version 0: partitions a page at a time (KIP-966).
 
-Topics are told in the order of their names. A page holds at most as many partitions as the
+Topics are answered in the order of their names. A page holds at most as many partitions as the
 request and `max.request.partition.size.limit` allow; the cursor says where the next begins.
 """
 
@@ -94,7 +94,7 @@ def _check(body: DescribeTopicPartitionsRequest) -> None:
 def _from_cursor(
     body: DescribeTopicPartitionsRequest, image: ClusterImage
 ) -> Iterator[tuple[str, int]]:
-    """(topic, first partition) of what is still to be told."""
+    """(topic, first partition) of what is still to be answered."""
     asked = {topic.name for topic in body.topics}
     names = sorted(asked or image.topics)
     cursor: Cursor | None = body.cursor

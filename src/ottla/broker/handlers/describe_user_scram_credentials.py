@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (50), version 0: nobody has any, as nobody has to log in (KIP-554).
+"""DescribeUserScramCredentials (50), version 0: no user has any here (KIP-554).
 
 kafka-configs asks for them whenever it describes a user's quotas.
 """
@@ -41,7 +41,7 @@ class DescribeUserScramCredentials(Handler):
         message: str | None,
         _version: int,
     ) -> DescribeUserScramCredentialsResponse:
-        """The error, and nobody."""
+        """The error, and no users."""
         return DescribeUserScramCredentialsResponse(error_code=code, error_message=message)
 
 

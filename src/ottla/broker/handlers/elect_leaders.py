@@ -1,4 +1,4 @@
-"""ElectLeaders (43), versions 0-2: preferred leaders, or unclean ones where nobody can lead.
+"""ElectLeaders (43), versions 0-2: preferred leaders, or unclean ones for want of those.
 
 The controller's own: others answer NOT_CONTROLLER. Of all partitions (null) only those are told
 that needed an election (KIP-183, KIP-460).

@@ -79,7 +79,7 @@ class Fetch(Handler):
         return None
 
     def _serve_follower(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
-        """Tell a follower what is new, or wait for something; what waited before is answered."""
+        """Answer a follower with what is new, or wait; an earlier fetch that waits ends."""
         if request.version < _REPLICA_STATE_SINCE:
             raise OttlaError(
                 ErrorCode.UNSUPPORTED_VERSION,

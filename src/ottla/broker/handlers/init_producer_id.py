@@ -1,7 +1,7 @@
 """InitProducerId (22), versions 0-5: a producer id, and the fencing of predecessors.
 
 Without a transactional id it is a new one, for an idempotent producer. With one it is that id's,
-in an epoch of its own: whoever had the id before is fenced, and its open transaction aborted.
+in an epoch of its own: an earlier producer with the id is fenced, and its open transaction aborted.
 From 3 on a producer may name what it had, and go on (KIP-360); from 4 on the fenced are told
 PRODUCER_FENCED.
 """

@@ -19,7 +19,7 @@ _NULL_PROTOCOL_FROM = 7
 
 
 class _Answer(WholeAnswer):
-    """Fits the answer to the version of whoever waited."""
+    """Fits the answer to the version of the request that waited."""
 
     __slots__ = ()
 

@@ -245,7 +245,7 @@ def _leave_out_the_dead(
 
 
 def _once(image: ClusterImage, topics: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
-    """Each topic once, however often and by whichever name or id it is asked for."""
+    """Each topic once, however often it is asked for, by name or by id."""
     if len(topics) < 2:
         return topics
     once: dict[object, MetadataRequestTopic] = {}

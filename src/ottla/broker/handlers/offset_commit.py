@@ -1,7 +1,7 @@
 """OffsetCommit (8), versions 2-10: where a group resumes.
 
-Of a member, or, with generation -1, of somebody who only stores offsets. Retention of its own in
-versions 2-4, leader epoch from 6 (KIP-320), static members from 7, topic ids from 10 (KIP-848).
+From a member, or, with generation -1, from a client that only stores offsets. Versions 2-4 set a
+retention; 6 has the leader epoch (KIP-320), 7 static members, 10 topic ids (KIP-848).
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """OffsetFetch (9), versions 1-10: where groups left off.
 
 One group before version 8, many from there on (KIP-709); null topics mean all from version 2 on;
-topic ids from 10 (KIP-848). Only what is committed is told: the answer waits for the high
-watermark. A stable answer (from 7 on, KIP-447) tells nothing that an open transaction may change.
+topic ids from 10 (KIP-848). Only what is committed is answered: it waits for the high
+watermark. A stable answer (from 7 on, KIP-447) has nothing that an open transaction may change.
 """
 
 from collections.abc import Sequence
@@ -144,7 +144,7 @@ def _for_member(
     call: Call,
     at: Moment,
 ) -> Decision:
-    """Who asks as a member of the consumer protocol must be one, in its present epoch."""
+    """A request as a member of the consumer protocol must name a member in its present epoch."""
     code = coordinator.check_member(group.group_id, group.member_id, group.member_epoch)
     if code is ErrorCode.NONE:
         return fetch(coordinator, call, at)
@@ -185,7 +185,7 @@ def _fetch_by_id(
     call: Call,
     _at: Moment,
 ) -> Decision:
-    """Topics are asked for by id and told by id; what has none any more is left out of "all"."""
+    """Topics are asked for and answered by id; topics without an id are left out of "all"."""
     wanted = None
     unknown: list[OffsetFetchResponseTopics] = []
     if group.topics is not None:

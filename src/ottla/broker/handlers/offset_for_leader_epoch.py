@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch (23), versions 2-4: where a term of leadership ended (KIP-101, KIP-320).
 
-Followers are told of the log's end, consumers of what is committed.
+Followers get the log's end offset, consumers the high watermark.
 """
 
 from dataclasses import dataclass

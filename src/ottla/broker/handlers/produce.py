@@ -3,7 +3,7 @@
 KAFKA-18659: clients conclude from "produce 0" that compression works. acks 0 gets no answer, and
 an error closes the connection; acks 1 is answered after the append; acks -1 once the high
 watermark has passed the batch, which under group commit means that it is on the disks of all
-replicas in sync. Who leads now is told with NOT_LEADER_OR_FOLLOWER (KIP-951). A batch for an
+replicas in sync. NOT_LEADER_OR_FOLLOWER names the present leader (KIP-951). A batch for an
 internal topic is refused with INVALID_TOPIC_EXCEPTION, unless the client id is `__admin_client`.
 """
 
@@ -245,7 +245,7 @@ def _failed(
 
 
 def _close_on_error(response: ProduceResponse) -> None:
-    """Without acknowledgements, closing is all that tells the producer to refresh its metadata."""
+    """Without acknowledgements, only a closed connection makes a producer refresh its metadata."""
     for topic in response.responses:
         for answer in topic.partition_responses:
             if answer.error_code != _NONE:

@@ -1,4 +1,4 @@
-"""RetentionStanding (1013), version 0: when records are deleted, and who is waited for.
+"""RetentionStanding (1013), version 0: when records are deleted, and which readers they wait for.
 
 Ottla's own, and advertised to Ottla's own clients only. `ottla group describe` and `ottla why
 retention` ask it.
@@ -42,7 +42,7 @@ class RetentionStanding(Handler):
     async def handle(
         self, _request: RequestContext, body: RetentionStandingRequest
     ) -> RetentionStandingResponse:
-        """Tell. Raises OttlaError."""
+        """Describe one partition. Raises OttlaError."""
         partition = self.partitions.get(body.topic, body.partition)
         partition.check_led()
         retention, config = self.maintenance.retention, partition.config

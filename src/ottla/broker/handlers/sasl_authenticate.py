@@ -23,7 +23,7 @@ class SaslAuthenticate(Handler):
     def handle(
         self, request: RequestContext, _body: SaslAuthenticateRequest
     ) -> SaslAuthenticateResponse:
-        """Nobody has to log in."""
+        """Refuse: no listener asks for authentication."""
         raise no_sasl(request)
 
     @staticmethod

@@ -1,6 +1,6 @@
 """SaslHandshake (17), versions 0-1: refused with ILLEGAL_SASL_STATE, as Kafka does.
 
-All listeners are PLAINTEXT ones, where no client has to prove who it is (KIP-43).
+All listeners are PLAINTEXT ones, where no client authenticates (KIP-43).
 """
 
 from dataclasses import dataclass

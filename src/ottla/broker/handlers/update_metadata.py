@@ -1,4 +1,4 @@
-"""UpdateMetadata (6), versions 5-8: the controller tells who is alive and who leads what.
+"""UpdateMetadata (6), versions 5-8: the live brokers, topics and leaders, from the controller.
 
 Between brokers only. The image that clients see changes by nothing else; see `cluster.orders`.
 """

@@ -27,10 +27,10 @@ def run(
     on_ready: Callable[[Broker], None] | None = None,
     ends_with_others: bool = False,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then stop in order. `on_ready` is told once clients can come.
+    """Serve until SIGTERM or SIGINT, then stop. `on_ready` is called once clients can come.
 
-    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that there is nobody
-    to hand leadership over to. Raises OttlaError where the broker cannot start: the message says
+    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that no broker
+    is left to take leadership over. Raises OttlaError where the broker cannot start: the message says
     why and what to do.
     """
     _run_loop(_serve(settings, on_ready, ends_with_others=ends_with_others))

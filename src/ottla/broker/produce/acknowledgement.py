@@ -67,7 +67,7 @@ class Acknowledgement:
         slot.answer([self._answer])
 
     def _redirection(self) -> list[Part]:
-        """Somebody else leads, and the answer says who (KIP-951)."""
+        """The answer when another broker leads now; it names that leader (KIP-951)."""
         known, answer = self._known, self._answer
         base_offset, appended_ms, log_start = NUMBERS.unpack_from(answer, known.numbers_position)
         response = known.response(

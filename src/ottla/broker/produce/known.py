@@ -70,7 +70,7 @@ class Known:
         self.acks = body.acks
         self.timeout_ms = body.timeout_ms
         self.partition = partition
-        # Whether the last batch was taken as it was: whoever sends others sends more of them.
+        # Whether the last batch was taken as it was: a producer of others sends more of them.
         self.was_usual = True
         self._topic_name = body.topic_data[0].name
         parts = self._encode(

@@ -9,7 +9,7 @@ append it where nothing is known of the producer is worse: the client takes that
 what was before it was appended, too.
 
 So such a batch is sent back once with an error that says: again. A client sends again in order.
-Who comes a second time with the same batch has nothing before it, and the gap is one.
+A producer that sends the same batch a second time has nothing before it, and the gap is one.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError

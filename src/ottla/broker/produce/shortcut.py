@@ -3,9 +3,9 @@
 A produce request of one batch differs from the one before in its correlation id, its size and its
 records; all else stands in the same bytes. Where those are known, the batch is validated and
 appended at once, and the answer is a copy of a known one with other numbers in it. Several such
-requests of one receive are appended with one write. Whatever is unusual goes the general way,
-through the codec and `handlers/produce`, which tells all errors: to take the shortcut or not is
-never seen from outside.
+requests of one receive are appended with one write. Everything else takes the slow path,
+through the codec and `handlers/produce`, which answers all errors. A client cannot see which of
+the two answered.
 
 Measured: 8 µs less per request than decoding and encoding; a third less again where four come
 together.
@@ -45,7 +45,7 @@ _PREFIX_START = 8
 _SIZE_BYTES = 4
 # One batch goes its own way, which knows more kinds.
 _RUN_MIN = 2
-# Connections to more partitions than this use the general way for the rest.
+# Connections to more partitions than this use the slow path for the rest.
 _KNOWN_MAX = 1024
 
 
@@ -90,10 +90,10 @@ class ProduceShortcuts:
             try:
                 batch, header = validate(records, config, now_ms, produce_version=known.version)
             except OttlaError:
-                # The batch is untouched: the general way fails the same, and tells why.
+                # The batch is untouched: the slow path fails the same way and says why.
                 return None
         if header.attributes & TRANSACTIONAL_FLAG:
-            # Of no transactional id, as all requests here: the general way refuses it.
+            # No request here has a transactional id: the slow path refuses it.
             return None
         try:
             appended = partition.append(batch, header, now_ms)
@@ -145,7 +145,7 @@ class ProduceShortcuts:
             refusals = [known.refusal(error, arrived.correlation_id) for arrived in run]
             return consumed, [part for refusal in refusals for part in refusal]
         except OttlaError:
-            # The first one alone fails the same, and is told why.
+            # The first one alone fails the same way, and its answer says why.
             return None
         if base_offset is None:
             return None
@@ -171,7 +171,7 @@ class ProduceShortcuts:
         Acknowledgement(self._parts, slot, answer, known, asked).wait(offset)
 
     def learn(self, frame: memoryview, version: int, body: ProduceRequest) -> None:
-        """Remember a request that was served the general way, where it is of the usual kind."""
+        """Remember a request that took the slow path, where it is of the usual kind."""
         if (
             version < _MIN_VERSION
             # Its batches may have to wait for the coordinator.
@@ -204,7 +204,7 @@ class ProduceShortcuts:
         except OttlaError:
             return
         if partition.topic in INTERNAL_TOPICS:
-            # Who may produce into it is decided request by request.
+            # Whether a client may produce into it is decided request by request.
             return
         self._prefix_end = prefix_end
         prefix = frame[_PREFIX_START:prefix_end].tobytes()

@@ -1,4 +1,4 @@
-"""Whom this broker takes for a broker: proven by handshake, remembered with the connection."""
+"""Which connections are another broker's: proven by handshake, remembered with the connection."""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class Identity:
-    """What is known of who is at the other end of one connection."""
+    """What the handshake has proven of the peer of one connection."""
 
     __slots__ = ("receiver", "warned")
 
@@ -70,7 +70,7 @@ class Admission:
 
 
 def proven_broker(connection: Connection) -> BrokerId | None:
-    """The broker at the other end; None for a client, or for who has proven nothing."""
+    """The broker at the other end; None for a client or an unproven peer."""
     identity = connection.identity
     if not isinstance(identity, Identity):
         return None
@@ -93,7 +93,7 @@ def require_broker(request: "RequestContext", what: str, broker_id: int | None =
 
 
 def refuse_client(request: "RequestContext", what: str) -> OttlaError:
-    """The error for who is not the broker it must be; logged once per connection."""
+    """The error for a peer that is not the broker it must be; logged once per connection."""
     found = proven_broker(request.connection)
     whose = "a connection not proven to be a broker's" if found is None else f"broker {found}"
     error = OttlaError(

@@ -1,4 +1,4 @@
-"""Which operations a client is told it may do: without an authorizer, all there are (KIP-430).
+"""The authorized operations in answers: without an authorizer, all there are (KIP-430).
 
 A set of operations is a 32-bit field with the bit of each operation's number set.
 """

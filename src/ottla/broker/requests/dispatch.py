@@ -1,6 +1,6 @@
 """From the bytes of a request to the handler of its API, and back.
 
-The one place where errors become answers: an OttlaError of a handler is told to the client by
+The one place where errors become answers: an OttlaError of a handler is answered by
 the handler's `on_error`; bytes that are no request close the connection, as in Kafka.
 """
 
@@ -202,7 +202,7 @@ class Conversation:
             response = await served.handle(request, body)
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, request.version)
-        except Exception:  # noqa: BLE001  # The client must be told, whatever it is.
+        except Exception:  # noqa: BLE001  # The client gets an answer in any case.
             _log.exception("a request failed unexpectedly: %s", request.header)
             message = "the broker failed to serve the request; its log says more"
             response = served.on_error(
@@ -234,7 +234,7 @@ class Conversation:
         )
         error = refuse_client(request, api.name)
         if api.key in SHARE_STATE_APIS:
-            # Their answers tell errors of partitions only.
+            # Their answers have errors of partitions only.
             raise CloseConnection(error.message)
         return request.encode(api.response(error_code=error.code))
 

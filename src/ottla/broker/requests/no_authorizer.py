@@ -12,7 +12,7 @@ from ottla.broker.requests.request import RequestContext
 
 
 class NoAuthorizer(Handler):
-    """Refuses every request; subclasses say how their API tells an error."""
+    """Refuses every request; subclasses say how their API reports an error."""
 
     __slots__ = ()
 

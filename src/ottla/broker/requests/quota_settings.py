@@ -32,7 +32,7 @@ class QuotaSettings:
     """Describes and alters quotas. `table` is replaced as a whole."""
 
     def __init__(self, store: Store, clock: Clock, on_table: Callable[[QuotaTable], None]) -> None:
-        """`on_table` is told of each new table, which holds from then on."""
+        """`on_table` is called with each new table, which holds from then on."""
         self._store = store
         self._clock = clock
         self._on_table = on_table

@@ -1,4 +1,4 @@
-"""The quotas of clients, put together: what is set, and who keeps clients to it."""
+"""The quotas of clients, put together: what is set, and what enforces it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -52,7 +52,7 @@ class Quotas(QuotaSettings):
         self.throttling: Throttling | None = None
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Who is told of changed settings: these quotas, or `others` where it is none."""
+        """The callback for changed settings: these quotas take their own, `others` get the rest."""
 
         async def on_changed(entity: str) -> None:
             if not await self.on_changed(entity):

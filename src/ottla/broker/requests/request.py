@@ -1,4 +1,4 @@
-"""One request on its way through the broker: who asks, since when, and how to answer."""
+"""One request on its way through the broker: its client, when it came, and how to answer it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any

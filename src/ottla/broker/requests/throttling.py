@@ -2,8 +2,8 @@
 
 As Kafka since 2.0: the answer leaves at once and says how long its client should wait, and for so
 long nothing more is read from that connection, whether it waits or not. A fetch that comes too
-early is answered without records. Nobody is told an error. Who shares a quota counts together,
-over however many connections; other brokers count for nothing.
+early is answered without records. No client gets an error. Clients that share a quota count
+together, over however many connections; traffic of other brokers is not counted.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
-# Who has not said who it is: everybody, as long as there is no authentication.
+# The user of a client that is not authenticated: all are, as long as there is no authentication.
 ANONYMOUS = "ANONYMOUS"
 # Records are given out in portions of what this much time is worth: smaller ones cost more fetches.
 _PORTION_MS = 100
@@ -73,7 +73,7 @@ class RequestThrottle:
         self.delay(throttling.quotas.use(key, ANONYMOUS, self._client_id, amount, now_ms))
 
     def delay(self, delay_ms: int) -> None:
-        """Read nothing more from the client for so long, and tell it with the answer."""
+        """Read nothing more from the client for so long; the answer carries the same number."""
         if delay_ms > self.delay_ms:
             self.delay_ms = delay_ms
             self._connection.mute(delay_ms)
@@ -110,7 +110,7 @@ class RequestThrottle:
         """The loop works on the request again: its answer has come."""
         self._since_s = self._throttling.work_s()
 
-    # The response's type depends on the API; all of them can tell a client to wait.
+    # The response's type depends on the API; all of them have a throttle time.
     def on_answer(self, response: Any) -> None:
         """Count what is answered, and say in the answer how long to wait."""
         if isinstance(response, (FetchResponse, ShareFetchResponse)):

@@ -1,4 +1,4 @@
-"""Topics made on first use, and the broker's own: what they look like, and who may write them."""
+"""Topics made on first use, and the broker's own: their settings, and who may write them."""
 
 from collections.abc import Collection
 
@@ -58,7 +58,7 @@ def automatic_topic(name: str, settings: BrokerSettings, known: Collection[Broke
 
 
 def _replicas(name: str, setting: str, settings: BrokerSettings, known: int) -> int:
-    """As many as are set; where nobody set it, the default or as many as there are brokers."""
+    """As many as are set; where it is not set, the default or as many as there are brokers."""
     factor = settings.integer(setting)
     if factor <= known:
         return factor

@@ -26,7 +26,7 @@ def creation(topic: TopicImage) -> list[Operation]:
 
 
 def growth(before: TopicImage, after: TopicImage) -> list[Operation]:
-    """Add the partitions that `after` has and `before` lacks, and tell the controller of them."""
+    """Add the partitions that `after` has and `before` lacks, and notify the controller."""
     operations: list[Operation] = [
         Set(paths.topic(after.name), encode_topic(topic_node(after)), before.version)
     ]
@@ -54,7 +54,7 @@ def removal(topic: TopicImage) -> list[Operation]:
 
 
 def announcement(changed: Sequence[TopicPartition]) -> Operation:
-    """Tell the controller that the states of these partitions were written."""
+    """Notify the controller that the states of these partitions were written."""
     return Create(f"{paths.ISR_CHANGES}/isr_change_", encode_isr_changes(changed), sequential=True)
 
 

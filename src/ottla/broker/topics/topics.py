@@ -80,7 +80,7 @@ class Outcome:
 
 
 class ImageWait(Protocol):
-    """Tells when the image has changed as wished."""
+    """Waits for an image that fulfils a condition."""
 
     async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
         """Return True as soon as the image is as wished, False if it is not in time."""
@@ -200,7 +200,7 @@ class Topics:
             try:
                 await self._store.multi(growth(before, topic))
             except (BadVersion, NodeExists, NoNode):
-                # Somebody else changed the topic meanwhile.
+                # Another broker changed the topic meanwhile.
                 continue
             break
 
@@ -279,7 +279,7 @@ class Topics:
                 await self.auto_create(name)
             except OttlaError as error:
                 failed[name] = error
-            except Exception:  # noqa: BLE001  # The supervisor of this task: the client is told.
+            except Exception:  # noqa: BLE001  # The supervisor of this task: the client gets an answer.
                 _log.exception("creating topic %s failed unexpectedly", name)
                 failed[name] = OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "see the line above")
         done(failed)
