@@ -30,8 +30,8 @@ OTHER = BrokerImage(2, {"PLAINTEXT": Endpoint("other", 9092), "IN": Endpoint("in
 
 
 def asked(*brokers):
-    """What is asked for addresses."""
-    return SimpleNamespace(image=ClusterImage("c", brokers={b.id: b for b in brokers}))
+    """An image with these brokers."""
+    return ClusterImage("c", brokers={b.id: b for b in brokers})
 
 
 def registered(broker_id, port=9000, **settings):

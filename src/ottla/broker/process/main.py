@@ -29,9 +29,8 @@ def run(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then stop. `on_ready` is called once clients can come.
 
-    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that no broker
-    is left to take leadership over. Raises OttlaError where the broker cannot start: the message says
-    why and what to do.
+    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that none is left to
+    take leadership over. Raises OttlaError, with cause and remedy, where the broker cannot start.
     """
     _run_loop(_serve(settings, on_ready, ends_with_others=ends_with_others))
 
