@@ -57,7 +57,7 @@ def test_the_end_of_a_broker_is_noticed_at_once():
         store, files = MemoryStore(), MemoryFileSystem()
         async with running({"node.id": "2"}, store=store, filesystem=files) as other:
             one = await dialling(other)
-            one.peers.on_lost = lost.append
+            one.peers.on_lost.subscribe(lost.append)
             await one.peers.request(2, QUESTION, version=OLD)
             assert lost == []
         await until(lambda: lost == [2])
@@ -81,7 +81,7 @@ def test_who_hung_up_is_not_told_to_clients_until_it_answers_again():
         store, files = MemoryStore(), MemoryFileSystem()
         async with running({"node.id": "2"}, store=store, filesystem=files) as other:
             one = await dialling(other)
-            one.peers.on_lost = lambda _: told.append(set(one.peers.answering()))
+            one.peers.on_lost.subscribe(lambda _: told.append(set(one.peers.answering())))
             await one.peers.request(2, QUESTION, version=OLD)
             assert set(one.peers.answering()) == {2}
         await until(lambda: told == [set()])
@@ -102,7 +102,7 @@ def test_who_is_only_out_of_reach_is_told_to_clients():
     async def scenario():
         async with two() as (one, _):
             told = []
-            one.peers.on_lost = lambda _: told.append(set(one.peers.answering()))
+            one.peers.on_lost.subscribe(lambda _: told.append(set(one.peers.answering())))
             connection = await one.peers.open(2)
             connection.connection_lost(TimeoutError(110, "Connection timed out"))
             assert told == [{2}]
@@ -117,7 +117,7 @@ def test_closing_one_s_own_connections_loses_nobody():
     async def scenario():
         async with two() as (one, other):
             lost = []
-            one.peers.on_lost = lost.append
+            one.peers.on_lost.subscribe(lost.append)
             await one.peers.request(2, QUESTION, version=OLD)
             await one.peers.open(2)
             one.peers.close()
@@ -207,7 +207,7 @@ def test_a_quiet_connection_is_not_taken_for_idle():
         await until(lambda: one.is_ready and other.is_ready)
         there = BrokerImage(2, {"PLAINTEXT": Endpoint(other.host, PORT)})
         one.broker.view.replace(one.broker.image.with_broker(there))
-        one.broker.peers.on_lost = lost.append
+        one.broker.peers.on_lost.subscribe(lost.append)
         await one.process.spawn(loop, one.broker.peers.request(2, QUESTION, version=OLD))
         before = list(other.broker.listeners.open[0].connections)
         await asyncio.sleep(3600)

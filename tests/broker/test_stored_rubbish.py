@@ -170,6 +170,11 @@ def test_coordinators_load_whatever_the_disk_has_done(seed):
     damaged_and_started(Random(seed), 5)
 
 
+def new_scrubber(broker):
+    """One beside the broker's own, which sleeps."""
+    return Scrubber(broker.settings, broker.runtime, broker.partitions, broker.log_directories)
+
+
 def test_damage_that_a_scrub_finds_takes_no_coordinator_away(caplog):
     """It goes on with the only copy there is, and the next start salvages that."""
 
@@ -180,13 +185,13 @@ def test_damage_that_a_scrub_finds_takes_no_coordinator_away(caplog):
             path = f"/logs/{CONSUMER_OFFSETS}-0/{0:020d}.log"
             # The first commit's key.
             parts["filesystem"]._file(path).content[70] ^= 1
-            scrubber = Scrubber(broker)
+            scrubber = new_scrubber(broker)
             await scrubber.round()
             assert scrubber.damages == 1
             assert (await found(broker))[:2] == (len(GROUPS), len(IDS))
         async with running(SETTINGS, **parts) as broker:
             assert (await found(broker))[0] == len(GROUPS) - 1
-            scrubber = Scrubber(broker)
+            scrubber = new_scrubber(broker)
             await scrubber.round()
             assert scrubber.damages == 0
 

@@ -121,7 +121,7 @@ def test_a_broker_that_hears_of_nobody_lets_others_lead():
             await cluster.create_topic("t", assignments={0: [3, 2, 1]})
             lonely = cluster.brokers[3]
             epoch = lonely.fence.broker_epoch
-            lonely.replication.on_isolated()
+            lonely.isolated.emit()
             await cluster.until(lambda: cluster.leader("t") == 2)
             await cluster.until(lambda: lonely.fence.broker_epoch > epoch)
             await cluster.until(
@@ -157,7 +157,7 @@ def test_an_expired_session_costs_the_registration_and_it_comes_back():
             broker = cluster.brokers[2]
             epoch = broker.fence.broker_epoch
             dropped = []
-            broker.registration_lost.append(lambda: dropped.append(True))
+            broker.registration_lost.subscribe(lambda: dropped.append(True))
             broker.membership.session.expire()
             await cluster.until(lambda: broker.fence.broker_epoch > epoch and dropped == [True])
             await cluster.until(

@@ -45,7 +45,7 @@ def test_a_record_that_comes_while_retention_works_stays(tmp_path):
 
     async def scenario(broker, partition):
         now_ms = broker.clock.now_ms()
-        keeping = asyncio.create_task(broker.maintenance.retention.apply(partition, now_ms))
+        keeping = asyncio.create_task(broker.retention.apply(partition, now_ms))
         await asyncio.sleep(0)
         assert not keeping.done(), "the ledger is written in a thread"
         assert append(broker, partition) == RECORDS
@@ -61,7 +61,7 @@ def test_many_segments_go_in_slices(tmp_path):
 
     async def scenario(broker, partition):
         now_ms = broker.clock.now_ms()
-        keeping = asyncio.create_task(broker.maintenance.retention.apply(partition, now_ms))
+        keeping = asyncio.create_task(broker.retention.apply(partition, now_ms))
         counts = set()
         while not keeping.done():
             counts.add(len(partition.log.segments))

@@ -11,24 +11,27 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.base.settings import BrokerSettings
 from ottla.broker.cleaning.health import CleanerHealth
 from ottla.broker.cleaning.status import CleaningStatus
 from ottla.broker.cleaning.worker import ChildWorker, OwnWorker, Stopped, Worker
+from ottla.broker.partitions.flush import Flusher
+from ottla.broker.partitions.ledgers import write_ledger
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.removals import Removals
+from ottla.broker.runtime.runtime import Runtime
 from ottla.record.sifting import ENTRY_BYTES
 from ottla.storage.cleaner.dirt import Dirt, look
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.preparing import LogCleaning
 from ottla.storage.cleaner.swap import Swap
+from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.names import CLEANED_SUFFIX
 from ottla.storage.disk.errors import StorageError, storage_error
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +43,21 @@ _LONGEST_SLEEP_S = 60.0
 class Cleaner:
     """Cleans one broker's compacted logs, so many at a time as `log.cleaner.threads` says."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        runtime: Runtime,
+        partitions: Partitions,
+        directories: LogDirectories,
+        flusher: Flusher,
+        removals: Removals,
+    ) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._partitions = partitions
+        self._directories = directories
+        self._flusher = flusher
+        self._removals = removals
         self._statuses: dict[Partition, CleaningStatus] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._workers: set[Worker] = set()
@@ -53,14 +69,14 @@ class Cleaner:
     @property
     def threads(self) -> int:
         """Logs that may be cleaned at a time."""
-        settings = self._broker.settings
+        settings = self._settings
         enabled = settings.flag("log.cleaner.enable")
         return settings.integer("log.cleaner.threads") if enabled else 0
 
     def start(self) -> None:
         """Begin to look for dirt."""
         for _ in range(self.threads):
-            self._tasks.append(self._broker.loop.create_task(self._run()))
+            self._tasks.append(self._runtime.loop.create_task(self._run()))
 
     async def stop(self) -> None:
         """End what runs; a pass that was not put in place is forgotten."""
@@ -81,11 +97,11 @@ class Cleaner:
     def dirt(self, partition: Partition) -> Dirt:
         """How dirty a partition's log is now. Raises StorageError."""
         log = partition.log
-        home = self._broker.log_directories.home(partition.topic_partition)
+        home = self._directories.home(partition.topic_partition)
         cleaned = None if home is None else home.cleaned.get(partition.topic_partition)
         limit = min(partition.high_watermark, partition.last_stable_offset)
         try:
-            return look(log, cleaned, limit, self._broker.clock.now_ms())
+            return look(log, cleaned, limit, self._runtime.clock.now_ms())
         except OSError as error:
             raise storage_error(error, log.folder, "look for records to compact") from error
 
@@ -93,7 +109,7 @@ class Cleaner:
         """How the cleaner is; logs that cannot be read now are not counted as due."""
         logs = running = due = due_bytes = 0
         failed: list[tuple[TopicPartition, CleaningStatus]] = []
-        for partition in self._broker.partitions:
+        for partition in self._partitions:
             if not partition.config.is_compacted or partition.failure is not None:
                 continue
             logs += 1
@@ -154,7 +170,7 @@ class Cleaner:
             await self._rest()
 
     async def _rest(self) -> None:
-        backoff_s = self._broker.settings.integer("log.cleaner.backoff.ms") / 1000
+        backoff_s = self._settings.integer("log.cleaner.backoff.ms") / 1000
         if any(status.wanted_end >= 0 for status in self._statuses.values()):
             backoff_s = min(backoff_s, _WANTED_PAUSE_S)
         self._wanted.clear()
@@ -164,10 +180,10 @@ class Cleaner:
 
     def _choose(self) -> tuple[Partition, Dirt] | None:
         """The log that is wanted or overdue, else the dirtiest that is dirty enough (P36)."""
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._runtime.clock.now_ms()
         best: tuple[bool, float] | None = None
         chosen = None
-        partitions = dict.fromkeys(self._broker.partitions)
+        partitions = dict.fromkeys(self._partitions)
         self._statuses = {p: s for p, s in self._statuses.items() if p in partitions}
         for partition in partitions:
             if not partition.config.is_compacted or partition.failure is not None:
@@ -179,7 +195,7 @@ class Cleaner:
                 self._roll_overdue(partition, now_ms)
                 dirt = self.dirt(partition)
             except StorageError as error:
-                self._broker.partitions.on_storage_error(partition, error)
+                self._partitions.on_storage_error(partition, error)
                 continue
             wanted = self._is_wanted(status, dirt)
             if not wanted and not dirt.is_due(partition.config.min_cleanable_dirty_ratio):
@@ -207,12 +223,12 @@ class Cleaner:
 
     def _roll(self, partition: Partition) -> None:
         log = partition.log
-        log.roll(self._broker.clock.now_ms())
+        log.roll(self._runtime.clock.now_ms())
         if log.rolled:
-            self._broker.flusher.mark_dirty(partition)
+            self._flusher.mark_dirty(partition)
 
     async def _clean(self, partition: Partition, dirt: Dirt) -> None:
-        status, clock = self.status(partition), self._broker.clock
+        status, clock = self.status(partition), self._runtime.clock
         status.is_running = True
         log = partition.log
         cleaning = LogCleaning(log, dirt.end)
@@ -243,14 +259,14 @@ class Cleaner:
             # A log that is offline was deleted, or has failed before; another may have its name.
             is_ours = partition.log is log and not log.offline
             if is_ours and isinstance(error, StorageError) and error.stops_log:
-                self._broker.partitions.on_storage_error(partition, error)
+                self._partitions.on_storage_error(partition, error)
         finally:
             status.is_running = False
 
     async def _work(
         self, cleaning: LogCleaning, dirt: Dirt, *, dry_run: bool = False
     ) -> CleaningOutcome:
-        settings = self._broker.settings
+        settings = self._settings
         map_bytes = settings.integer("log.cleaner.dedupe.buffer.size") // max(1, self.threads)
         load = settings.value("log.cleaner.io.buffer.load.factor")
         rate = settings.value("log.cleaner.io.max.bytes.per.second")
@@ -258,7 +274,7 @@ class Cleaner:
         assert isinstance(rate, float)
         job = cleaning.job(
             dirt.first_dirty,
-            now_ms=self._broker.clock.now_ms(),
+            now_ms=self._runtime.clock.now_ms(),
             keys_max=max(1, int(map_bytes // ENTRY_BYTES * load)),
             bytes_per_second=rate if rate < 1e300 else 0.0,
             dry_run=dry_run,
@@ -271,7 +287,7 @@ class Cleaner:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(max(1, self.threads) + 1, "ottla-clean")
         try:
-            return await self._broker.loop.run_in_executor(self._threads, worker.run, job)
+            return await self._runtime.loop.run_in_executor(self._threads, worker.run, job)
         except asyncio.CancelledError:
             worker.kill()
             raise
@@ -279,9 +295,9 @@ class Cleaner:
             self._workers.discard(worker)
 
     async def _in_own_process(self, worker: Worker, job: CleaningJob) -> CleaningOutcome:
-        if self._broker.log_directories.in_memory:
+        if self._directories.in_memory:
             return worker.run(job)
-        return await self._broker.loop.run_in_executor(None, worker.run, job)
+        return await self._runtime.loop.run_in_executor(None, worker.run, job)
 
     # -- putting in place
 
@@ -289,7 +305,7 @@ class Cleaner:
         """Replace group after group; whether all were. Raises StorageError."""
         # Who copies from here asks for it, and must not hear of holes before.
         cleaning.log.ledger.history.compacted_to(outcome.end)
-        await self._broker.maintenance.write_ledger(cleaning.log)
+        await write_ledger(self._runtime, cleaning.log)
         swaps = cleaning.swaps(outcome)
         for number, swap in enumerate(swaps):
             if not swap.still_holds or not await self._replace(swap):
@@ -305,15 +321,15 @@ class Cleaner:
             return False
         swap.take_over()
         await self._in_thread(swap.put_in_place)
-        self._broker.maintenance.remove_later(swap.finish())
+        self._removals.remove_later(swap.finish())
         return True
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
         """Do a job for which the disk may have to be waited for; not to be left half done."""
-        if self._broker.log_directories.in_memory:
+        if self._directories.in_memory:
             job()
             return
-        running = self._broker.loop.run_in_executor(None, job)
+        running = self._runtime.loop.run_in_executor(None, job)
         try:
             await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -321,7 +337,7 @@ class Cleaner:
             raise
 
     async def _note_cleaned(self, partition: Partition, outcome: CleaningOutcome) -> None:
-        home = self._broker.log_directories.home(partition.topic_partition)
+        home = self._directories.home(partition.topic_partition)
         if home is None or home.logs.get(partition.topic_partition) is not partition.log:
             return
         home.cleaned[partition.topic_partition] = outcome.end

@@ -14,6 +14,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.handshake import Credentials, Opener, Party
+from ottla.broker.runtime.signal import Signal
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 from ottla.network.dialer import Dialer
 from ottla.network.exchange import RESPONSE_BYTES_MAX
@@ -47,7 +48,7 @@ class PeerLimits:
 class Peers:
     """The other brokers, as far as this one talks to them.
 
-    `on_lost` is called with the broker's id as soon as a proven connection to it ends otherwise
+    `on_lost` is emitted with the broker's id as soon as a proven connection to it ends otherwise
     than by this broker's will: a reason to suspect that it has died.
     """
 
@@ -59,7 +60,7 @@ class Peers:
         dialer: Dialer,
         limits: PeerLimits,
     ) -> None:
-        self.on_lost: Callable[[BrokerId], None] | None = None
+        self.on_lost: Signal[[BrokerId]] = Signal()
         self._credentials = credentials
         self._image = image
         # The name of the listener that brokers use among themselves.
@@ -294,8 +295,7 @@ class Peers:
         control = self._controls.get(broker_id)
         if control is not None and control.connection is connection:
             self._forget(broker_id)
-        if self.on_lost is not None:
-            self.on_lost(broker_id)
+        self.on_lost.emit(broker_id)
 
     def _check_not_closed(self) -> None:
         if self._closed:

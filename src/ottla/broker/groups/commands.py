@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.groups.groups import Groups
 from ottla.broker.groups.shard import Command
 from ottla.broker.requests.request import RequestContext
 
@@ -33,6 +34,11 @@ class _Waiting:
 
 async def command(broker: "Broker", request: RequestContext, group_id: str, run: Command) -> Any:
     """Carry out a command on a group for a request; what it answers. Raises OttlaError."""
+    return await run_command(broker.groups, request, group_id, run)
+
+
+async def run_command(groups: Groups, request: RequestContext, group_id: str, run: Command) -> Any:
+    """Carry out a command on a group for a request; what it answers. Raises OttlaError."""
     waiting = _Waiting(request)
-    broker.groups.run(group_id, waiting, run)
+    groups.run(group_id, waiting, run)
     return await waiting.future

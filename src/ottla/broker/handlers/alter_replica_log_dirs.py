@@ -7,7 +7,7 @@ replica that is not here yet the answer is REPLICA_NOT_AVAILABLE, and the direct
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.replication.replication import Replication
+from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
@@ -26,7 +26,7 @@ class AlterReplicaLogDirs(Handler):
     api = ApiKey.ALTER_REPLICA_LOG_DIRS
     versions = Versions(1, 2)
 
-    replication: Replication
+    moves: LogDirMoves
 
     def handle(
         self, _request: RequestContext, body: AlterReplicaLogDirsRequest
@@ -42,7 +42,7 @@ class AlterReplicaLogDirs(Handler):
 
     def _move(self, topic: str, index: int, path: str) -> ErrorCode:
         try:
-            self.replication.moves.move(topic, index, path)
+            self.moves.move(topic, index, path)
         except OttlaError as error:
             return error.code
         return ErrorCode.NONE

@@ -7,8 +7,8 @@ compact` ask every replica's broker.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.process.maintenance import Maintenance
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.storage.cleaner.job import CleaningOutcome
@@ -26,13 +26,13 @@ class CompactLog(Handler):
     versions = Versions(0, 0)
 
     partitions: Partitions
-    maintenance: Maintenance
+    cleaner: Cleaner
 
     async def handle(self, _request: RequestContext, body: CompactLogRequest) -> CompactLogResponse:
         """Clean where that is asked for, and describe the log."""
         partition = self.partitions.get(body.topic, body.partition)
         partition.check_readable()
-        cleaner, config = self.maintenance.cleaner, partition.config
+        cleaner, config = self.cleaner, partition.config
         if not config.is_compacted:
             raise OttlaError(
                 ErrorCode.POLICY_VIOLATION,

@@ -6,7 +6,7 @@ Ottla's own, and advertised to Ottla's own clients only: `ottla cluster health` 
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.process.maintenance import Maintenance
+from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
@@ -25,13 +25,13 @@ class DescribeCleaner(Handler):
     api = ApiKey.DESCRIBE_CLEANER
     versions = Versions(0, 0)
 
-    maintenance: Maintenance
+    cleaner: Cleaner
 
     def handle(
         self, _request: RequestContext, _body: DescribeCleanerRequest
     ) -> DescribeCleanerResponse:
         """Look at all compacted logs."""
-        health = self.maintenance.cleaner.health()
+        health = self.cleaner.health()
         last = []
         if health.last is not None:
             name, outcome, at_ms = health.last

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.replication.replication import Replication
+from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.storage.directory.log_directories import LogDirectories
@@ -35,7 +35,7 @@ class DescribeLogDirs(Handler):
     versions = Versions(1, 5)
 
     settings: BrokerSettings
-    replication: Replication
+    moves: LogDirMoves
     filesystem: FileSystem
     log_directories: LogDirectories
 
@@ -77,7 +77,7 @@ class DescribeLogDirs(Handler):
             if wanted is None or partition in wanted:
                 described = DescribeLogDirsPartition(
                     partition_size=copy.size_bytes,
-                    offset_lag=self.replication.moves.lag(partition, copy),
+                    offset_lag=self.moves.lag(partition, copy),
                     is_future_key=True,
                 )
                 _add(topics, partition, described)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.process.maintenance import Maintenance
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.storage.disk.errors import storage_error
@@ -37,7 +37,7 @@ class RetentionStanding(Handler):
     view: ClusterView
     runtime: Runtime
     partitions: Partitions
-    maintenance: Maintenance
+    retention: RetentionKeeper
 
     async def handle(
         self, _request: RequestContext, body: RetentionStandingRequest
@@ -45,7 +45,7 @@ class RetentionStanding(Handler):
         """Describe one partition. Raises OttlaError."""
         partition = self.partitions.get(body.topic, body.partition)
         partition.check_led()
-        retention, config = self.maintenance.retention, partition.config
+        retention, config = self.retention, partition.config
         groups = sorted(config.hold_groups)
         readers = await retention.readers.committed(groups, partition.topic_partition)
         held, _ = retention.held.get(partition, (Hold(0), {}))

@@ -1,10 +1,11 @@
 """Logs on their way out: their folders are renamed beside the loop, many with one flush."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.partitions.removals import Removals
 from ottla.storage.directory.deletion import Deletion, Departure, depart
 from ottla.storage.directory.log_directories import LogDirectories
 
@@ -12,11 +13,9 @@ from ottla.storage.directory.log_directories import LogDirectories
 class Departures:
     """Of a broker's log directories. Whoever uses it sees to it that none is opened meanwhile."""
 
-    def __init__(
-        self, directories: LogDirectories, on_deletion: Callable[[Deletion], None]
-    ) -> None:
+    def __init__(self, directories: LogDirectories, removals: Removals) -> None:
         self._directories = directories
-        self._on_deletion = on_deletion
+        self._removals = removals
         self._waiting: dict[TopicPartition, Departure] = {}
 
     def announce(self, partitions: Iterable[TopicPartition]) -> None:
@@ -42,7 +41,7 @@ class Departures:
         failed: dict[TopicPartition, OttlaError] = {}
         for partition, outcome in zip(waiting, outcomes, strict=True):
             if isinstance(outcome, Deletion):
-                self._on_deletion(outcome)
+                self._removals.remove_later(outcome)
             else:
                 failed[partition] = outcome
         return failed

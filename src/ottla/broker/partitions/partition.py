@@ -442,6 +442,10 @@ class Partition:
         """The disk lost what it was given: the log can no longer be trusted."""
         self._on_storage_error(self, error)
 
+    def on_storage_error(self, error: StorageError) -> None:
+        """The log could not be written or read; it may be taken out of use."""
+        self._on_storage_error(self, error)
+
     def replace_log(self, log: Log) -> None:
         """Go on with a copy of the log that has all of it, flushed, in another directory."""
         assert log.log_end_offset == self.log.log_end_offset

@@ -12,9 +12,10 @@ from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.partitions.departures import Departures
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.removals import Removals
 from ottla.broker.replication.roles import Roles
+from ottla.broker.runtime.signal import Signal
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
-from ottla.storage.directory.deletion import Deletion
 from ottla.storage.directory.log_directories import LogDirectories, Wanted
 from ottla.storage.disk.errors import LogCorrupt, StorageError
 from ottla.storage.log.config import LogConfig
@@ -59,11 +60,11 @@ class Partitions:
         directories: LogDirectories,
         flusher: Flusher,
         clock: Clock,
-        *,
         roles: Roles,
+        *,
         group_commit: bool,
         config_of: ConfigOf,
-        on_deletion: Callable[[Deletion], None],
+        removals: Removals,
         image: Callable[[], ClusterImage],
     ) -> None:
         self._directories = directories
@@ -73,7 +74,7 @@ class Partitions:
         self._image = image
         self._group_commit = group_commit
         self._config_of = config_of
-        self._departures = Departures(directories, on_deletion)
+        self._departures = Departures(directories, removals)
         self._by_name: dict[Key, Partition] = {}
         self._by_id: dict[tuple[UUID, int], Partition] = {}
         # Partitions whose log could not be opened, and why.
@@ -83,8 +84,8 @@ class Partitions:
         # Topics of the image that was applied last.
         self._topic_ids: frozenset[TopicId] = frozenset()
         self._applying = asyncio.Lock()
-        # Called after replicas went out of use.
-        self.on_failed: Callable[[], None] = _nobody
+        # Emitted after replicas went out of use.
+        self.on_failed: Signal[[]] = Signal()
         self._silent_until_ms = 0
 
     def __iter__(self) -> Iterator[Partition]:
@@ -246,7 +247,7 @@ class Partitions:
         else:
             self._roles.give_up(partition, f"{partition.topic_partition} was stopped")
             partition.wake_all()
-            self._roles.on_role(partition)
+            self._roles.on_role.emit(partition)
 
     def update_configs(self, image: ClusterImage) -> None:
         """Carry changed settings into the logs at once."""
@@ -273,7 +274,7 @@ class Partitions:
             if found is not None:
                 found.fail(error.message)
         if failed:
-            self.on_failed()
+            self.on_failed.emit()
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """For the checkpoint."""
@@ -400,7 +401,3 @@ class Partitions:
             if partition is not None and config != partition.config:
                 partition.log.update_config(config)
                 self._roles.on_config(partition)
-
-
-def _nobody() -> None:
-    """Nobody wants to know."""

@@ -18,6 +18,7 @@ from ottla.base.clock import Clock, SystemClock
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener
+from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.cluster.control import Control
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.departed import Departed
@@ -45,26 +46,42 @@ from ottla.broker.controller import Controller
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FetchSessions
 from ottla.broker.groups import Groups
+from ottla.broker.partitions.failed_replicas import FailedReplicas
 from ottla.broker.partitions.flush import Flusher, Worker
-from ottla.broker.partitions.hosted import Hosted
 from ottla.broker.partitions.log_config import election_rules, log_config
-from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.removals import Removals
 from ottla.broker.partitions.strays import warn_of_strays
 from ottla.broker.process.handing_over import hand_over
+from ottla.broker.process.hosted import Hosted
 from ottla.broker.process.maintenance import Maintenance
 from ottla.broker.process.patience import patiently
+from ottla.broker.process.scrubber import Scrubber
 from ottla.broker.process.wiring import handlers
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.replication.fetchers import Fetchers
+from ottla.broker.replication.follower_session import fetch_limits
+from ottla.broker.replication.following import Following
+from ottla.broker.replication.isolation import Isolation
+from ottla.broker.replication.isr_writer import IsrWriter
+from ottla.broker.replication.lag_limits import lag_limits
+from ottla.broker.replication.log_dir_moves import LogDirMoves
+from ottla.broker.replication.own_standing import OwnStanding
+from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.replica_selector import RackAwareSelector
+from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
+from ottla.broker.replication.roles import Roles
+from ottla.broker.replication.throttles import Throttles
 from ottla.broker.requests.admission import Admission
 from ottla.broker.requests.dispatch import Dispatcher
 from ottla.broker.requests.features import Features
 from ottla.broker.requests.listeners import Listeners
 from ottla.broker.requests.quotas import Quotas
 from ottla.broker.requests.readiness import Readiness
+from ottla.broker.retention.keeper import RetentionKeeper
+from ottla.broker.retention.readers import Readers
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.runtime.runtime import Runtime, new_runtime
 from ottla.broker.runtime.signal import Signal
@@ -126,6 +143,11 @@ class Broker:
     controller: Controller
     membership: Membership
     config_changes: ConfigChanges
+    cleaner: Cleaner
+    retention: RetentionKeeper
+    scrubber: Scrubber
+    maintenance: Maintenance
+    removals: Removals
     loop: asyncio.AbstractEventLoop
 
     def __init__(
@@ -156,11 +178,12 @@ class Broker:
         )
         # Where the store is the broker's own to open; whoever passes one answers for it.
         self.store_mark: StoreMark | None = None
-        self.maintenance = Maintenance(self)
         self.decisions = Decisions()
         self.fence = ControllerFence()
-        # Called when the registration is lost: what this broker leads, it leads no more (S16).
-        self.registration_lost: list[Callable[[], None]] = []
+        # Emitted when the registration is lost: what this broker leads, it leads no more (S16).
+        self.registration_lost: Signal[[]] = Signal()
+        # Emitted when no other broker can be reached: this broker gives its registration up.
+        self.isolated: Signal[[]] = Signal()
         self.readiness = Readiness()
         # Who points consumers to nearer replicas, where that is wanted.
         self.replica_selector: RackAwareSelector | None = None
@@ -202,6 +225,8 @@ class Broker:
             raise
         self.replication.start()
         self.maintenance.start()
+        self.scrubber.start()
+        self.cleaner.start()
         self.readiness.begin()
         if self.store_mark is not None:
             self.spawn(self.store_mark.keep())
@@ -225,8 +250,8 @@ class Broker:
         if hasattr(self, "listeners"):
             await self.listeners.stop()
         await self.runtime.tasks.cancel()
-        await self.maintenance.stop()
         if hasattr(self, "controller"):
+            await self._stop_upkeep()
             self.controller.stop()
             self.config_changes.stop()
             self.topics.close()
@@ -246,6 +271,13 @@ class Broker:
                 await self.membership.leave()
             if self._given_store is None:
                 await self.store.close()
+
+    async def _stop_upkeep(self) -> None:
+        await self.cleaner.stop()
+        self.retention.readers.close()
+        await self.maintenance.stop()
+        await self.scrubber.stop()
+        self.removals.close()
 
     async def _answer_who_waits(self) -> None:
         """Flush what is appended, so that its producers learn of it before they are cut off."""
@@ -340,38 +372,21 @@ class Broker:
         self.flusher = Flusher(
             self.loop, self.clock, inline=self.log_directories.in_memory, worker=self._worker
         )
+        self.removals = Removals(self.loop, inline=self.log_directories.in_memory)
         settings = self.settings
-        self.replication = Replication(
-            settings,
-            self.store,
-            self.peers,
-            self.clock,
-            self.spawn,
-            self._rng,
-            self.decisions,
-            session_ms=settings.integer("broker.session.timeout.ms"),
-        )
-        self.partitions = Partitions(
-            self.log_directories,
-            self.flusher,
-            self.clock,
-            roles=self.replication.roles,
-            group_commit=self.group_commit,
-            config_of=lambda topic: log_config(topic, self.settings),
-            on_deletion=self.maintenance.remove_later,
-            image=lambda: self.image,
-        )
-        self.replication.connect(
-            self.partitions, self.log_directories, self.maintenance.remove_later
-        )
+        self._assemble_replication()
         if settings.value("replica.selector.class") is not None:
             self.replica_selector = RackAwareSelector(lambda: self.image)
         self.groups = Groups(self.settings, self.clock, self.purgatory, self.partitions, self)
+        self._assemble_upkeep()
         self.transactions = Transactions(self)
         self.departed = Departed()
         self.sharing = Sharing(self)
-        self.replication.roles.on_role = self._on_role
-        hosted = Hosted(self.replication, self.partitions, self.groups, controlled=True)
+        on_role = self.replication.roles.on_role
+        on_role.subscribe(self.groups.on_role)
+        on_role.subscribe(self.transactions.on_role)
+        on_role.subscribe(self.sharing.on_role)
+        hosted = Hosted(self.replication, self.partitions, self.groups)
         self.producer_ids = ProducerIds(self.store, self.broker_id)
         image_changed: Signal[[]] = Signal()
         image_changed.subscribe(self._on_image)
@@ -407,6 +422,85 @@ class Broker:
         )
         self.listeners = Listeners(self.settings, self.quotas.connections, dispatcher.service)
 
+    def _assemble_replication(self) -> None:
+        settings, clock, spawn = self.settings, self.clock, self.spawn
+        directories, removals = self.log_directories, self.removals
+        limits = lag_limits(settings)
+        session_ms = settings.integer("broker.session.timeout.ms")
+        own = OwnStanding(Standing(self.broker_id, 0, session_ms))
+        throttles = Throttles(settings, clock)
+        recorder = Recorder(self.decisions, clock)
+        following = Following(
+            directories,
+            own,
+            recorder,
+            throttles.follower,
+            clock,
+            spawn,
+            removals,
+            retry_ms_max=settings.integer("replica.fetch.backoff.ms"),
+        )
+        fetchers = Fetchers(
+            self.peers,
+            following,
+            fetch_limits(settings),
+            clock,
+            spawn,
+            per_source=settings.integer("num.replica.fetchers"),
+        )
+        isr_writer = IsrWriter(self.store, clock, spawn)
+        roles = Roles(own, clock, recorder, isr_writer, fetchers, limits)
+        self.partitions = partitions = Partitions(
+            directories,
+            self.flusher,
+            clock,
+            roles,
+            group_commit=self.group_commit,
+            config_of=lambda topic: log_config(topic, settings),
+            removals=removals,
+            image=lambda: self.view.image,
+        )
+        failed_replicas = FailedReplicas(self.store, self.broker_id, spawn)
+        partitions.on_failed.subscribe(failed_replicas.tell)
+        moves = LogDirMoves(partitions, directories, throttles.moves, clock, spawn, removals)
+        sessions = ReplicaSessions(
+            partitions,
+            roles,
+            throttles.leader,
+            self._rng,
+            news_are_urgent=settings.value("replica.selector.class") is not None,
+        )
+        isolation = Isolation(sessions, self.peers, clock, spawn, self.isolated, limits)
+        self.replication = Replication(
+            clock,
+            own,
+            roles,
+            fetchers,
+            partitions,
+            sessions,
+            moves,
+            throttles,
+            isolation,
+            limits,
+        )
+
+    def _assemble_upkeep(self) -> None:
+        settings, runtime, partitions = self.settings, self.runtime, self.partitions
+        directories, flusher = self.log_directories, self.flusher
+        self.cleaner = Cleaner(settings, runtime, partitions, directories, flusher, self.removals)
+        readers = Readers(self.view, self.clock, self.groups, self.peers)
+        self.retention = RetentionKeeper(self.view, runtime, self.decisions, self.removals, readers)
+        self.scrubber = Scrubber(settings, runtime, partitions, directories)
+        self.maintenance = Maintenance(
+            settings,
+            runtime,
+            partitions,
+            directories,
+            flusher,
+            self.retention,
+            self.store_mark,
+        )
+
     def _assemble_controller(self) -> None:
         control = Control(self.broker_id, self.peers, self.orders)
         self.controller = Controller(
@@ -419,9 +513,9 @@ class Broker:
             control.deliver,
             control.reaches,
             control.answers,
-            self._on_isolated,
+            self.isolated.emit,
         )
-        self.peers.on_lost = self.controller.suspect
+        self.peers.on_lost.subscribe(self.controller.suspect)
         self.membership = Membership(
             self.store,
             self.fence,
@@ -429,23 +523,18 @@ class Broker:
             self.settings.integer("broker.session.timeout.ms"),
             self.filesystem.page_cache_id(self.settings.log_dirs[0]),
             note=SessionNote(self.filesystem, self.settings.log_dirs[0]),
-            on_lost=self._on_registration_lost,
+            on_lost=self.registration_lost.emit,
             on_joined=self._on_joined,
         )
-        self.replication.on_isolated = self._on_isolated
+        membership = self.membership
+        self.registration_lost.subscribe(self.replication.on_unregistered)
+        self.registration_lost.subscribe(self.controller.stand_down)
+        self.isolated.subscribe(lambda: self.spawn(membership.withdraw()))
 
     def _on_image(self) -> None:
         self.departed.on_image(self.image.brokers, self.clock.monotonic_ms())
         self.peers.on_image()
         self.transactions.on_image()
-
-    def _on_role(self, partition: Partition) -> None:
-        self.groups.on_role(partition)
-        self.transactions.on_role(partition)
-        self.sharing.on_role(partition)
-
-    def _on_isolated(self) -> None:
-        self.spawn(self.membership.withdraw())
 
     async def _on_joined(self, session: Session) -> None:
         """A registration has begun: roles come with it, from a controller, perhaps this one."""
@@ -453,12 +542,6 @@ class Broker:
         standing = Standing(self.broker_id, self.fence.broker_epoch, session_ms)
         self.replication.on_registered(standing, session)
         await self.controller.start(session)
-
-    def _on_registration_lost(self) -> None:
-        self.replication.on_unregistered()
-        self.controller.stand_down()
-        for callback in self.registration_lost:
-            callback()
 
     async def _load(self) -> None:
         await self._patiently(self.config_changes.start)
@@ -470,7 +553,7 @@ class Broker:
         await self._patiently(self.quotas.load)
         self.config_changes.follow()
         for deletion in self.log_directories.leftovers():
-            self.maintenance.remove_later(deletion)
+            self.removals.remove_later(deletion)
 
     async def _register(self) -> None:
         """Announce the broker, with the ports it has now, and wait to hear what it hosts."""
@@ -496,7 +579,7 @@ class Broker:
         if not hasattr(self, "controller") or len(self.image.brokers) < 2:
             return
         if self.settings.flag("controlled.shutdown.enable"):
-            await hand_over(self)
+            await hand_over(self.view, self.fence, self.controller, self.peers)
             # Whoever comes meanwhile is told where to go; what a connection's end leaves
             # unanswered, clients first try here again.
             await asyncio.sleep(_FAREWELL_S)

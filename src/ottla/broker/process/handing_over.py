@@ -2,16 +2,17 @@
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.broker.cluster.controller_fence import ControllerFence
+from ottla.broker.cluster.peers import Peers
+from ottla.broker.controller import Controller
+from ottla.broker.runtime.view import ClusterView
 from ottla.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 
@@ -20,11 +21,16 @@ _PAUSE_S = 0.2
 _REQUEST_TIMEOUT_MS = 5_000
 
 
-async def hand_over(broker: "Broker") -> None:
+async def hand_over(
+    view: ClusterView, fence: ControllerFence, controller: Controller, peers: Peers
+) -> None:
     """Ask the controller until it has moved all it can; after some attempts stop anyway."""
     for _ in range(_ATTEMPTS):
         try:
-            remaining = await asyncio.wait_for(_ask(broker), _REQUEST_TIMEOUT_MS / 1000)
+            remaining = await asyncio.wait_for(
+                _ask(view.broker_id, fence.broker_epoch, controller, peers),
+                _REQUEST_TIMEOUT_MS / 1000,
+            )
         except (OttlaError, TimeoutError) as error:
             _log.warning("controlled shutdown: %s", getattr(error, "message", "no answer"))
         else:
@@ -34,16 +40,15 @@ async def hand_over(broker: "Broker") -> None:
         await asyncio.sleep(_PAUSE_S)
 
 
-async def _ask(broker: "Broker") -> int:
+async def _ask(broker_id: BrokerId, broker_epoch: int, controller: Controller, peers: Peers) -> int:
     """How many partitions could not be moved. Raises OttlaError."""
-    broker_id, broker_epoch = broker.broker_id, broker.fence.broker_epoch
-    controller_id = broker.controller.controller_id
+    controller_id = controller.controller_id
     if controller_id == broker_id:
-        return len(await broker.controller.shut_down(broker_id, broker_epoch))
+        return len(await controller.shut_down(broker_id, broker_epoch))
     if controller_id is None:
         raise OttlaError(ErrorCode.NOT_CONTROLLER, "there is no controller at the moment")
     request = ControlledShutdownRequest(broker_id=broker_id, broker_epoch=broker_epoch)
-    response: ControlledShutdownResponse = await broker.peers.request(
+    response: ControlledShutdownResponse = await peers.request(
         controller_id, request, timeout_ms=_REQUEST_TIMEOUT_MS
     )
     if response.error_code != ErrorCode.NONE:

@@ -6,14 +6,14 @@ out of use; the controller hears of it, and where others are in sync it is made 
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
+from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.runtime.runtime import Runtime
+from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.recovery.scrub import SegmentScrub, scrubs
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 
@@ -25,18 +25,38 @@ _LONGEST_SLEEP_S = 86_400.0
 
 
 class Scrubber:
-    """Scrubs one broker's logs: `run` is a task of its own."""
+    """Scrubs one broker's logs, in a task of its own."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        runtime: Runtime,
+        partitions: Partitions,
+        directories: LogDirectories,
+    ) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._partitions = partitions
+        self._directories = directories
         # Rounds through all logs that were finished, and what was found in all of them.
         self.rounds = 0
         self.damages = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to go round."""
+        self._task = self._runtime.loop.create_task(self.run())
+
+    async def stop(self) -> None:
+        """Look at nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
     async def run(self) -> None:
         """Go round for ever; begin soon where the last run was not stopped in order."""
-        clock = self._broker.clock
-        if all(directory.was_clean for directory in self._broker.log_directories.online):
+        clock = self._runtime.clock
+        if all(directory.was_clean for directory in self._directories.online):
             await asyncio.sleep(_FIRST_PAUSE_S)
         while True:
             began_ms = clock.monotonic_ms()
@@ -45,13 +65,13 @@ class Scrubber:
                     await self.round()
             except Exception:  # noqa: BLE001  # The supervisor of this task.
                 _log.exception("looking through the logs failed")
-            interval_ms = self._broker.settings.integer("log.scrub.interval.ms")
+            interval_ms = self._settings.integer("log.scrub.interval.ms")
             rest_ms = began_ms + interval_ms - clock.monotonic_ms()
             await asyncio.sleep(min(max(rest_ms / 1000, _SHORTEST_SLEEP_S), _LONGEST_SLEEP_S))
 
     async def round(self) -> None:
         """Look through every log once."""
-        for partition in self._broker.partitions:
+        for partition in self._partitions:
             if partition.failure is None:
                 for scrub in scrubs(partition.log):
                     await self._scrub(partition, scrub)
@@ -78,7 +98,7 @@ class Scrubber:
         except LogCorrupt as damage:
             if self._concerns(partition, scrub):
                 self.damages += 1
-                self._broker.partitions.on_storage_error(partition, damage)
+                self._partitions.on_storage_error(partition, damage)
 
     @staticmethod
     def _concerns(partition: Partition, scrub: SegmentScrub) -> bool:
@@ -86,13 +106,13 @@ class Scrubber:
         return partition.failure is None and partition.log is scrub.log and scrub.still_holds
 
     async def _step(self, scrub: SegmentScrub) -> int:
-        if self._broker.log_directories.in_memory:
+        if self._directories.in_memory:
             return scrub.step()
-        return await self._broker.loop.run_in_executor(None, scrub.step)
+        return await self._runtime.in_thread(scrub.step)
 
     @property
     def _rate(self) -> int:
-        return self._broker.settings.integer("log.scrub.max.bytes.per.second")
+        return self._settings.integer("log.scrub.max.bytes.per.second")
 
     def _pause_s(self, taken: int) -> float:
         """How long so many bytes are to take."""

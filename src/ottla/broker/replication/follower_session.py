@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from ottla.base.settings import BrokerSettings
 from ottla.replica.standing import Standing
 from ottla.wire.messages.fetch import (
     FetchPartition,
@@ -93,3 +94,16 @@ class FollowerSession:
         self.in_flight = 0
         self._id = 0
         self._epoch = _INITIAL_EPOCH
+
+
+def fetch_limits(settings: BrokerSettings) -> FetchLimits:
+    """How much a fetcher asks for, and how long it waits."""
+    max_wait_ms = settings.integer("replica.fetch.wait.max.ms")
+    return FetchLimits(
+        max_wait_ms=max_wait_ms,
+        min_bytes=settings.integer("replica.fetch.min.bytes"),
+        partition_max_bytes=settings.integer("replica.fetch.max.bytes"),
+        response_max_bytes=settings.integer("replica.fetch.response.max.bytes"),
+        backoff_ms=settings.integer("replica.fetch.backoff.ms"),
+        timeout_ms=settings.integer("replica.socket.timeout.ms") + max_wait_ms,
+    )

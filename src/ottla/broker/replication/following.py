@@ -1,15 +1,16 @@
 """What a leader's answer does to a follower's partition."""
 
 import logging
-from collections.abc import Callable
 from typing import assert_never
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.removals import Removals
 from ottla.broker.replication.cuts import Cuts, Taken
 from ottla.broker.replication.ledger_news import gone_of
-from ottla.broker.replication.roles import FIRST_RETRY_MS, Roles
+from ottla.broker.replication.own_standing import OwnStanding
+from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.source_link import Spawn
 from ottla.broker.replication.throttles import Throttle
 from ottla.ledger.history import Cause, Loss
@@ -25,12 +26,14 @@ from ottla.replica.effects import (
 )
 from ottla.replica.follower import Follower
 from ottla.replica.standing import Standing
-from ottla.storage.directory.deletion import Deletion
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import StorageError
 from ottla.wire.messages.fetch import PartitionData
 
 _log = logging.getLogger(__name__)
+
+# The first wait after a refused fetch; it doubles up to replica.fetch.backoff.ms.
+FIRST_RETRY_MS = 20
 
 # Told about once per partition and term: they pass by themselves while news travel.
 _PASSING = (
@@ -48,28 +51,28 @@ class Following:
     def __init__(
         self,
         directories: LogDirectories,
-        roles: Roles,
+        own: OwnStanding,
+        recorder: Recorder,
         throttle: Throttle,
         clock: Clock,
         spawn: Spawn,
+        removals: Removals,
         *,
-        on_deletion: Callable[[Deletion], None],
-        on_storage_error: Callable[[Partition, StorageError], None],
         retry_ms_max: int,
     ) -> None:
         self._directories = directories
-        self._roles = roles
+        self._own = own
+        self._recorder = recorder
         self._throttle = throttle
         self._clock = clock
-        self._on_deletion = on_deletion
-        self._on_storage_error = on_storage_error
+        self._removals = removals
         self._retry_ms_max = retry_ms_max
         self._cuts = Cuts(directories, spawn, take=self._take, fail=self._cannot_cut)
 
     @property
     def standing(self) -> Standing:
         """As whom this broker fetches."""
-        return self._roles.standing
+        return self._own.current
 
     # Hot: once per partition of a fetch.
     def room(self, partition: Partition) -> int:
@@ -135,7 +138,7 @@ class Following:
             try:
                 self._carry_out(partition, effects, data)
             except StorageError as error:
-                self._on_storage_error(partition, error)
+                partition.on_storage_error(error)
                 self._back_off(partition)
 
     def _carry_out(
@@ -154,7 +157,7 @@ class Following:
                 case RestartAt():
                     self._restart(partition, effect.offset)
                 case Decision():
-                    self._roles.record(effect)
+                    self._recorder.record(effect)
                 case _:
                     assert_never(effect)
 
@@ -167,7 +170,7 @@ class Following:
             self._throttle.record(len(records))
         try:
             for deletion in partition.log.begin_within(records, self._clock.now_ms()):
-                self._on_deletion(deletion)
+                self._removals.remove_later(deletion)
             partition.append_as_follower(records, self._clock.now_ms())
         except OttlaError as error:
             # The next fetch asks for the same once more, as far as it is not there.
@@ -192,7 +195,7 @@ class Following:
         partition.log.ledger.history.lose(loss)
         partition.lower_high_watermark(min(follower.high_watermark, partition.log_end_offset))
         for deletion in deletions:
-            self._on_deletion(deletion)
+            self._removals.remove_later(deletion)
 
     def _restart(self, partition: Partition, offset: int) -> None:
         deletions = self._directories.restart(
@@ -202,14 +205,14 @@ class Following:
         # The new beginning is to be durable before anything counts as held.
         partition.flush_soon()
         for deletion in deletions:
-            self._on_deletion(deletion)
+            self._removals.remove_later(deletion)
 
     def _cannot_cut(self, partition: Partition, error: StorageError) -> None:
         """The checkpoint could not be written: it is as if no answer had come."""
         follower = partition.follower
         assert follower is not None
         follower.on_no_answer(follower.nonce, now_ms=self._clock.monotonic_ms())
-        self._on_storage_error(partition, error)
+        partition.on_storage_error(error)
         self._back_off(partition)
 
     def _back_off(self, partition: Partition) -> None:

@@ -1,18 +1,20 @@
 """Whether this broker is cut off from those who follow it, though its store says that they live."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.lag_limits import LagLimits
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.source_link import Peers, Spawn
+from ottla.broker.runtime.signal import Signal
 from ottla.replica.standing import NEVER, Standing
 
 
 class Isolation:
-    """Looks now and then; `every_ms` is how often, and `silence_ms_max` how long is too long.
+    """Looks now and then; `limits` say how often, and how long a silence is too long.
 
     Followers fetch whether or not there are records: so a leader that nobody reaches any more,
     clients neither, is found out as well. Before the silence is too long the ways to them are
@@ -25,20 +27,18 @@ class Isolation:
         peers: Peers,
         clock: Clock,
         spawn: Spawn,
-        on_isolated: Callable[[], None],
-        *,
-        every_ms: float,
-        silence_ms_max: int,
+        on_isolated: Signal[[]],
+        limits: LagLimits,
     ) -> None:
         self._sessions = sessions
         self._peers = peers
         self._clock = clock
         self._spawn = spawn
         self._on_isolated = on_isolated
-        self._every_ms = every_ms
+        self._every_ms = limits.look_every_ms
         # Known before the silent would be proposed out of the ISR.
-        self._doubt_ms = silence_ms_max // 2
-        self._trial_ms = silence_ms_max // 4
+        self._doubt_ms = limits.silence_ms_max // 2
+        self._trial_ms = limits.silence_ms_max // 4
         self._looked_ms = NEVER
         self._is_trying = False
         # Whether it may be this broker that is cut off: nobody is to be proposed out meanwhile, who
@@ -78,4 +78,4 @@ class Isolation:
             self._is_trying = self.is_undecided = False
         still = all(self._sessions.heard_ms(broker_id) <= since_ms for broker_id in silent)
         if still and not is_reached:
-            self._on_isolated()
+            self._on_isolated.emit()

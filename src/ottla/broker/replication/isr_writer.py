@@ -58,6 +58,7 @@ class Outcomes(Protocol):
 class _Wish:
     """A change that one leader, in one term, wants made; None: it wants the state read."""
 
+    outcomes: Outcomes
     partition: Partition
     leader: Leader
     change: IsrChange | None
@@ -66,9 +67,8 @@ class _Wish:
 class IsrWriter:
     """The queue between the leaders and the store."""
 
-    def __init__(self, store: Store, outcomes: Outcomes, clock: Clock, spawn: Spawn) -> None:
+    def __init__(self, store: Store, clock: Clock, spawn: Spawn) -> None:
         self._store = store
-        self._outcomes = outcomes
         self._clock = clock
         self._spawn = spawn
         self._wishes: list[_Wish] = []
@@ -76,17 +76,17 @@ class IsrWriter:
         # The controller epoch this broker acts under; None before it is read.
         self._controller_epoch: int | None = None
 
-    def propose(self, partition: Partition, change: IsrChange) -> None:
-        """Make the change, and tell the leader that wants it what became of it."""
-        self._add(partition, change)
+    def propose(self, leading: Outcomes, partition: Partition, change: IsrChange) -> None:
+        """Make the change, and report to `leading` what became of it."""
+        self._add(leading, partition, change)
 
-    def read(self, partition: Partition) -> None:
-        """Read the state until the store answers, and tell the leader."""
-        self._add(partition, None)
+    def read(self, leading: Outcomes, partition: Partition) -> None:
+        """Read the state until the store answers, and report it to `leading`."""
+        self._add(leading, partition, None)
 
-    def _add(self, partition: Partition, change: IsrChange | None) -> None:
+    def _add(self, leading: Outcomes, partition: Partition, change: IsrChange | None) -> None:
         assert partition.leader is not None
-        self._wishes.append(_Wish(partition, partition.leader, change))
+        self._wishes.append(_Wish(leading, partition, partition.leader, change))
         if not self._working:
             self._working = True
             self._spawn(self._work())
@@ -149,7 +149,7 @@ class IsrWriter:
             if not isinstance(error, StoreUnavailable):
                 _log.warning("an ISR change was not made: %s", error.message)
             if wish.partition.leader is wish.leader:
-                self._outcomes.carry_out(wish.partition, wish.leader.on_isr_unknown(change.nonce))
+                wish.outcomes.carry_out(wish.partition, wish.leader.on_isr_unknown(change.nonce))
             return False
         self._on_made(wish, results[-1])
         return True
@@ -177,12 +177,12 @@ class IsrWriter:
         assert isinstance(version, int)
         assert wish.change is not None
         if wish.partition.leader is wish.leader:
-            self._outcomes.become(wish.partition, wish.change.committed(version))
+            wish.outcomes.become(wish.partition, wish.change.committed(version))
 
     def _on_rejected(self, wish: _Wish, rejection: Rejection) -> None:
         assert wish.change is not None
         if wish.partition.leader is wish.leader:
-            self._outcomes.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
+            wish.outcomes.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
 
     async def _announce(self, made: Sequence[_Wish]) -> None:
         """Have the controller tell everyone. If this fails it learns of it by its next look."""
@@ -213,10 +213,10 @@ class IsrWriter:
                 known.leader_epoch,
                 known.version,
             ):
-                self._outcomes.become(partition, image)
+                wish.outcomes.become(partition, image)
             else:
                 effects = wish.leader.on_state_read(image, now_ms=self._clock.monotonic_ms())
-                self._outcomes.carry_out(partition, effects)
+                wish.outcomes.carry_out(partition, effects)
             return
 
     async def _state(self, partition: Partition) -> PartitionImage | None:

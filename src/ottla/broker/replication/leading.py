@@ -1,16 +1,19 @@
 """What the leaders on this broker decide, carried out: answers, high watermarks, ISR changes."""
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import Protocol, assert_never
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
-from ottla.metadata.decisions import Decision, Decisions
+from ottla.broker.replication.own_standing import OwnStanding
+from ottla.broker.replication.recorder import Recorder
+from ottla.broker.runtime.signal import Signal
+from ottla.metadata.decisions import Decision
+from ottla.metadata.image import PartitionImage
 from ottla.replica.effects import (
     AdvanceHighWatermark,
     BelowMinIsr,
@@ -26,34 +29,42 @@ from ottla.replica.isr import IsrChange, Rejection
 from ottla.replica.leader import NOTHING_HEARD
 from ottla.replica.standing import Standing
 
-_log = logging.getLogger(__name__)
-
 Answer = ServeFrom | Diverging | Refuse
 NOT_LEADER = Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 STORAGE = Refuse(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 class IsrWriter(Protocol):
-    """Takes a leader's wishes to the store."""
+    """Takes a leader's wishes to the store, and what became of them to `leading`."""
 
-    def propose(self, partition: Partition, change: IsrChange) -> None: ...
+    def propose(self, leading: "Leading", partition: Partition, change: IsrChange) -> None: ...
 
-    def read(self, partition: Partition) -> None: ...
+    def read(self, leading: "Leading", partition: Partition) -> None: ...
 
 
-class Leading:
+class Leading(ABC):
     """All partitions that this broker leads as `standing`."""
 
-    isr_writer: IsrWriter
-
-    def __init__(self, standing: Standing, clock: Clock, decisions: Decisions) -> None:
-        self.standing = standing
-        self.decisions = decisions
+    def __init__(
+        self, own: OwnStanding, clock: Clock, recorder: Recorder, isr_writer: IsrWriter
+    ) -> None:
+        self._own = own
         self._clock = clock
+        self._recorder = recorder
+        self.isr_writer = isr_writer
         # Whether `settle` has closed a partition in doubt since this was last reset.
         self.closed_in_doubt = False
-        # Called after a partition's role has changed.
-        self.on_role: Callable[[Partition], None] = _nobody
+        # Emitted after a partition's role has changed.
+        self.on_role: Signal[[Partition]] = Signal()
+
+    @property
+    def standing(self) -> Standing:
+        """As whom this broker leads."""
+        return self._own.current
+
+    @abstractmethod
+    def become(self, partition: Partition, image: PartitionImage) -> object:
+        """Take the role that `image` gives this broker, unless a newer one is known."""
 
     # Hot: once per flush of a partition; without group commit, once per batch.
     def on_own_end(self, partition: Partition, own_end: int) -> None:
@@ -102,17 +113,17 @@ class Leading:
                 case ServeFrom() | Diverging() | Refuse():
                     answer = effect
                 case ProposeIsr():
-                    self.isr_writer.propose(partition, effect.change)
+                    self.isr_writer.propose(self, partition, effect.change)
                 case ReadState():
-                    self.isr_writer.read(partition)
+                    self.isr_writer.read(self, partition)
                 case BelowMinIsr():
                     partition.fail_acks(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
                 case Resign():
                     self.stand_down(partition, f"{partition.topic_partition} was given up")
                     partition.wake_all()
-                    self.on_role(partition)
+                    self.on_role.emit(partition)
                 case Decision():
-                    self.record(effect)
+                    self._recorder.record(effect)
                 case _:
                     assert_never(effect)
         return answer
@@ -136,18 +147,6 @@ class Leading:
             now_ms = self._clock.monotonic_ms()
             self.carry_out(partition, leader.on_retry(now_ms=now_ms))
             self.settle(partition)
-
-    def record(self, decision: Decision) -> None:
-        """Remember a decision, and say it in the log."""
-        # The cores go by a clock that only counts; people and other brokers by the day's.
-        self.decisions.record(replace(decision, at_ms=self._clock.now_ms()))
-        _log.info(
-            "%s: %s: %s (%s)",
-            decision.partition,
-            decision.kind.value,
-            decision.cause,
-            decision.evidence,
-        )
 
     def on_config(self, partition: Partition) -> None:
         """The settings of a partition's topic have changed."""
@@ -210,7 +209,3 @@ class Leading:
                 f"{partition.topic_partition}: this broker cannot tell whether it still leads; "
                 "the store of the cluster does not answer"
             )
-
-
-def _nobody(_partition: Partition) -> None:
-    """Nobody wants to know."""

@@ -12,6 +12,7 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.removals import Removals
 from ottla.metadata.decisions import Decision
 from ottla.metadata.image import PartitionImage
 from ottla.replica.compare import compare
@@ -47,7 +48,7 @@ class LogCopy:
         log: Log,
         target: LogDirectory,
         clock: Clock,
-        on_deletion: Callable[[Deletion], None],
+        removals: Removals,
         on_source_error: Callable[[StorageError], None],
     ) -> None:
         """`on_source_error` takes the log in use offline, where it cannot be read."""
@@ -55,7 +56,7 @@ class LogCopy:
         self.log = log
         self.target = target
         self._clock = clock
-        self._on_deletion = on_deletion
+        self._removals = removals
         self._on_source_error = on_source_error
         self._follower = Follower(
             partition.topic_partition,
@@ -173,4 +174,4 @@ class LogCopy:
 
     def _discard(self, deletions: list[Deletion]) -> None:
         for deletion in deletions:
-            self._on_deletion(deletion)
+            self._removals.remove_later(deletion)

@@ -8,23 +8,20 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.removals import Removals
 from ottla.broker.replication.log_copy import LogCopy
 from ottla.quota.replication import ReplicationQuota
-from ottla.storage.directory.deletion import Deletion
 from ottla.storage.directory.future_logs import future_folders, remove
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import DirectoryFailed, StorageError
 from ottla.storage.log.log import Log
-
-if TYPE_CHECKING:
-    from ottla.broker.partitions.partitions import Partitions
 
 _log = logging.getLogger(__name__)
 
@@ -37,19 +34,19 @@ class LogDirMoves:
 
     def __init__(
         self,
-        partitions: "Partitions",
+        partitions: Partitions,
         directories: LogDirectories,
         quota: ReplicationQuota,
         clock: Clock,
         spawn: Callable[..., object],
-        on_deletion: Callable[[Deletion], None],
+        removals: Removals,
     ) -> None:
         self._partitions = partitions
         self._directories = directories
         self._quota = quota
         self._clock = clock
         self._spawn = spawn
-        self._on_deletion = on_deletion
+        self._removals = removals
         # In the order they are worked on.
         self._wanted: dict[TopicPartition, LogDirectory] = {}
         self._working = False
@@ -138,7 +135,7 @@ class LogDirMoves:
             await self._open(partition, target),
             target,
             self._clock,
-            self._on_deletion,
+            self._removals,
             partial(self._partitions.on_storage_error, partition),
         )
         while self._is_wanted(partition, target):
@@ -153,7 +150,7 @@ class LogDirMoves:
                 continue
             # From here to the end in one turn of the loop: nobody appends in between.
             if self._is_wanted(partition, target) and copy.finish():
-                self._on_deletion(self._directories.move(name, target))
+                self._removals.remove_later(self._directories.move(name, target))
                 partition.replace_log(copy.log)
                 self._wanted.pop(name, None)
                 _log.info("%s was moved to %s", name, target.path)

@@ -1,6 +1,6 @@
 """One partition of a follower's fetch session: what was asked, and what is answered to it."""
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.fetch.read import as_part, failed
@@ -11,8 +11,17 @@ from ottla.broker.replication.ledger_news import tell_ledger
 from ottla.replica.effects import Diverging, Refuse
 from ottla.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 
-if TYPE_CHECKING:
-    from ottla.broker.replication.replica_session import ReplicaSession
+
+class Session(Protocol):
+    """The fetch session that an entry belongs to; `ReplicaSession` is one."""
+
+    def add_ready(self, entry: "Entry") -> None:
+        """There is something to answer to the question of `entry`."""
+        ...
+
+    def add_news(self, entry: "Entry") -> None:
+        """The high watermark or the log's start of `entry` has moved."""
+        ...
 
 
 class Entry:
@@ -32,7 +41,7 @@ class Entry:
         "told_log_start",
     )
 
-    def __init__(self, session: "ReplicaSession", key: PartitionKey) -> None:
+    def __init__(self, session: Session, key: PartitionKey) -> None:
         self.session = session
         self.key = key
         self.partition: Partition | None = None

@@ -4,7 +4,7 @@ Who is not in sync is asked to ask again twice a second, as if it had news: what
 (a change that the store refused, a leader that had not heard that it lives) may have passed.
 """
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ottla.base.ids import BrokerId
 from ottla.broker.fetch.reply import by_topic
@@ -18,10 +18,19 @@ from ottla.replica.effects import Diverging, Refuse
 from ottla.replica.standing import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchResponse, PartitionData
 
-if TYPE_CHECKING:
-    from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
-
 _OUTSIDERS_MS = 500
+
+
+class WaitingFetch(Protocol):
+    """The follower's fetch that waits for an answer; `DelayedReplicaFetch` is one."""
+
+    def wake(self) -> None:
+        """There may be something to answer; looked at once per turn."""
+        ...
+
+    def answer(self) -> None:
+        """Answer now, with what there is."""
+        ...
 
 
 class ReplicaSession:
@@ -54,7 +63,7 @@ class ReplicaSession:
         # With records that are held back until the throttle lets some go.
         # Invariant: no entry is in two of `_ready` and `_held`.
         self._held: dict[Entry, None] = {}
-        self.waiting: DelayedReplicaFetch | None = None
+        self.waiting: WaitingFetch | None = None
         # Whether news alone are worth an answer: somebody reads from followers.
         self.news_are_urgent = False
         # When outsiders were last asked to ask again.

@@ -8,13 +8,13 @@ sessions what happens to them; a session that waits is answered at the end of th
 
 import random
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.roles import Roles
@@ -22,9 +22,6 @@ from ottla.broker.replication.throttles import Throttle
 from ottla.replica.effects import Refuse
 from ottla.replica.standing import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
-
-if TYPE_CHECKING:
-    from ottla.broker.partitions.partitions import Partitions
 
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
@@ -36,7 +33,7 @@ class ReplicaSessions:
 
     def __init__(
         self,
-        partitions: "Partitions",
+        partitions: Partitions,
         roles: Roles,
         throttle: Throttle,
         rng: random.Random,

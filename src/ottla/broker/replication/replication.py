@@ -1,34 +1,24 @@
 """Replication of one broker, put together: roles, fetchers, sessions, ISR changes, timers."""
 
 import asyncio
-import random
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
-from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.replication.fetchers import Fetchers
-from ottla.broker.replication.follower_session import FetchLimits
-from ottla.broker.replication.following import Following
 from ottla.broker.replication.isolation import Isolation
-from ottla.broker.replication.isr_writer import IsrWriter
+from ottla.broker.replication.lag_limits import LagLimits
 from ottla.broker.replication.listening import Listening
 from ottla.broker.replication.log_dir_moves import LogDirMoves
+from ottla.broker.replication.own_standing import OwnStanding
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
-from ottla.broker.replication.source_link import Peers, Spawn
 from ottla.broker.replication.throttles import Throttles
-from ottla.coordination.store import Session, Store
-from ottla.metadata.decisions import Decisions
+from ottla.coordination.store import Session
 from ottla.metadata.image import ClusterImage
 from ottla.replica.standing import Standing
-from ottla.storage.directory.deletion import Deletion
-from ottla.storage.directory.log_directories import LogDirectories
-
-if TYPE_CHECKING:
-    from ottla.broker.partitions.partitions import Partitions
 
 # How soon a leader whose session is in doubt is held back, and let go on again.
 _CERTAINTY_S = 0.1
@@ -36,53 +26,34 @@ _CERTAINTY_S = 0.1
 # listens after that before it judges others.
 _LATE_MS = 250
 _LISTENING_MS = 100
-# How often to look for followers that fell silent, in the time that silence may last.
-_LOOKS = 20
 
 
 class Replication:
-    """`standing` is replaced with each registration."""
-
-    sessions: ReplicaSessions
-    moves: LogDirMoves
-    _following: Following
-    _isolation: Isolation
+    """Looks after leaders and followers while the broker is registered, and after it no more."""
 
     def __init__(
         self,
-        settings: BrokerSettings,
-        store: Store,
-        peers: Peers,
         clock: Clock,
-        spawn: Spawn,
-        rng: random.Random,
-        decisions: Decisions,
-        *,
-        session_ms: int,
+        own: OwnStanding,
+        roles: Roles,
+        fetchers: Fetchers,
+        partitions: Partitions,
+        sessions: ReplicaSessions,
+        moves: LogDirMoves,
+        throttles: Throttles,
+        isolation: Isolation,
+        limits: LagLimits,
     ) -> None:
-        self._settings = settings
-        self._peers = peers
         self._clock = clock
-        self._spawn = spawn
-        self._rng = rng
-        self.throttles = Throttles(settings, clock)
-        self._lag_ms_max = settings.integer("replica.lag.time.max.ms")
-        standing = Standing(BrokerId(settings.broker_id), 0, session_ms)
-        self._silence_ms_max = _silence_ms_max(
-            session_ms, settings.integer("replica.fetch.wait.max.ms")
-        )
-        look_every_ms = self._lag_ms_max / 2
-        if self._silence_ms_max < self._lag_ms_max:
-            look_every_ms = min(look_every_ms, self._silence_ms_max / _LOOKS)
-        self._look_every_ms = max(look_every_ms, 1.0)
-        self.roles = Roles(
-            standing,
-            clock,
-            decisions,
-            lag_ms_max=self._lag_ms_max,
-            silence_ms_max=self._silence_ms_max,
-        )
-        self.roles.isr_writer = IsrWriter(store, self.roles, clock, spawn)
+        self._own = own
+        self.roles = roles
+        self._fetchers = fetchers
+        self._partitions = partitions
+        self.sessions = sessions
+        self.moves = moves
+        self.throttles = throttles
+        self._isolation = isolation
+        self._look_every_ms = limits.look_every_ms
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._was_confirmed = True
         self._listening = Listening(
@@ -90,62 +61,13 @@ class Replication:
             pause_ms=int(_CERTAINTY_S * 1000) + _LATE_MS,
             listening_ms=_LISTENING_MS,
         )
-        # Called when followers that the store knows to live are not heard of any more.
-        self.on_isolated: Callable[[], None] = lambda: None
         # The one that the present registration belongs to.
         self._session: Session | None = None
 
     @property
     def standing(self) -> Standing:
         """As whom this broker leads and follows."""
-        return self.roles.standing
-
-    def connect(
-        self,
-        partitions: "Partitions",
-        directories: LogDirectories,
-        on_deletion: Callable[[Deletion], None],
-    ) -> None:
-        """Learn of the parts that are made after this one."""
-        settings = self._settings
-        self._partitions = partitions
-        following = Following(
-            directories,
-            self.roles,
-            self.throttles.follower,
-            self._clock,
-            self._spawn,
-            on_deletion=on_deletion,
-            on_storage_error=partitions.on_storage_error,
-            retry_ms_max=settings.integer("replica.fetch.backoff.ms"),
-        )
-        self.roles.fetchers = self._fetchers = Fetchers(
-            self._peers,
-            following,
-            _fetch_limits(settings),
-            self._clock,
-            self._spawn,
-            per_source=settings.integer("num.replica.fetchers"),
-        )
-        self.moves = LogDirMoves(
-            partitions, directories, self.throttles.moves, self._clock, self._spawn, on_deletion
-        )
-        self.sessions = ReplicaSessions(
-            partitions,
-            self.roles,
-            self.throttles.leader,
-            self._rng,
-            news_are_urgent=settings.value("replica.selector.class") is not None,
-        )
-        self._isolation = Isolation(
-            self.sessions,
-            self._peers,
-            self._clock,
-            self._spawn,
-            self._tell_isolated,
-            every_ms=self._look_every_ms,
-            silence_ms_max=self._silence_ms_max,
-        )
+        return self._own.current
 
     def start(self) -> None:
         """Begin to look after followers that fall behind (P17)."""
@@ -158,15 +80,14 @@ class Replication:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if hasattr(self, "_fetchers"):
-            self._fetchers.close()
+        self._fetchers.close()
 
     def on_registered(self, standing: Standing, session: Session) -> None:
         """The broker is registered (anew); roles of an earlier registration are given up."""
         self.on_unregistered()
         self._session = session
         self._confirm(standing)
-        self.roles.standing = standing
+        self._own.current = standing
 
     def _confirm(self, standing: Standing) -> None:
         """For three quarters of a lease after a renewal nobody else can be given what is ours."""
@@ -227,9 +148,6 @@ class Replication:
             for broker_id in self.standing.live
         }
 
-    def _tell_isolated(self) -> None:
-        self.on_isolated()
-
     def _check_certainty(self) -> None:
         self._notice_pause()
         self._confirm(self.standing)
@@ -260,26 +178,3 @@ class Replication:
 def _retries(partition: Partition) -> bool:
     leader = partition.leader
     return leader is not None and leader.negotiation.retry_at_ms is not None
-
-
-def _silence_ms_max(session_ms: int, wait_ms_max: int) -> int:
-    """Three quarters of a session, half of them for a follower's fetch after an answer.
-
-    What was heard last is the fetch before that, which may have waited here so long. Less than a
-    session: who is cut off does not lose his before his store has missed him, and clients have
-    yet to find the next leader.
-    """
-    silence_ms = session_ms * 3 // 4
-    return silence_ms + max(0, wait_ms_max - silence_ms // 2)
-
-
-def _fetch_limits(settings: BrokerSettings) -> FetchLimits:
-    max_wait_ms = settings.integer("replica.fetch.wait.max.ms")
-    return FetchLimits(
-        max_wait_ms=max_wait_ms,
-        min_bytes=settings.integer("replica.fetch.min.bytes"),
-        partition_max_bytes=settings.integer("replica.fetch.max.bytes"),
-        response_max_bytes=settings.integer("replica.fetch.response.max.bytes"),
-        backoff_ms=settings.integer("replica.fetch.backoff.ms"),
-        timeout_ms=settings.integer("replica.socket.timeout.ms") + max_wait_ms,
-    )

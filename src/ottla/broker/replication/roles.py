@@ -9,18 +9,17 @@ from typing import Protocol, assert_never
 
 from ottla.base.clock import Clock
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.leading import Leading
-from ottla.metadata.decisions import Decisions
+from ottla.broker.replication.following import FIRST_RETRY_MS
+from ottla.broker.replication.lag_limits import LagLimits
+from ottla.broker.replication.leading import IsrWriter, Leading
+from ottla.broker.replication.own_standing import OwnStanding
+from ottla.broker.replication.recorder import Recorder
 from ottla.metadata.image import PartitionImage
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
-from ottla.replica.standing import Standing
 from ottla.replica.transition import Transition, transition
 
 _log = logging.getLogger(__name__)
-
-# The first wait after a refused fetch; it doubles up to replica.fetch.backoff.ms.
-FIRST_RETRY_MS = 20
 
 
 class Fetchers(Protocol):
@@ -34,20 +33,18 @@ class Fetchers(Protocol):
 class Roles(Leading):
     """The roles of all partitions of a broker; implements `broker.partition.Roles`."""
 
-    fetchers: Fetchers
-
     def __init__(
         self,
-        standing: Standing,
+        own: OwnStanding,
         clock: Clock,
-        decisions: Decisions,
-        *,
-        lag_ms_max: int,
-        silence_ms_max: int,
+        recorder: Recorder,
+        isr_writer: IsrWriter,
+        fetchers: Fetchers,
+        limits: LagLimits,
     ) -> None:
-        super().__init__(standing, clock, decisions)
-        self._lag_ms_max = lag_ms_max
-        self._silence_ms_max = silence_ms_max
+        super().__init__(own, clock, recorder, isr_writer)
+        self._fetchers = fetchers
+        self._limits = limits
 
     def become(self, partition: Partition, image: PartitionImage) -> Transition:
         """Take the role that `image` gives this broker, unless a newer one is known."""
@@ -81,7 +78,7 @@ class Roles(Leading):
             self.settle(partition)
         if what is not Transition.UPDATE:
             partition.wake_all()
-            self.on_role(partition)
+            self.on_role.emit(partition)
         return what
 
     def _lead(self, partition: Partition, image: PartitionImage) -> None:
@@ -96,8 +93,8 @@ class Roles(Leading):
             own_end=partition.own_end,
             high_watermark=partition.high_watermark,
             min_isr=partition.config.min_insync_replicas,
-            lag_ms_max=self._lag_ms_max,
-            silence_ms_max=self._silence_ms_max,
+            lag_ms_max=self._limits.lag_ms_max,
+            silence_ms_max=self._limits.silence_ms_max,
             now_ms=self._clock.monotonic_ms(),
         )
         self._stop_following(partition)
@@ -127,7 +124,7 @@ class Roles(Leading):
         partition.image = image
         self.give_up(partition, reason)
         partition.follower = follower
-        self.fetchers.add(partition)
+        self._fetchers.add(partition)
         _log.info(
             "%s: following broker %d in epoch %d from offset %d on",
             partition.topic_partition,
@@ -143,7 +140,7 @@ class Roles(Leading):
 
     def _stop_following(self, partition: Partition) -> None:
         if partition.follower is not None:
-            self.fetchers.remove(partition)
+            self._fetchers.remove(partition)
             partition.follower = None
 
     def on_failure(self, partition: Partition) -> None:
@@ -151,7 +148,7 @@ class Roles(Leading):
         self._stop_following(partition)
         if partition.leader is not None:
             partition.leader = None
-            self.on_role(partition)
+            self.on_role.emit(partition)
 
     def resign(self, partition: Partition, cause: str) -> None:
         """Lead and follow no more: the broker's registration has ended."""
@@ -161,4 +158,4 @@ class Roles(Leading):
             self.carry_out(partition, leader.resign(cause, now_ms=now_ms))
         elif partition.follower is not None:
             self.give_up(partition, f"{partition.topic_partition}: {cause}")
-            self.on_role(partition)
+            self.on_role.emit(partition)

@@ -7,18 +7,18 @@ leader has deleted, and nothing else.
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from ottla.broker.partitions.ledgers import write_ledger
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.removals import Removals
 from ottla.broker.retention.readers import UNKNOWN, Readers
-from ottla.metadata.decisions import Decision, DecisionKind
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
+from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.holding import Hold, hold
 from ottla.storage.log.log import Log
 from ottla.storage.log.retention import Verdict
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 
@@ -29,9 +29,19 @@ _SLICE = 32
 class RetentionKeeper:
     """Of all partitions of a broker."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        self.readers = Readers(broker)
+    def __init__(
+        self,
+        view: ClusterView,
+        runtime: Runtime,
+        decisions: Decisions,
+        removals: Removals,
+        readers: Readers,
+    ) -> None:
+        self._view = view
+        self._runtime = runtime
+        self._decisions = decisions
+        self._removals = removals
+        self.readers = readers
         # By base offset, when retention first wanted a segment to go that readers still need.
         self._wanted_since: dict[Partition, dict[int, int]] = {}
         # What is held now, and for whom: where each group stands.
@@ -64,7 +74,7 @@ class RetentionKeeper:
             return
         end = self._end(log, verdict)
         log.note_old_segments(verdict, now_ms)
-        await self._broker.maintenance.write_ledger(log)
+        await write_ledger(self._runtime, log)
         start = log.log_start_offset
         while verdict.count:
             held = log.segments.as_list()
@@ -74,7 +84,7 @@ class RetentionKeeper:
                 return  # The last one was written to meanwhile, and is not old any more.
             some = verdict.at_most(min(verdict.count, _SLICE))
             for deletion in log.delete_old_segments(now_ms, partition.high_watermark, some):
-                self._broker.maintenance.remove_later(deletion)
+                self._removals.remove_later(deletion)
             verdict, segments = verdict.without(some.count), segments[some.count :]
             await asyncio.sleep(0)
         if partition.config.hold_groups and partition.leader is not None:
@@ -141,11 +151,11 @@ class RetentionKeeper:
             cause = f"offsets {first} to {end} are deleted, which group {group} has not read"
             evidence = f"retention waited for it; it {stands}, and {setting} is reached"
             _log.warning("%s: %s: %s", partition.topic_partition, cause, evidence)
-            self._broker.decisions.record(
+            self._decisions.record(
                 Decision(
                     DecisionKind.DELETED_UNREAD,
                     partition.topic_partition,
-                    self._broker.broker_id,
+                    self._view.broker_id,
                     partition.leader_epoch,
                     cause,
                     evidence,

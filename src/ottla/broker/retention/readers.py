@@ -3,12 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
-from ottla.broker.groups.commands import command
+from ottla.broker.cluster.peers import Peers
+from ottla.broker.groups import Groups
+from ottla.broker.groups.commands import run_command
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.links import Links
 from ottla.group.coordinator import Coordinator
@@ -20,9 +24,6 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 # Not known, or nothing committed: either way nobody says that the records were read.
 UNKNOWN = -1
@@ -43,8 +44,11 @@ class _Asker:
 class Readers:
     """Asks coordinators: this broker, or another over a connection of its own."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: ClusterView, clock: Clock, groups: Groups, peers: Peers) -> None:
+        self._view = view
+        self._clock = clock
+        self._groups = groups
+        self._peers = peers
         # Made when another broker is asked first.
         self._links: Links | None = None
         # Coordinators that did not answer, and until when they are not asked again, in ms.
@@ -61,24 +65,24 @@ class Readers:
         return dict(zip(groups, answers, strict=True))
 
     async def _committed(self, group: str, partition: TopicPartition) -> int:
-        index = self._broker.groups.partition_index(group)
+        index = self._groups.partition_index(group)
         state = None
         if index is not None:
-            state = self._broker.image.partition(CONSUMER_OFFSETS, index)
+            state = self._view.image.partition(CONSUMER_OFFSETS, index)
         if state is None or state.leader < 0:
             return UNKNOWN
-        now_ms = self._broker.clock.monotonic_ms()
+        now_ms = self._clock.monotonic_ms()
         if self._silent.get(state.leader, now_ms) > now_ms:
             return UNKNOWN
         try:
             async with asyncio.timeout(_TIMEOUT_MS / 1000):
-                if state.leader == self._broker.broker_id:
+                if state.leader == self._view.broker_id:
                     return await self._here(group, partition)
                 return await self._there(state.leader, group, partition)
         except OttlaError:
             return UNKNOWN
         except TimeoutError:
-            self._silent[state.leader] = self._broker.clock.monotonic_ms() + _SILENCE_MS
+            self._silent[state.leader] = self._clock.monotonic_ms() + _SILENCE_MS
             return UNKNOWN
 
     async def _here(self, group: str, partition: TopicPartition) -> int:
@@ -87,11 +91,11 @@ class Readers:
             return coordinator.fetch(call, group, wanted, lambda topics: topics)
 
         asker = cast("RequestContext", _Asker())
-        told: list[FetchedTopic] = await command(self._broker, asker, group, fetch)
+        told: list[FetchedTopic] = await run_command(self._groups, asker, group, fetch)
         return told[0].partitions[0].offset
 
     async def _there(self, leader: BrokerId, group: str, partition: TopicPartition) -> int:
-        image = self._broker.image.topics.get(partition.topic)
+        image = self._view.image.topics.get(partition.topic)
         if image is None:
             return UNKNOWN
         topic = OffsetFetchRequestTopics(
@@ -101,7 +105,7 @@ class Readers:
             groups=[OffsetFetchRequestGroup(group_id=group, topics=[topic])]
         )
         if self._links is None:
-            self._links = Links(self._broker.peers, idle_ms=_IDLE_MS)
+            self._links = Links(self._peers, idle_ms=_IDLE_MS)
         answer: OffsetFetchResponse = await self._links.request(
             leader, request, timeout_ms=_TIMEOUT_MS
         )

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.process.broker import Broker
-from ottla.broker.replication.leading import Answer, IsrWriter
+from ottla.broker.replication.leading import Answer, IsrWriter, Leading
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.replica.effects import OUT_OF_RANGE, Diverging, ServeFrom
@@ -65,8 +65,7 @@ class BrokerWatch:
         self._heard_ms: dict[int, int] = {}
         self._writer: IsrWriter = replication.roles.isr_writer
         replication.roles.isr_writer = self
-        self._on_role = replication.roles.on_role
-        replication.roles.on_role = self.on_role
+        replication.roles.on_role.subscribe(self.on_role)
         sessions = replication.sessions
         sessions.__class__ = _WatchedSessions
         assert isinstance(sessions, _WatchedSessions)
@@ -82,7 +81,6 @@ class BrokerWatch:
             del self._terms[partition]
         if leader is not None and partition not in self._terms:
             self._terms[partition] = _Term(partition, leader, self.now_ms)
-        self._on_role(partition)
 
     def on_heard(self, broker_id: int) -> None:
         """A fetch of a follower came, whatever it asks for."""
@@ -111,16 +109,16 @@ class BrokerWatch:
 
     # ------------------------------------------------------------ what is proposed
 
-    def propose(self, partition: Partition, change: IsrChange) -> None:
+    def propose(self, leading: Leading, partition: Partition, change: IsrChange) -> None:
         """Judge a change, and let it go on its way."""
         term = self._terms.get(partition)
         if term is not None and term.leader is partition.leader:
             self._judge(partition, term, change)
-        self._writer.propose(partition, change)
+        self._writer.propose(leading, partition, change)
 
-    def read(self, partition: Partition) -> None:
+    def read(self, leading: Leading, partition: Partition) -> None:
         """Let a question go on its way."""
-        self._writer.read(partition)
+        self._writer.read(leading, partition)
 
     def _judge(self, partition: Partition, term: _Term, change: IsrChange) -> None:
         now_ms = self.now_ms()

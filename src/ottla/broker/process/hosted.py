@@ -9,16 +9,7 @@ from ottla.metadata.image import ClusterImage
 class Hosted:
     """Partitions first, then the groups, which remember offsets of topics."""
 
-    def __init__(
-        self,
-        replication: Replication,
-        partitions: Partitions,
-        groups: Groups,
-        *,
-        controlled: bool,
-    ) -> None:
-        """`controlled`: roles are given by a controller's orders, and do not follow the image."""
-        self._controlled = controlled
+    def __init__(self, replication: Replication, partitions: Partitions, groups: Groups) -> None:
         self._replication = replication
         self._partitions = partitions
         self._groups = groups
@@ -28,13 +19,6 @@ class Hosted:
         """Open, configure and delete until all is as `image` says."""
         self._replication.on_image(image)
         await self._partitions.apply(image)
-        if not self._controlled:
-            await self._partitions.order(
-                (topic, index, partition)
-                for topic in image.topics.values()
-                for index, partition in enumerate(topic.partitions)
-                if self._replication.standing.broker_id in partition.replicas
-            )
         deleted = self._topics.difference(image.topics)
         self._topics = frozenset(image.topics)
         if deleted:

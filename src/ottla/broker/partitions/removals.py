@@ -1,0 +1,49 @@
+"""Files of deleted logs and segments: removed after a delay, beside the loop."""
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+from ottla.storage.directory.deletion import Deletion
+
+_log = logging.getLogger(__name__)
+
+
+class Removals:
+    """Deletions that are not due yet. With `inline` (memory) files are removed on the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, inline: bool = False) -> None:
+        self._loop = loop
+        self._inline = inline
+        # A thread of its own: a thousand removals delay no other job.
+        self._thread = ThreadPoolExecutor(1, "ottla-remove")
+        self._waiting: dict[Deletion, asyncio.TimerHandle] = {}
+
+    def remove_later(self, deletion: Deletion) -> None:
+        """Remove files after file.delete.delay.ms, when no fetch reads them any more."""
+        self._waiting[deletion] = self._loop.call_later(
+            deletion.delay_ms / 1000, self._remove, deletion
+        )
+
+    def close(self) -> None:
+        """Remove all files that still wait, and return when that is done."""
+        for deletion, timer in list(self._waiting.items()):
+            timer.cancel()
+            self._waiting.pop(deletion, None)
+            _run(deletion)
+        self._thread.shutdown(wait=True)
+
+    def _remove(self, deletion: Deletion) -> None:
+        self._waiting.pop(deletion, None)
+        if self._inline:
+            _run(deletion)
+        else:
+            # To remove a file of a gigabyte takes the system a while.
+            self._loop.run_in_executor(self._thread, _run, deletion)
+
+
+def _run(deletion: Deletion) -> None:
+    try:
+        deletion.run()
+    except OSError as error:
+        _log.error("cannot remove deleted files, they go at the next start: %s", error)

@@ -1,0 +1,29 @@
+"""Records what leaders and followers on this broker decided."""
+
+import logging
+from dataclasses import replace
+
+from ottla.base.clock import Clock
+from ottla.metadata.decisions import Decision, Decisions
+
+_log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Remembers decisions for `ottla why`, and logs them."""
+
+    def __init__(self, decisions: Decisions, clock: Clock) -> None:
+        self._decisions = decisions
+        self._clock = clock
+
+    def record(self, decision: Decision) -> None:
+        """Remember a decision, and log it."""
+        # The cores go by a clock that only counts; people and other brokers by the day's.
+        self._decisions.record(replace(decision, at_ms=self._clock.now_ms()))
+        _log.info(
+            "%s: %s: %s (%s)",
+            decision.partition,
+            decision.kind.value,
+            decision.cause,
+            decision.evidence,
+        )
