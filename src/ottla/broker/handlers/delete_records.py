@@ -4,7 +4,6 @@ Answered when the replicas that live have moved theirs, with the least of them, 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.delayed_delete_records import (
@@ -12,10 +11,12 @@ from ottla.broker.partitions.delayed_delete_records import (
     Waiting,
     low_watermark,
 )
+from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.wire.api import ApiKey
@@ -25,9 +26,6 @@ from ottla.wire.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 # Asks for everything up to the high watermark.
 _HIGH_WATERMARK = -1
@@ -41,8 +39,9 @@ class DeleteRecords(Handler):
     versions = Versions(0, 2)
 
     view: ClusterView
+    runtime: Runtime
     partitions: Partitions
-    broker: "Broker"
+    own: OwnStanding
 
     def handle(
         self, request: RequestContext, body: DeleteRecordsRequest
@@ -63,7 +62,8 @@ class DeleteRecords(Handler):
         )
         if not waiting:
             return response
-        DelayedDeleteRecords(self.broker, request, response, waiting).start(body.timeout_ms)
+        waits = DelayedDeleteRecords(self.runtime, self.own, request, response, waiting)
+        waits.start(body.timeout_ms)
         return None
 
     def _delete(
@@ -79,7 +79,7 @@ class DeleteRecords(Handler):
             start = _move_start(partition, offset)
         except OttlaError as error:
             return _failed(index, error.code)
-        least = low_watermark(self.broker, partition)
+        least = low_watermark(self.own, partition)
         answer = DeleteRecordsPartitionResult(partition_index=index, low_watermark=least)
         if least < start:
             waiting.append((partition, start, answer))

@@ -1,31 +1,28 @@
 """A DeleteRecords that waits until all live replicas have moved their starts, too (KIP-107)."""
 
-from typing import TYPE_CHECKING
-
 from ottla.base.errors import ErrorCode
+from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 Waiting = list[tuple[Partition, int, DeleteRecordsPartitionResult]]
 
 
-def low_watermark(broker: "Broker", partition: Partition) -> int:
+def low_watermark(own: OwnStanding, partition: Partition) -> int:
     """The least start among the replicas that live; -1 while one has not told its own."""
     image = partition.image
     replicas = () if image is None else image.replicas
-    live = broker.replication.standing.live
+    standing = own.current
     starts = [
         partition.follower_starts.get(replica, -1)
         for replica in replicas
-        if replica != broker.broker_id and replica in live
+        if replica != standing.broker_id and replica in standing.live
     ]
     return min([partition.log_start_offset, *starts])
 
@@ -33,18 +30,19 @@ def low_watermark(broker: "Broker", partition: Partition) -> int:
 class DelayedDeleteRecords(Woken):
     """Registered with every partition whose followers are waited for, until it is answered."""
 
-    __slots__ = ("_broker", "_deadline", "_request", "_response", "_waiting")
+    __slots__ = ("_deadline", "_own", "_request", "_response", "_waiting")
 
     def __init__(
         self,
-        broker: "Broker",
+        runtime: Runtime,
+        own: OwnStanding,
         request: RequestContext,
         response: DeleteRecordsResponse,
         waiting: Waiting,
     ) -> None:
         """`waiting`: partitions, the starts wanted of them, and their parts of `response`."""
-        super().__init__(broker.runtime)
-        self._broker = broker
+        super().__init__(runtime)
+        self._own = own
         self._request = request
         self._response = response
         self._waiting = waiting
@@ -52,7 +50,7 @@ class DelayedDeleteRecords(Woken):
     def start(self, timeout_ms: int) -> None:
         """Wait, `timeout_ms` at most."""
         self._request.on_abandoned(self._finish)
-        self._deadline = self._broker.purgatory.schedule(timeout_ms, self._on_timeout)
+        self._deadline = self._runtime.purgatory.schedule(timeout_ms, self._on_timeout)
         for partition, _, _ in self._waiting:
             partition.start_waiters[self] = None
 
@@ -63,7 +61,7 @@ class DelayedDeleteRecords(Woken):
                 partition.start_waiters.pop(self, None)
                 answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
                 continue
-            answer.low_watermark = low_watermark(self._broker, partition)
+            answer.low_watermark = low_watermark(self._own, partition)
             if answer.low_watermark >= offset:
                 partition.start_waiters.pop(self, None)
             else:
@@ -75,13 +73,13 @@ class DelayedDeleteRecords(Woken):
 
     def _on_timeout(self) -> None:
         for partition, _, answer in self._waiting:
-            answer.low_watermark = low_watermark(self._broker, partition)
+            answer.low_watermark = low_watermark(self._own, partition)
             answer.error_code = ErrorCode.REQUEST_TIMED_OUT
         self._finish()
         self._request.reply(self._response)
 
     def _finish(self) -> None:
-        self._broker.purgatory.cancel(self._deadline)
+        self._runtime.purgatory.cancel(self._deadline)
         for partition, _, _ in self._waiting:
             partition.start_waiters.pop(self, None)
         self._waiting = []

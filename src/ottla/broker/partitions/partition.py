@@ -15,6 +15,7 @@ from ottla.broker.partitions.checkpoint_pace import CheckpointPace
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.watching import Waiter, Watcher
 from ottla.broker.produce.sequence_gaps import SequenceGaps
+from ottla.broker.runtime.signal import Signal
 from ottla.ledger.history import Cause
 from ottla.metadata.image import PartitionImage
 from ottla.record.builder import BatchBuilder
@@ -28,6 +29,7 @@ from ottla.record.header import (
 )
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
+from ottla.replica.standing import Standing
 from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.filesystem import Buffer
 from ottla.storage.log.append_run import append_run, can_append_run
@@ -45,6 +47,28 @@ class Roles(Protocol):
 
     def on_failure(self, partition: "Partition") -> None:
         """The log is out of use."""
+        ...
+
+    def on_config(self, partition: "Partition") -> None:
+        """The settings of the partition's topic have changed."""
+        ...
+
+    def become(self, partition: "Partition", image: PartitionImage) -> object:
+        """Take the role that `image` gives this broker, unless a newer one is known."""
+        ...
+
+    def give_up(self, partition: "Partition", reason: str) -> None:
+        """Neither lead nor follow; requests that wait are answered."""
+        ...
+
+    @property
+    def on_role(self) -> Signal[["Partition"]]:
+        """Emitted after a partition's role has changed."""
+        ...
+
+    @property
+    def standing(self) -> Standing:
+        """As whom this broker leads and follows."""
         ...
 
 

@@ -11,9 +11,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.partitions.departures import Departures
 from ottla.broker.partitions.flush import Flusher
-from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition import Partition, Roles
 from ottla.broker.partitions.removals import Removals
-from ottla.broker.replication.roles import Roles
 from ottla.broker.runtime.signal import Signal
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from ottla.storage.directory.log_directories import LogDirectories, Wanted

@@ -49,6 +49,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.partitions.failed_replicas import FailedReplicas
 from ottla.broker.partitions.flush import Flusher, Worker
 from ottla.broker.partitions.log_config import election_rules, log_config
+from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.partitions.strays import warn_of_strays
@@ -67,7 +68,6 @@ from ottla.broker.replication.isolation import Isolation
 from ottla.broker.replication.isr_writer import IsrWriter
 from ottla.broker.replication.lag_limits import lag_limits
 from ottla.broker.replication.log_dir_moves import LogDirMoves
-from ottla.broker.replication.own_standing import OwnStanding
 from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replica_sessions import ReplicaSessions
@@ -427,7 +427,7 @@ class Broker:
         directories, removals = self.log_directories, self.removals
         limits = lag_limits(settings)
         session_ms = settings.integer("broker.session.timeout.ms")
-        own = OwnStanding(Standing(self.broker_id, 0, session_ms))
+        self.own_standing = own = OwnStanding(Standing(self.broker_id, 0, session_ms))
         throttles = Throttles(settings, clock)
         recorder = Recorder(self.decisions, clock)
         following = Following(

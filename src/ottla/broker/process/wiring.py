@@ -106,7 +106,7 @@ def handlers(parts: "Broker") -> list[Handler]:
         CreatePartitions(parts.view, parts.topics),
         CreateTopics(parts.settings, parts.topics),
         DeleteGroups(parts),
-        DeleteRecords(parts.view, parts.partitions, parts),
+        DeleteRecords(parts.view, parts.runtime, parts.partitions, parts.own_standing),
         DeleteShareGroupOffsets(parts.view, parts),
         DeleteShareGroupState(parts.sharing),
         DeleteTopics(parts.view, parts.settings, parts.topics),

@@ -5,11 +5,11 @@ from typing import assert_never
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.replication.cuts import Cuts, Taken
 from ottla.broker.replication.ledger_news import gone_of
-from ottla.broker.replication.own_standing import OwnStanding
 from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.source_link import Spawn
 from ottla.broker.replication.throttles import Throttle

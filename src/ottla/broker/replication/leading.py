@@ -8,8 +8,8 @@ from typing import Protocol, assert_never
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
+from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.own_standing import OwnStanding
 from ottla.broker.replication.recorder import Recorder
 from ottla.broker.runtime.signal import Signal
 from ottla.metadata.decisions import Decision

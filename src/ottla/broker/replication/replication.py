@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
+from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.replication.fetchers import Fetchers
@@ -12,7 +13,6 @@ from ottla.broker.replication.isolation import Isolation
 from ottla.broker.replication.lag_limits import LagLimits
 from ottla.broker.replication.listening import Listening
 from ottla.broker.replication.log_dir_moves import LogDirMoves
-from ottla.broker.replication.own_standing import OwnStanding
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.throttles import Throttles

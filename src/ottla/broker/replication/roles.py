@@ -8,11 +8,11 @@ import logging
 from typing import Protocol, assert_never
 
 from ottla.base.clock import Clock
+from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.following import FIRST_RETRY_MS
 from ottla.broker.replication.lag_limits import LagLimits
 from ottla.broker.replication.leading import IsrWriter, Leading
-from ottla.broker.replication.own_standing import OwnStanding
 from ottla.broker.replication.recorder import Recorder
 from ottla.metadata.image import PartitionImage
 from ottla.replica.follower import Follower
