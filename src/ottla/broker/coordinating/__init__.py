@@ -1,8 +1,7 @@
 """What coordinators of all kinds share.
 
-`shards` finds the shard of a key among the partitions that are led here, `shard` loads one, writes
-what it decides, and gives it up, `answering` tells whoever waits once everything appended is
-committed.
+`shards` finds the shard of a key among the partitions that are led here; `shard` loads one, writes
+its decisions, and closes it; `answering` answers requests once everything appended is committed.
 """
 
 from ottla.broker.coordinating.answering import TOO_LARGE, Ticket, give

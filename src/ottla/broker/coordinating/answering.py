@@ -1,4 +1,4 @@
-"""What coordinators of all kinds share: batches of records, and answers when these are safe."""
+"""Answers of coordinators, given once their records are committed; batches of records."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
 
-# How a failure of the log is told to clients, as Kafka tells it.
+# The code that clients get for a failure of the log, as in Kafka.
 APPEND_FAILURES = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -24,16 +24,16 @@ _RECORD_OVERHEAD = 32
 
 
 class Ticket(Protocol):
-    """Somebody who waits. Exactly one of the two is called, once."""
+    """Takes the answer of a command. Exactly one of the two is called, once."""
 
-    # What the answer is depends on the command.
+    # The type of the answer depends on the command.
     def give(self, message: Any) -> None: ...
 
     def fail(self, code: ErrorCode) -> None: ...
 
 
 class Reply(Protocol):
-    """An answer a core has decided on; its ticket is a Ticket, which cores need not know."""
+    """An answer that a core decided; its ticket is a Ticket, a type that cores do not know."""
 
     @property
     def ticket(self) -> Any: ...
@@ -43,7 +43,7 @@ class Reply(Protocol):
 
 
 class Uncommitted:
-    """Replies that wait for the high watermark, but not for ever."""
+    """Replies that wait for the high watermark, up to a timeout."""
 
     __slots__ = ("_deadline", "_purgatory", "_replies", "_timeout_ms")
 
@@ -78,7 +78,7 @@ class Uncommitted:
 def give_when_committed(
     replies: Sequence[Reply], partition: Partition, purgatory: Purgatory, timeout_ms: int
 ) -> None:
-    """Answer everybody once all that the partition holds now is committed."""
+    """Give the replies once everything that the partition holds now is committed."""
     end = partition.log_end_offset
     if partition.high_watermark >= end:
         give(replies)
@@ -87,13 +87,13 @@ def give_when_committed(
 
 
 def give(replies: Sequence[Reply]) -> None:
-    """Answer everybody."""
+    """Give the replies at once."""
     for reply in replies:
         reply.ticket.give(reply.message)
 
 
 def fail(replies: Sequence[Reply], code: ErrorCode) -> None:
-    """Tell everybody that nothing became of it."""
+    """Give an error instead of the replies."""
     for reply in replies:
         reply.ticket.fail(code)
 
@@ -101,7 +101,7 @@ def fail(replies: Sequence[Reply], code: ErrorCode) -> None:
 def split(
     records: Sequence[tuple[bytes, bytes | None]], max_bytes: int
 ) -> list[list[tuple[bytes | None, bytes | None]]]:
-    """Cut records into batches of at most `max_bytes`; one that is larger stands alone."""
+    """Cut records into batches of at most `max_bytes`; a larger record has its own batch."""
     batches: list[list[tuple[bytes | None, bytes | None]]] = [[]]
     room = max_bytes - _BATCH_OVERHEAD
     for key, value in records:

@@ -1,4 +1,4 @@
-"""What of a coordinator's partition could not be read when it was loaded, told once."""
+"""What of a coordinator's partition could not be read when it was loaded; logged once."""
 
 import logging
 
@@ -16,9 +16,9 @@ class Losses:
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self._topic_partition = topic_partition
-        # Records that are no records of a coordinator, or of a newer one.
+        # Records that cannot be decoded, perhaps of a newer version.
         self.records = 0
-        # Whole batches, or what stands in their place.
+        # Batches, or damaged bytes in place of batches.
         self.batches = 0
         self._examples: list[str] = []
 
@@ -26,17 +26,17 @@ class Losses:
         return bool(self.records or self.batches)
 
     def note_record(self, offset: int, what: str) -> None:
-        """The record at `offset` says nothing that is understood."""
+        """The record at `offset` cannot be decoded."""
         self.records += 1
         self._note(f"offset {offset}: {what}")
 
     def note_batch(self, offset: int, what: str) -> None:
-        """The batch at `offset` holds no records that can be read."""
+        """The records of the batch at `offset` cannot be read."""
         self.batches += 1
         self._note(f"offset {offset}: {what}")
 
     def note_damage(self, damage: Damage) -> None:
-        """Bytes of a file are no batch."""
+        """Bytes of a file are not a batch."""
         self.batches += 1
         self._note(
             f"offset {damage.offset}, {damage.size} bytes from {damage.position} on of "
@@ -48,7 +48,7 @@ class Losses:
             self._examples.append(example)
 
     def warn(self, what: str) -> None:
-        """Write one warning into the log, where anything was lost; `what` was loaded."""
+        """Log one warning if anything was lost; `what` was loaded."""
         if not self:
             return
         count = self.records + self.batches

@@ -1,8 +1,8 @@
-"""Reads a partition of coordinators' records back, and of it the last value of each key.
+"""Replays a partition of a coordinator's topic: the last value of each key.
 
-Records of a transaction count when their commit marker comes, unless a later one of the same key
-stands behind them; what has no marker yet is told apart. What cannot be read is skipped and noted
-as a loss: one bad record must not cost all others.
+Records of a transaction count from its commit marker on, unless a later record of the same key
+counts already; records of open transactions are listed apart. What cannot be read is skipped and
+noted as a loss: one bad record must not cost all others.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from ottla.record.reader import records
 from ottla.storage.log.log import Log
 from ottla.storage.recovery.readable import Damage, Whole
 
-# Below this a read is not worth a thread.
+# A smaller log is read without a thread.
 _SMALL_BYTES = 1_048_576
 
 R = TypeVar("R")
-# Reads a record; None for a kind that is not known. Raises OttlaError.
+# Decodes a record; None for an unknown kind. Raises OttlaError.
 Decode = Callable[[bytes, bytes | None], R | None]
-# Takes in a good batch's records. Raises CorruptBatch where they cannot be read.
+# Processes a good batch's records. Raises CorruptBatch if they cannot be read.
 Take = Callable[[BatchHeader, list[Record]], None]
 
 
@@ -42,7 +42,7 @@ class Written(NamedTuple):
 class Replayed:
     """What a partition holds. `pending` are records of transactions without a marker, in order.
 
-    Records whose key is in `doubted` count only where `is_readable` says so.
+    Records whose key is in `doubted` count only if `is_readable` says so.
     """
 
     written: dict[bytes, Written] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Replayed:
     is_readable: Callable[[bytes, Written], bool] = lambda _key, _written: True
 
     def take(self, header: BatchHeader, content: list[Record]) -> None:
-        """Take in the records of a batch. Raises CorruptBatch."""
+        """Add the records of a batch. Raises CorruptBatch."""
         if header.is_control:
             self._end(header, content)
             return
@@ -79,7 +79,7 @@ class Replayed:
                         self.written[key] = written
 
     def in_order(self) -> list[tuple[int, bytes, Written]]:
-        """(producer id, key, value) of what is pending, in the order of the log."""
+        """(producer id, key, value) of pending records, in the order of the log."""
         found = [
             (producer_id, key, written)
             for producer_id, waiting in self.pending.items()
@@ -103,7 +103,7 @@ class Pending(NamedTuple, Generic[R]):
 
 @dataclass(slots=True)
 class Reading(Generic[R]):
-    """A partition that was read back; tombstones are left out."""
+    """A partition that was replayed; tombstones are left out."""
 
     losses: Losses
     records: list[R] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Reading(Generic[R]):
                 self.pending.append(Pending(producer_id, record, overtaken))
 
     def _readable(self, key: bytes, written: Written, decode: Decode[R]) -> R | None:
-        """A record; None where it is of no known kind, or not to be read, which is a loss."""
+        """A record; None, and a loss, if its kind is unknown or it cannot be read."""
         try:
             record = decode(key, written.value)
         except OttlaError as error:
@@ -142,8 +142,8 @@ class Reading(Generic[R]):
 async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> Reading[R]:
     """The last readable value of each key up to the log's end, and what is pending there.
 
-    Only these matter for the state, so that a long log is decoded once per key: only where the
-    last value of a key cannot be read, the log is read again for the last one that can.
+    A long log is thus decoded once per key. Only if the last value of a key cannot be read, the
+    log is read again for the last value that can.
     Raises as `read_back`.
     """
     found, reading = Replayed(), Reading[R](Losses(partition.topic_partition))
@@ -170,10 +170,10 @@ async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> R
 
 
 async def read_back(log: Log, chunk_bytes: int, take: Take, losses: Losses) -> None:
-    """Give `take` all of a log, in order, `chunk_bytes` at a time; in a thread unless it is small.
+    """Pass a whole log to `take` in order, `chunk_bytes` at a time; in a thread unless small.
 
-    Batches that cannot be read are skipped, and noted in `losses`. Raises OttlaError where the
-    disk fails.
+    Batches that cannot be read are skipped, and noted in `losses`. Raises OttlaError if the disk
+    fails.
     """
     parts = log.readable(chunk_bytes)
 
@@ -198,7 +198,7 @@ def _take(found: Whole | Damage, take: Take, losses: Losses) -> None:
         return
     buffer, place, header, _ = found
     try:
-        # Its checksum was computed already.
+        # The checksum was verified already.
         take(header, records(buffer, place, header, check_crc=False))
     except CorruptBatch as error:
         losses.note_batch(header.base_offset, error.message or ErrorCode.CORRUPT_MESSAGE.name)

@@ -1,7 +1,7 @@
 """One partition of a coordinator's topic: loaded from its log, kept while it is led, given up.
 
-decide -> append -> apply -> answer once the high watermark has passed everything appended. So
-nobody is told of anything that a crash could take back, readers included.
+decide -> append -> apply -> answer once the high watermark has passed everything appended. So no
+client, readers included, sees a state that a crash could take back.
 """
 
 import asyncio
@@ -42,16 +42,16 @@ class Decided(Protocol[R_co]):
 
 
 class Shard(ABC, Generic[C, R]):
-    """The keys of one partition, which a `C`, a coordinator without I/O, decides about in `R`s.
+    """The keys of one partition. `C` is the coordinator without I/O, `R` the type of its records.
 
-    `commit_timeout_ms` is how long answers wait for what they tell to be committed, `load_bytes`
-    how much of the log is read at once.
+    `commit_timeout_ms` is how long answers wait for their records to be committed, `load_bytes` how
+    much of the log is read at once.
     Invariant: while `coordinator` is not None it holds exactly what the log says up to its end.
     """
 
     # What it coordinates, as messages name it: "groups".
     what: ClassVar[str]
-    # Whether `check_size` has anything to refuse.
+    # Whether `check_size` may refuse a record.
     checks_sizes: ClassVar[bool] = False
 
     def __init__(
@@ -73,20 +73,20 @@ class Shard(ABC, Generic[C, R]):
         # None while it is loaded.
         self.coordinator: C | None = None
         self.closed = False
-        # What of the partition could not be read when it was loaded.
+        # The parts of the log that could not be read when it was loaded.
         self.losses = Losses(partition.topic_partition)
         # Kept so that the task is not collected while it runs.
         self._reloading: asyncio.Task[None] | None = None
 
     @abstractmethod
     def empty(self) -> C:
-        """A coordinator that knows of nothing."""
+        """A coordinator without any state."""
 
     @abstractmethod
     async def replayed(self) -> C:
-        """The coordinator that the log tells of, without what of it cannot be read.
+        """The coordinator as the log has it.
 
-        What that is, it reports. Raises OttlaError where the disk fails.
+        Records that cannot be read are skipped and reported. Raises OttlaError if the disk fails.
         """
 
     @abstractmethod
@@ -95,41 +95,41 @@ class Shard(ABC, Generic[C, R]):
 
     @abstractmethod
     def apply(self, coordinator: C, record: R, offset: int, producer: OnBehalf | None) -> None:
-        """Make a record that was appended at `offset` part of what `coordinator` holds."""
+        """Apply a record that was appended at `offset` to `coordinator`."""
 
     def check_size(self, record: R, value: bytes | None, max_bytes: int) -> None:
-        """Raise OttlaError where a record must not be written, being larger than `max_bytes`."""
+        """Raise OttlaError if a record larger than `max_bytes` must not be written."""
 
     def failure(self, code: ErrorCode, _records: Sequence[R]) -> ErrorCode:
-        """What clients are told whose records could not be appended."""
+        """The code for clients whose records could not be appended."""
         if code in TOO_LARGE:
             return ErrorCode.UNKNOWN_SERVER_ERROR
         return APPEND_FAILURES.get(code, code)
 
     def is_ahead(self, _records: Sequence[R]) -> bool:
-        """Whether memory has changed already by what these records, not yet applied, tell."""
+        """Whether memory has changed already, before these records are applied."""
         return False
 
     @abstractmethod
     def begin(self, coordinator: C) -> None:
-        """`coordinator` is at work from now on."""
+        """`coordinator` is in charge from now on."""
 
     @abstractmethod
-    def forsake(self, coordinator: C | None, code: ErrorCode) -> None:
-        """`coordinator` is not at work any more: whoever waits for it is told `code`."""
+    def release(self, coordinator: C | None, code: ErrorCode) -> None:
+        """`coordinator` is no longer in charge: answer waiting requests with `code`."""
 
     def report(self, losses: Losses) -> None:
-        """Tell and keep what could not be read of the partition while it was replayed."""
+        """Log and keep what could not be read of the partition while it was replayed."""
         losses.warn(self.what)
         self.losses = losses
 
     @property
     def name(self) -> str:
-        """The partition, as messages name it."""
+        """The partition's name for messages."""
         return str(self.partition.topic_partition)
 
     async def load(self) -> None:
-        """Rebuild the coordinator from the log. Raises OttlaError where that cannot be read."""
+        """Rebuild the coordinator from the log. Raises OttlaError if that cannot be read."""
         self.coordinator = None
         coordinator = await self.replayed()
         if not self.closed:
@@ -137,7 +137,7 @@ class Shard(ABC, Generic[C, R]):
             self.begin(coordinator)
 
     async def load_or_log(self) -> None:
-        """`load`; a log that cannot be read leaves its keys unavailable, and our log says so."""
+        """`load`; if the log cannot be read, its keys stay unavailable, and an error is logged."""
         try:
             await self.load()
         except OttlaError as error:
@@ -160,9 +160,9 @@ class Shard(ABC, Generic[C, R]):
 
     # Hot: once per command.
     def write(self, decided: Decided[R], producer: OnBehalf | None = None) -> bool:
-        """Append and apply the records; False where that failed and everyone was told so.
+        """Append and apply the records; False if that failed: then the replies are errors.
 
-        With `producer` they are a part of its transaction.
+        With `producer` the records are a part of its transaction.
         """
         coordinator = self.coordinator
         assert coordinator is not None
@@ -181,7 +181,7 @@ class Shard(ABC, Generic[C, R]):
             _log.error("cannot write to %s: %s", self.name, error)
             fail(decided.replies, self.failure(error.code, records))
             if offsets or self.is_ahead(records):
-                # Half of the records cannot be taken back, nor what memory is ahead.
+                # Neither appended records nor changed memory can be undone one by one.
                 self.reload()
             return False
         for record, offset in zip(records, offsets, strict=True):
@@ -189,22 +189,22 @@ class Shard(ABC, Generic[C, R]):
         return True
 
     def answer(self, decided: Decided[R]) -> None:
-        """Give the answers once all that the partition holds now is committed."""
+        """Give the answers once everything that the partition holds now is committed."""
         if decided.replies:
             give_when_committed(
                 decided.replies, self.partition, self.purgatory, self._commit_timeout_ms
             )
 
     def reload(self) -> None:
-        """Rebuild what memory and log disagree about."""
+        """Rebuild the coordinator after memory and log came to differ."""
         self._unload(ErrorCode.NOT_COORDINATOR)
         self._reloading = asyncio.get_running_loop().create_task(self.load_or_log())
 
     def close(self, code: ErrorCode) -> None:
-        """Give the keys up: whoever waits is told `code`."""
+        """Stop coordinating: answer waiting requests with `code`."""
         self.closed = True
         self._unload(code)
 
     def _unload(self, code: ErrorCode) -> None:
         coordinator, self.coordinator = self.coordinator, None
-        self.forsake(coordinator, code)
+        self.release(coordinator, code)

@@ -6,50 +6,50 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
 from ottla.broker.coordinating.shard import Shard
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.runtime.purgatory import Purgatory
-from ottla.broker.topics.topics import ImageHolder
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.group.placement import partition_of
 
-# How soon keys are waited for anew that could not be loaded yet.
+# How soon to retry a partition that could not be loaded.
 _LOAD_AGAIN_MS = 200
 
 S = TypeVar("S", bound=Shard[Any, Any])
 
 
 class Shards(Generic[S]):
-    """Finds the shard of a key; takes shards up when their partitions are here.
+    """Finds the shard of a key; has a shard for each partition of the topic that is led here.
 
-    The topic is made by whoever first looks for a coordinator; its shards follow when the first
-    key needs them.
-    Invariant: a shard that is used belongs to the partition that is served under its number.
+    The first FindCoordinator request creates the topic.
+    Invariant: a shard in use belongs to the partition that is served under its number.
     """
 
     def __init__(
         self,
         topic: str,
-        holder: ImageHolder,
+        view: ClusterView,
+        runtime: Runtime,
         partitions: Partitions,
-        purgatory: Purgatory,
         make: Callable[[Partition], S],
     ) -> None:
         self._topic = topic
-        self._holder = holder
+        self._view = view
+        self._runtime = runtime
         self._partitions = partitions
-        self._purgatory = purgatory
         self._make = make
         self._shards: dict[int, S] = {}
         self._loads: dict[asyncio.Task[None], None] = {}
         self.closed = False
 
     def __iter__(self) -> Iterator[S]:
-        """Every shard, also those that load."""
+        """Every shard, loading ones included."""
         return iter(list(self._shards.values()))
 
     def take_up(self) -> None:
-        """Have a shard for every partition of the topic that is led here."""
+        """Begin a shard for every partition of the topic that is led here."""
         for partition in self._partitions:
             self.on_role(partition)
 
@@ -69,7 +69,7 @@ class Shards(Generic[S]):
             self._of(partition)
 
     def give_up(self) -> None:
-        """The topic is gone: tell whoever waits to look for another coordinator."""
+        """The topic is deleted: answer waiting requests with NOT_COORDINATOR."""
         for task in list(self._loads):
             task.cancel()
         for shard in self._shards.values():
@@ -83,11 +83,20 @@ class Shards(Generic[S]):
 
     def index_of(self, key: str) -> int | None:
         """Which partition holds the key; None while there is no topic."""
-        topic = self._holder.image.topic(self._topic)
+        topic = self._view.image.topic(self._topic)
         return None if topic is None else partition_of(key, len(topic.partitions))
 
+    def leader_of(self, key: str) -> BrokerId | None:
+        """The live broker that coordinates the key; None while there is none."""
+        index = self.index_of(key)
+        if index is None:
+            return None
+        image = self._view.image
+        state = image.partition(self._topic, index)
+        return None if state is None or state.leader not in image.brokers else state.leader
+
     def find(self, key: str, named: str) -> S:
-        """The shard of a key, loaded or not; messages call the key `named`.
+        """The shard of a key, loaded or not; error messages call the key `named`.
 
         Raises OttlaError (NOT_COORDINATOR).
         """
@@ -119,7 +128,7 @@ class Shards(Generic[S]):
         if end == partition.log_start_offset:
             shard.load_nothing()
         else:
-            # What it is loaded from must be committed first: another leader might not have it.
+            # Load only committed records: another leader might not have the others.
             partition.on_high_watermark(end, partial(self._load, shard))
         return shard
 
@@ -128,9 +137,9 @@ class Shards(Generic[S]):
         if self._shards.get(index) is not shard:
             return
         if code is not ErrorCode.NONE:
-            # In doubt for a moment, or with too few replicas: if it leads on, nobody else loads.
+            # Leadership in doubt, or too few replicas: retry, in case this broker leads on.
             del self._shards[index]
-            self._purgatory.schedule(_LOAD_AGAIN_MS, self.take_up)
+            self._runtime.purgatory.schedule(_LOAD_AGAIN_MS, self.take_up)
             return
         task = asyncio.get_running_loop().create_task(shard.load_or_log())
         self._loads[task] = None

@@ -1,7 +1,7 @@
-"""Consumer groups at work: `group` decides, this appends, waits and answers.
+"""The group coordinator: `ottla.group` decides, this appends, waits and answers.
 
-`groups` finds the shard of a group, `shard` runs one partition of `__consumer_offsets`, `replay`
-reads it back, `answer` is whoever waits.
+Begin with `groups`, which finds the shard of a group; `shard` runs one partition of
+`__consumer_offsets`, `answer` has the ways in which a request gets its answer.
 """
 
 from ottla.broker.groups.groups import Groups

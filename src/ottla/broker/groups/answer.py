@@ -1,19 +1,20 @@
 """How a waiting request gets its answer, alone or as one part of many."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.requests.handler import OnError
 from ottla.broker.requests.request import RequestContext
 
 
 class Answer(Protocol):
-    """Somebody who waits. Exactly one of the two is called, once."""
+    """Takes the answer of a command. Exactly one of `give` and `fail` is called, once."""
 
     request: RequestContext
 
-    # What the answer is depends on the command.
+    # The type of the answer depends on the command.
     def give(self, message: Any) -> None: ...
 
     def fail(self, code: ErrorCode) -> None: ...
@@ -36,8 +37,28 @@ class WholeAnswer:
         self.request.reply(self._on_error(self._body, code, None, self.request.version))
 
 
-class Gathering:
-    """A response of many parts, sent when the last one is there."""
+class AwaitedAnswer:
+    """The answer is the result of `future`; a failure its exception, an OttlaError."""
+
+    __slots__ = ("future", "request")
+
+    def __init__(self, request: RequestContext) -> None:
+        self.request = request
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def give(self, message: Any) -> None:
+        if not self.future.done():
+            self.future.set_result(message)
+
+    def fail(self, code: ErrorCode) -> None:
+        if not self.future.done():
+            self.future.set_exception(
+                OttlaError(code, "the group's coordinator gave up; ask again")
+            )
+
+
+class PartedResponse:
+    """A response of `size` parts, built and sent when the last part is there."""
 
     def __init__(
         self, request: RequestContext, size: int, build: Callable[[list[Any]], Any]
@@ -50,11 +71,11 @@ class Gathering:
             request.reply(build([]))
 
     def part(self, index: int, failed: Callable[[ErrorCode], Any]) -> "PartAnswer":
-        """The place of part `index`; `failed` makes the part that tells of an error."""
+        """An Answer that becomes part `index`; `failed` turns an error into the part."""
         return PartAnswer(self, index, failed)
 
     def put(self, index: int, part: Any) -> None:
-        """Part `index` is there."""
+        """Set part `index`."""
         self._parts[index] = part
         self._missing -= 1
         if self._missing == 0:
@@ -64,18 +85,18 @@ class Gathering:
 class PartAnswer:
     """The answer is one part of a response."""
 
-    __slots__ = ("_failed", "_gathering", "_index", "request")
+    __slots__ = ("_failed", "_index", "_response", "request")
 
     def __init__(
-        self, gathering: Gathering, index: int, failed: Callable[[ErrorCode], Any]
+        self, response: PartedResponse, index: int, failed: Callable[[ErrorCode], Any]
     ) -> None:
-        self.request = gathering.request
-        self._gathering = gathering
+        self.request = response.request
+        self._response = response
         self._index = index
         self._failed = failed
 
     def give(self, message: Any) -> None:
-        self._gathering.put(self._index, message)
+        self._response.put(self._index, message)
 
     def fail(self, code: ErrorCode) -> None:
-        self._gathering.put(self._index, self._failed(code))
+        self._response.put(self._index, self._failed(code))

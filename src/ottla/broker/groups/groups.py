@@ -2,31 +2,29 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from ottla.base.chance import new_uuid
-from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.assignors import consumer_assignors
 from ottla.broker.coordinating import Shards
-from ottla.broker.groups.answer import Answer, Gathering
+from ottla.broker.groups.answer import Answer, AwaitedAnswer, PartedResponse
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.groups.shard import Command, GroupShard
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.runtime.purgatory import Purgatory
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
-from ottla.broker.topics.topics import ImageHolder
 from ottla.group.consumer.topics import Topics
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flights
+from ottla.transaction.outcome import TransactionOutcome
 from ottla.wire.messages.share_group_describe import DescribedGroup
-
-if TYPE_CHECKING:
-    from ottla.broker.transactions.marker_writing import Outcome
 
 _MINUTE_MS = 60_000
 
@@ -36,34 +34,32 @@ class Groups:
 
     def __init__(
         self,
+        view: ClusterView,
+        runtime: Runtime,
         settings: BrokerSettings,
-        clock: Clock,
-        purgatory: Purgatory,
         partitions: Partitions,
-        holder: ImageHolder,
         *,
         new_uuid: Callable[[], UUID] = new_uuid,
     ) -> None:
-        self._clock = clock
-        self._purgatory = purgatory
+        self._view = view
+        self._runtime = runtime
         self._new_uuid = new_uuid
-        self._holder = holder
         self._seen: ImageTopics | None = None
         self._settings = _group_settings(settings)
         self._commit_timeout_ms = settings.integer("offsets.commit.timeout.ms")
         self._load_bytes = settings.integer("offsets.load.buffer.size")
         self._check_interval_ms = settings.integer("offsets.retention.check.interval.ms")
-        # What each rebalance was for, and what it cost.
+        # The cause of each recent rebalance, and how long it took.
         self.flights = Flights()
-        self._shards = Shards(CONSUMER_OFFSETS, holder, partitions, purgatory, self._shard_of)
+        self._shards = Shards(CONSUMER_OFFSETS, view, runtime, partitions, self._shard_of)
 
     def start(self) -> None:
-        """Load what is on disk, and look for expired offsets from time to time.
+        """Load what is on disk, and expire offsets at intervals.
 
-        Returns at once; commands on groups that still load are refused until they are there.
+        Returns at once; commands on groups that are still loading are refused.
         """
         self._shards.take_up()
-        self._purgatory.schedule(self._check_interval_ms, self._expire)
+        self._runtime.purgatory.schedule(self._check_interval_ms, self._expire)
 
     def on_role(self, partition: Partition) -> None:
         """A partition changed hands: its groups are loaded here, or given up."""
@@ -81,12 +77,16 @@ class Groups:
             )
 
     def close(self) -> None:
-        """The broker stops: tell whoever waits to look for another coordinator."""
+        """The broker stops: answer waiting requests with NOT_COORDINATOR."""
         self._shards.close()
 
     def partition_index(self, group_id: str) -> int | None:
         """Which partition of `__consumer_offsets` holds the group; None while there is no topic."""
         return self._shards.index_of(group_id)
+
+    def coordinator_of(self, group_id: str) -> BrokerId | None:
+        """The live broker that coordinates the group; None while there is none."""
+        return self._shards.leader_of(group_id)
 
     def run(
         self,
@@ -108,7 +108,13 @@ class Groups:
         except OttlaError as error:
             answer.fail(error.code)
 
-    def ask_each(
+    async def run_and_wait(self, request: RequestContext, group_id: str, command: Command) -> Any:
+        """`run` for a coroutine; returns the answer. Raises OttlaError."""
+        answer = AwaitedAnswer(request)
+        self.run(group_id, answer, command)
+        return await answer.future
+
+    def run_each(
         self,
         request: RequestContext,
         group_ids: Sequence[str],
@@ -116,15 +122,14 @@ class Groups:
         failed: Callable[[str, ErrorCode], Any],
         response: Callable[[list[Any]], Any],
     ) -> None:
-        """Run a command on each group, and answer with one `response` of all their answers.
+        """Run a command on each group, and reply with one `response` of all their answers.
 
-        `failed` makes the part that tells of an error.
+        `failed` turns the error of a group into its part of the response.
         """
-        gathering = Gathering(request, len(group_ids), response)
+        parted = PartedResponse(request, len(group_ids), response)
         for index, group_id in enumerate(group_ids):
-            self.try_run(
-                group_id, gathering.part(index, partial(failed, group_id)), command(group_id)
-            )
+            answer = parted.part(index, partial(failed, group_id))
+            self.try_run(group_id, answer, command(group_id))
 
     def partition(self, group_id: str) -> Partition:
         """The partition that holds the group. Raises OttlaError (NOT_COORDINATOR)."""
@@ -135,7 +140,7 @@ class Groups:
         coordinator = self._shards.find(group_id, "group").loaded()
         return coordinator.share.described(group_id, self._topics())
 
-    def end_transaction(self, index: int, outcome: "Outcome") -> int:
+    def end_transaction(self, index: int, outcome: TransactionOutcome) -> int:
         """Append a transaction's marker to a partition of `__consumer_offsets`.
 
         Returns the offset below which all must be committed. Raises OttlaError.
@@ -143,15 +148,15 @@ class Groups:
         return self._shards.at(index).end_transaction(outcome)
 
     def shards(self) -> Iterator[GroupShard]:
-        """Every shard, also those that load."""
+        """Every shard, loading ones included."""
         return iter(self._shards)
 
     def _shard_of(self, partition: Partition) -> GroupShard:
         return GroupShard(
             partition,
             self._settings,
-            self._clock,
-            self._purgatory,
+            self._runtime.clock,
+            self._runtime.purgatory,
             self._new_uuid,
             self.flights,
             self._topics,
@@ -160,8 +165,8 @@ class Groups:
         )
 
     def _topics(self) -> Topics:
-        """The topics there are now; the same object as long as the image is the same."""
-        image = self._holder.image
+        """The present topics; the same object as long as the image has the same topics."""
+        image = self._view.image
         if self._seen is None or self._seen.token is not image.topics:
             self._seen = ImageTopics(image)
         return self._seen
@@ -171,7 +176,7 @@ class Groups:
             return
         for shard in self._shards:
             shard.upkeep(lambda coordinator, at: coordinator.expire_offsets(at))
-        self._purgatory.schedule(self._check_interval_ms, self._expire)
+        self._runtime.purgatory.schedule(self._check_interval_ms, self._expire)
 
 
 def _group_settings(settings: BrokerSettings) -> GroupSettings:

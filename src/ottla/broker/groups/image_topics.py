@@ -9,7 +9,7 @@ from ottla.metadata.image import ClusterImage
 
 
 class ImageTopics:
-    """See `group.consumer.topics.Topics`."""
+    """Implements `group.consumer.topics.Topics`."""
 
     __slots__ = ("_image", "token")
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from uuid import UUID
 
 from ottla.base.clock import Clock
@@ -18,11 +18,9 @@ from ottla.group.records import CoordinatorRecord, OffsetRecord, decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flights
 from ottla.group.turn import Call, Decision, Moment
+from ottla.transaction.outcome import TransactionOutcome
 
 _log = logging.getLogger(__name__)
-
-if TYPE_CHECKING:
-    from ottla.broker.transactions.marker_writing import Outcome
 
 Command = Callable[[Coordinator, Call, Moment], Decision]
 Upkeep = Callable[[Coordinator, Moment], Decision]
@@ -100,7 +98,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
             coordinator.apply_pending(producer.producer_id, record)
 
     def failure(self, code: ErrorCode, records: Sequence[CoordinatorRecord]) -> ErrorCode:
-        """A commit that is too large is its own fault, a group is not."""
+        """The size of an offset commit is the client's doing, that of a group is not."""
         if code in TOO_LARGE and not self.is_ahead(records):
             return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         return super().failure(code, records)
@@ -114,7 +112,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
             _log.info("loaded %d groups of %s", len(coordinator.groups), self.name)
         self._carry_out(coordinator.start(self._now()))
 
-    def forsake(self, coordinator: Coordinator | None, code: ErrorCode) -> None:
+    def release(self, coordinator: Coordinator | None, code: ErrorCode) -> None:
         if self._deadline is not None:
             self.purgatory.cancel(self._deadline)
             self._deadline = None
@@ -139,7 +137,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
         )
         self._carry_out(command(coordinator, call, self._now()), producer)
 
-    def end_transaction(self, outcome: "Outcome") -> int:
+    def end_transaction(self, outcome: TransactionOutcome) -> int:
         """Append a transaction's marker, and commit or forget the offsets it has pending.
 
         Returns the offset below which all must be committed. Raises OttlaError.
@@ -155,7 +153,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
         return end
 
     def upkeep(self, upkeep: Upkeep) -> None:
-        """Do what nobody asked for: expiry, and offsets of deleted topics."""
+        """Carry out what no request causes: expiry, and offsets of deleted topics."""
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self._now()))
 

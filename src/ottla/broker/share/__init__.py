@@ -1,8 +1,9 @@
-"""The shell of share groups (KIP-932).
+"""Share groups at work (KIP-932).
 
-`states` coordinates what must survive, on `__share_group_state`; `persister` asks for it, here or
-at other brokers. `served` is one partition that this broker hands out to a group, `fetching` what a
-member asks of many. `beginning` and `offsets` do for a group what concerns its state.
+Begin with `sharing`: the sessions of members, and `served`, one partition that this broker delivers
+to a group. `fetching` is one ShareFetch. `states` is the share coordinator on
+`__share_group_state`; `persister` sends operations to it, at this broker or another; `group_state`
+does so for a whole group. `dead_letters` and `dead_letter_sender` write dead letters.
 """
 
 from ottla.broker.share.sharing import Sharing

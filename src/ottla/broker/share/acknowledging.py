@@ -1,17 +1,15 @@
-"""What a member says of records in one request, over all its partitions."""
+"""The acknowledgements of one request, over all its partitions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.share.sharing import Sharing
 from ottla.share.deliveries import Acknowledged
 from ottla.share.session import MemberKey, Slot
 from ottla.share.states import Acknowledge
-
-if TYPE_CHECKING:
-    from ottla.broker.share.sharing import Sharing
 
 Results = dict[Slot, tuple[ErrorCode, str | None]]
 
@@ -42,8 +40,8 @@ class Topic(Protocol):
     def partitions(self) -> Sequence[Part]: ...
 
 
-def said(topics: Iterable[Topic]) -> dict[Slot, list[Acknowledged]]:
-    """What a request says of each partition, those without a word left out."""
+def acknowledgements(topics: Iterable[Topic]) -> dict[Slot, list[Acknowledged]]:
+    """The acknowledgements of each partition in a request that has any."""
     return {
         Slot(topic.topic_id, part.partition_index): [
             Acknowledged(each.first_offset, each.last_offset, each.acknowledge_types)
@@ -55,8 +53,8 @@ def said(topics: Iterable[Topic]) -> dict[Slot, list[Acknowledged]]:
     }
 
 
-def require_renew_told(batches: Mapping[Slot, list[Acknowledged]], *, is_renew: bool) -> None:
-    """Raises OttlaError (INVALID_REQUEST) where locks are renewed and the request denies it."""
+def check_renewals(batches: Mapping[Slot, list[Acknowledged]], *, is_renew: bool) -> None:
+    """Raises OttlaError (INVALID_REQUEST) if locks are renewed and `is_renew` is False."""
     if not is_renew and any(
         Acknowledge.RENEW in batch.types for each in batches.values() for batch in each
     ):
@@ -67,14 +65,14 @@ def require_renew_told(batches: Mapping[Slot, list[Acknowledged]], *, is_renew: 
 
 
 def acknowledge_all(
-    sharing: "Sharing",
+    sharing: Sharing,
     member: MemberKey,
     batches: Mapping[Slot, list[Acknowledged]],
     on_done: Callable[[Results], None],
 ) -> None:
-    """Take in what a member says; `on_done` is told when all of it is written, or in vain."""
+    """Acknowledge; `on_done` is called when all of it is written or has failed."""
     results: Results = {}
-    # One more, so that nothing ends before everything began.
+    # One more, so that `on_done` is not called before the loop ends.
     left = len(batches) + 1
 
     def done(slot: Slot | None, code: ErrorCode, message: str | None) -> None:

@@ -1,22 +1,20 @@
-"""One ShareFetch on its way: first what it says of earlier records, then records, or a wait."""
-
-from typing import TYPE_CHECKING
+"""One ShareFetch at work: first its acknowledgements, then records, or a wait for them."""
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.purgatory import Deadline
+from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.share.acknowledging import Results, acknowledge_all
-from ottla.broker.share.group_settings import share_group_config
+from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.replying import SlotResult, fetch_topics
 from ottla.broker.share.served import ServedPartition
+from ottla.broker.share.sharing import Sharing
 from ottla.share.deliveries import Acknowledged
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, ShareSession, Slot
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-    from ottla.broker.runtime.purgatory import Deadline
 
 _RECORD_LIMIT = 1
 
@@ -26,13 +24,19 @@ class ShareFetching(Woken):
 
     def __init__(
         self,
-        broker: "Broker",
+        runtime: Runtime,
+        sharing: Sharing,
+        group_settings: ShareGroupSettings,
+        new_leaders: NewLeaders,
         request: RequestContext,
         body: ShareFetchRequest,
         session: ShareSession,
     ) -> None:
-        super().__init__(broker.runtime)
-        self._broker = broker
+        super().__init__(runtime)
+        self._purgatory = runtime.purgatory
+        self._sharing = sharing
+        self._group_settings = group_settings
+        self._new_leaders = new_leaders
         self._request = request
         self._body = body
         self._session = session
@@ -43,11 +47,9 @@ class ShareFetching(Woken):
         self._done = False
 
     def start(self, acknowledged: dict[Slot, list[Acknowledged]]) -> None:
-        """Carry it out; it answers by itself."""
+        """Carry it out; it replies when it is done."""
         self._request.on_abandoned(self._finish)
-        acknowledge_all(
-            self._broker.sharing, self._session.key, acknowledged, self._on_acknowledged
-        )
+        acknowledge_all(self._sharing, self._session.key, acknowledged, self._on_acknowledged)
 
     def _on_acknowledged(self, results: Results) -> None:
         for slot, (code, message) in results.items():
@@ -56,7 +58,7 @@ class ShareFetching(Woken):
             return
         body = self._body
         if body.share_session_epoch == FINAL_EPOCH:
-            self._broker.sharing.close_session(self._session)
+            self._sharing.close_session(self._session)
             self._reply()
         elif body.max_bytes <= 0 or body.max_records <= 0 or not self._session.partitions:
             self._reply()
@@ -80,10 +82,10 @@ class ShareFetching(Woken):
         if (at_once or self._is_enough()) and (self._collect() or at_once):
             self._reply()
         elif self._deadline is None:
-            self._deadline = self._broker.purgatory.schedule(body.max_wait_ms, self._on_deadline)
+            self._deadline = self._purgatory.schedule(body.max_wait_ms, self._on_deadline)
 
     def _is_enough(self) -> bool:
-        """Whether there are `min_bytes` for the member, which has none of them before that."""
+        """Whether there are `min_bytes` for the member; nothing is acquired before that."""
         wanted = min(self._body.min_bytes, self._body.max_bytes)
         if wanted <= 1:
             return True
@@ -91,7 +93,7 @@ class ShareFetching(Woken):
             try:
                 enough, found = self._find(slot).is_enough(wanted)
             except OttlaError:
-                # It is told with what there is.
+                # It is answered together with the records that there are.
                 return True
             if enough:
                 return True
@@ -99,7 +101,7 @@ class ShareFetching(Woken):
         return False
 
     def _collect(self) -> bool:
-        """Acquire what is there, and be told of more; whether there is anything to answer."""
+        """Acquire records, and wait for more; True if there is anything to answer."""
         body, session = self._body, self._session
         bytes_left, records_left = body.max_bytes, body.max_records
         served_slots: list[Slot] = []
@@ -133,9 +135,7 @@ class ShareFetching(Woken):
         return urgent or bool(served_slots)
 
     def _find(self, slot: Slot) -> ServedPartition:
-        served = self._broker.sharing.served(
-            self._session.key.group_id, slot.topic_id, slot.partition
-        )
+        served = self._sharing.served(self._session.key.group_id, slot.topic_id, slot.partition)
         if self not in served.waiters:
             served.waiters[self] = None
             self._served.append(served)
@@ -148,21 +148,21 @@ class ShareFetching(Woken):
         self._finish()
         results = self._results
         if self._body.share_session_epoch == INITIAL_EPOCH:
-            # Who begins is told of every partition.
+            # The first answer of a session has every partition.
             results = {slot: SlotResult() for slot in self._session.partitions} | results
-        config = share_group_config(self._broker, self._session.key.group_id)
+        config = self._group_settings.config(self._session.key.group_id)
         response = ShareFetchResponse(
             error_code=ErrorCode.NONE,
             acquisition_lock_timeout_ms=config.limits.lock_ms,
             responses=fetch_topics(results),
         )
-        self._broker.new_leaders.tell_sharer(self._request, response)
+        self._new_leaders.tell_sharer(self._request, response)
         self._request.reply(response)
 
     def _finish(self) -> None:
         self._done = True
         if self._deadline is not None:
-            self._broker.purgatory.cancel(self._deadline)
+            self._purgatory.cancel(self._deadline)
         for partition in self._partitions:
             partition.waiters.pop(self, None)
         for served in self._served:

@@ -1,11 +1,11 @@
-"""Where a share group begins in a partition that it never read."""
+"""The offset at which a share group begins in a partition that it never read."""
 
 from ottla.base.settings.offset_reset import Reset
 from ottla.broker.partitions.partition import Partition
 
 
 def first_offset(partition: Partition, reset: Reset, now_ms: int) -> int:
-    """What the group's share.auto.offset.reset says."""
+    """The offset by the group's share.auto.offset.reset."""
     if reset.to_start:
         return partition.log_start_offset
     if reset.back_ms is not None:

@@ -1,25 +1,22 @@
-"""The settings of a share group: its own before the broker's."""
+"""The settings of share groups: a group's own value before the broker's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
+from ottla.base.settings import BrokerSettings
 from ottla.base.settings.offset_reset import Reset, parse_reset
+from ottla.broker.runtime.view import ClusterView
 from ottla.group.consumer.pace import Pace
 from ottla.share import dead_letters
 from ottla.share.deliveries import Limits
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupConfig:
-    """What the leaders of partitions need to know of a group.
+    """What the leader of a partition needs to know of a group.
 
-    `letters` is its dead-letter topic, "" where it has none; `copies` whether dead letters hold
-    what their records held.
+    `letters` is its dead-letter topic, "" if it has none; `copies` whether dead letters contain
+    the key and value of their records.
     """
 
     limits: Limits
@@ -29,33 +26,44 @@ class ShareGroupConfig:
     copies: bool
 
 
-def share_group_config(broker: "Broker", group_id: str) -> ShareGroupConfig:
-    """The settings as they are now."""
-    own = broker.image.group_configs.get(group_id, {})
-    value = partial(_value, broker, own)
-    letters = own.get(dead_letters.TOPIC_NAME, "").strip()
-    return ShareGroupConfig(
-        Limits(
-            lock_ms=value("group.share.record.lock.duration.ms"),
-            delivery_count=value("group.share.delivery.count.limit"),
-            records=value("group.share.partition.max.record.locks"),
-            renews=own.get("share.renew.acknowledge.enable", "true").strip().lower() == "true",
-            dead_letters=bool(letters),
-        ),
-        parse_reset(own.get("share.auto.offset.reset", "latest")),
-        own.get("share.isolation.level", "").strip().lower() == "read_committed",
-        letters,
-        own.get(dead_letters.COPY_RECORD, "").strip().lower() == "true",
-    )
+@dataclass(frozen=True, slots=True)
+class ShareGroupSettings:
+    """Looks up the settings of share groups as they are now."""
 
+    view: ClusterView
+    settings: BrokerSettings
 
-def share_pace(broker: "Broker", group_id: str) -> Pace:
-    """How often members of a group report, and after which silence they are out."""
-    value = partial(_value, broker, broker.image.group_configs.get(group_id, {}))
-    return Pace(value("group.share.session.timeout.ms"), value("group.share.heartbeat.interval.ms"))
+    # Hot: once per partition of a share fetch.
+    def config(self, group_id: str) -> ShareGroupConfig:
+        """The settings for the leaders of partitions."""
+        own = self._own(group_id)
+        letters = own.get(dead_letters.TOPIC_NAME, "").strip()
+        return ShareGroupConfig(
+            Limits(
+                lock_ms=self._value(own, "group.share.record.lock.duration.ms"),
+                delivery_count=self._value(own, "group.share.delivery.count.limit"),
+                records=self._value(own, "group.share.partition.max.record.locks"),
+                renews=own.get("share.renew.acknowledge.enable", "true").strip().lower() == "true",
+                dead_letters=bool(letters),
+            ),
+            parse_reset(own.get("share.auto.offset.reset", "latest")),
+            own.get("share.isolation.level", "").strip().lower() == "read_committed",
+            letters,
+            own.get(dead_letters.COPY_RECORD, "").strip().lower() == "true",
+        )
 
+    def pace(self, group_id: str) -> Pace:
+        """How often members send heartbeats, and after which silence they are removed."""
+        own = self._own(group_id)
+        return Pace(
+            self._value(own, "group.share.session.timeout.ms"),
+            self._value(own, "group.share.heartbeat.interval.ms"),
+        )
 
-def _value(broker: "Broker", own: Mapping[str, str], name: str) -> int:
-    """A number by its name as a broker's setting, of which the group's is a part."""
-    text = own.get(name.removeprefix("group."))
-    return broker.settings.integer(name) if text is None else int(text)
+    def _own(self, group_id: str) -> Mapping[str, str]:
+        return self.view.image.group_configs.get(group_id, {})
+
+    def _value(self, own: Mapping[str, str], name: str) -> int:
+        """A number; `name` is the broker's setting, the group's lacks the first word."""
+        text = own.get(name.removeprefix("group."))
+        return self.settings.integer(name) if text is None else int(text)

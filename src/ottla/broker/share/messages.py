@@ -1,6 +1,6 @@
-"""Questions about share state between brokers: as requests, as commands, and their answers.
+"""The five requests about share state between brokers, each as an `Operation`.
 
-Each of the five is an `Operation` on some keys, with what it says of each.
+An operation converts between its request, the commands for the coordinator, and its response.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,33 +23,33 @@ from ottla.wire.notation import Message
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One of the five. What it says of a key is its part of the request.
+    """One of the five. It has an argument for each key: its partition's part of the request.
 
-    `part` and `told` turn what is said, and what became of it, into parts of messages; `says` and
-    `answered` turn these back.
+    `part` and `result_part` convert an argument and an answer to parts of messages; `argument` and
+    `answered` convert them back.
     """
 
     request: Callable[[str, list[Any]], Message]
     topic: Callable[[UUID, list[Any]], Any]
     part: Callable[[int, Any], Any]
-    says: Callable[[Any], Any]
+    argument: Callable[[Any], Any]
     command: Callable[[ShareKey, Any], Command]
     response: Callable[[list[Any]], Message]
     result: Callable[[UUID, list[Any]], Any]
-    told: Callable[[int, Answered], Any]
+    result_part: Callable[[int, Answered], Any]
     answered: Callable[[Any], Answered]
 
-    def asked(self, group_id: str, said: Mapping[ShareKey, Any]) -> Message:
+    def request_for(self, group_id: str, arguments: Mapping[ShareKey, Any]) -> Message:
         """The request about keys of one group."""
         topics: dict[UUID, list[Any]] = {}
-        for key, what in said.items():
-            topics.setdefault(key.topic_id, []).append(self.part(key.partition, what))
+        for key, argument in arguments.items():
+            topics.setdefault(key.topic_id, []).append(self.part(key.partition, argument))
         return self.request(group_id, [self.topic(*each) for each in topics.items()])
 
     def of_request(self, body: Any) -> dict[ShareKey, Any]:
-        """What a request says of each key."""
+        """The argument for each key in a request."""
         return {
-            ShareKey(body.group_id, topic.topic_id, part.partition): self.says(part)
+            ShareKey(body.group_id, topic.topic_id, part.partition): self.argument(part)
             for topic in body.topics
             for part in topic.partitions
         }
@@ -58,11 +58,11 @@ class Operation:
         """The response about keys of one group."""
         topics: dict[UUID, list[Any]] = {}
         for key, answered in answers:
-            topics.setdefault(key.topic_id, []).append(self.told(key.partition, answered))
+            topics.setdefault(key.topic_id, []).append(self.result_part(key.partition, answered))
         return self.response([self.result(*each) for each in topics.items()])
 
     def of_response(self, group_id: str, body: Any) -> dict[ShareKey, Answered]:
-        """What a response says of each key."""
+        """The answer for each key in a response."""
         return {
             ShareKey(group_id, topic.topic_id, part.partition): self.answered(part)
             for topic in body.results
@@ -72,7 +72,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """State begins: in which epoch, and where; UNKNOWN where the leader is to find that out."""
+    """The epoch and start of new state; start UNKNOWN if the leader is to determine it."""
 
     state_epoch: int
     start_offset: int = UNKNOWN
@@ -99,7 +99,7 @@ def _parts(kind: Any, batches: Iterable[StateBatch]) -> list[Any]:
 
 
 def _done(result: Callable[..., Any]) -> Callable[[int, Answered], Any]:
-    """The part of a response that tells of no more than whether it was done."""
+    """Makes the part of a response that has no more than an error code and message."""
     return lambda index, answered: result(
         partition=index, error_code=answered.code, error_message=answered.message
     )
@@ -126,7 +126,7 @@ INITIALIZE = Operation(
 )
 
 
-def _read_told(index: int, answered: Answered) -> read.PartitionResult:
+def _read_part(index: int, answered: Answered) -> read.PartitionResult:
     state = answered.state or ShareState(0, UNKNOWN)
     return read.PartitionResult(
         partition=index,
@@ -146,7 +146,7 @@ def _read_answered(part: read.PartitionResult) -> Answered:
     )
 
 
-# What is said of a key is the leader's epoch.
+# The argument is the leader's epoch.
 READ = Operation(
     lambda group_id, topics: read.ReadShareGroupStateRequest(group_id=group_id, topics=topics),
     lambda topic_id, parts: read.ReadStateData(topic_id=topic_id, partitions=parts),
@@ -155,12 +155,12 @@ READ = Operation(
     lambda key, epoch: lambda coordinator, ticket, _now_ms: coordinator.read(ticket, key, epoch),
     lambda results: read.ReadShareGroupStateResponse(results=results),
     lambda topic_id, parts: read.ReadStateResult(topic_id=topic_id, partitions=parts),
-    _read_told,
+    _read_part,
     _read_answered,
 )
 
 
-# What is said of a key is a Write.
+# The argument is a Write.
 WRITE = Operation(
     lambda group_id, topics: write.WriteShareGroupStateRequest(group_id=group_id, topics=topics),
     lambda topic_id, parts: write.WriteStateData(topic_id=topic_id, partitions=parts),
@@ -189,13 +189,13 @@ WRITE = Operation(
 )
 
 
-# Nothing is said of a key.
+# The argument is None.
 DELETE = Operation(
     lambda group_id, topics: delete.DeleteShareGroupStateRequest(group_id=group_id, topics=topics),
     lambda topic_id, parts: delete.DeleteStateData(topic_id=topic_id, partitions=parts),
-    lambda index, _said: delete.PartitionData(partition=index),
+    lambda index, _argument: delete.PartitionData(partition=index),
     lambda _part: None,
-    lambda key, _said: lambda coordinator, ticket, _now_ms: coordinator.delete(ticket, key),
+    lambda key, _argument: lambda coordinator, ticket, _now_ms: coordinator.delete(ticket, key),
     lambda results: delete.DeleteShareGroupStateResponse(results=results),
     lambda topic_id, parts: delete.DeleteStateResult(topic_id=topic_id, partitions=parts),
     _done(delete.PartitionResult),
@@ -203,7 +203,7 @@ DELETE = Operation(
 )
 
 
-def _summary_told(index: int, answered: Answered) -> summary.PartitionResult:
+def _summary_part(index: int, answered: Answered) -> summary.PartitionResult:
     state = answered.state or ShareState(0, UNKNOWN)
     return summary.PartitionResult(
         partition=index,
@@ -225,7 +225,7 @@ def _summary_answered(part: summary.PartitionResult) -> Answered:
     return Answered(state=state)
 
 
-# What is said of a key is the leader's epoch, as far as it is known; nobody minds.
+# The argument is the leader's epoch; coordinators ignore it.
 SUMMARY = Operation(
     lambda group_id, topics: summary.ReadShareGroupStateSummaryRequest(
         group_id=group_id, topics=topics
@@ -236,6 +236,6 @@ SUMMARY = Operation(
     lambda key, _epoch: lambda coordinator, ticket, _now_ms: coordinator.summary(ticket, key),
     lambda results: summary.ReadShareGroupStateSummaryResponse(results=results),
     lambda topic_id, parts: summary.ReadStateSummaryResult(topic_id=topic_id, partitions=parts),
-    _summary_told,
+    _summary_part,
     _summary_answered,
 )

@@ -1,31 +1,28 @@
-"""Reads a partition's log for share groups: bytes, and which batches of it hold what.
+"""Reads a partition's log for share groups: bytes, and the offsets of their batches.
 
-The headers are needed at once, so the bytes are read here, from the page cache mostly; a portion
-is small.
+The batches' headers are needed at once, so the bytes are read here and now, mostly from the page
+cache; a portion is small.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.partitions.partition import Partition
+from ottla.record.header import BatchHeader
 from ottla.record.reader import CorruptBatch, batches
 from ottla.share.deliveries import Acquired, Found
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.index.transaction_index import AbortedTransaction
 
-if TYPE_CHECKING:
-    from ottla.broker.partitions.partition import Partition
-    from ottla.record.header import BatchHeader
-
-# What is read of a partition at a time, at most; one batch may be larger.
+# Read at most so much of a partition at a time; one batch may be larger.
 PORTION_BYTES = 1 << 20
 _ANY_SIZE = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Whole batches of a log, and where in `data` each of them stands."""
+    """Whole batches of a log, and the place of each in `data`."""
 
     data: bytes
     found: list[Found]
@@ -43,12 +40,11 @@ class Portion:
 
 
 def read_portion(
-    partition: "Partition", offset: int, max_bytes: int, *, committed: bool
+    partition: Partition, offset: int, max_bytes: int, *, committed: bool
 ) -> Portion:
-    """What may be given out from `offset` on; nothing where the log ends before.
+    """What may be delivered from `offset` on; nothing if the log ends before it.
 
-    With `committed` up to the last stable offset, and aborted batches hold nothing. Raises
-    OttlaError.
+    With `committed` up to the last stable offset, and without aborted batches. Raises OttlaError.
     """
     log = partition.log
     end = partition.last_stable_offset if committed else partition.high_watermark
@@ -77,9 +73,9 @@ def read_portion(
 
 
 def count_bytes(
-    partition: "Partition", spans: Iterable[tuple[int, int | None]], enough: int, *, committed: bool
+    partition: Partition, spans: Iterable[tuple[int, int | None]], enough: int, *, committed: bool
 ) -> int:
-    """Bytes of the batches that hold these offsets, each counted once; no more than is `enough`.
+    """Bytes of the batches with these offsets, each counted once; stops when it is `enough`.
 
     Spans are in order; a last offset of None is the log's end. Raises OttlaError.
     """
@@ -96,7 +92,7 @@ def count_bytes(
     return counted
 
 
-def _is_aborted(header: "BatchHeader", aborted: list[AbortedTransaction]) -> bool:
+def _is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:
     return header.is_transactional and any(
         each.producer_id == header.producer_id
         and each.first_offset <= header.base_offset <= each.last_offset

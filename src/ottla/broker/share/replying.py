@@ -1,4 +1,4 @@
-"""From what was acknowledged and acquired to the answers of ShareFetch and ShareAcknowledge."""
+"""Builds the parts of ShareFetch and ShareAcknowledge responses."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from ottla.wire.messages import share_acknowledge, share_fetch
 
 @dataclass(slots=True)
 class SlotResult:
-    """What became of one partition of a request."""
+    """The result for one partition of a request."""
 
     code: ErrorCode = ErrorCode.NONE
     message: str | None = None

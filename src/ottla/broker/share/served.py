@@ -1,81 +1,82 @@
-"""One partition that this broker leads, handed out to the members of one share group.
+"""One partition that this broker leads, delivered to the members of one share group.
 
-`share.partition` decides; here are its log, its timer, and the writes of what must survive. One
-write is under way at a time, and takes along what came meanwhile. A member is told that its
-acknowledgement holds when it is written. Where it cannot be written, all is given up and read
-anew: what was acquired is given out again, and nobody was told otherwise.
+`ottla.share.partition` decides; here are its log, its timer, and the writes of its state. One write
+is under way at a time; changes that come meanwhile go into the next. An acknowledgement is answered
+when it is written. If it cannot be written, the partition is closed and loaded again: acquired
+records are delivered again, and no member was answered otherwise.
 """
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.watching import Waiter
-from ottla.broker.share.dead_letter_post import DeadLetterPost
+from ottla.broker.runtime.purgatory import Deadline
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.share.assignment_lookup import AssignmentLookup
+from ottla.broker.share.dead_letter_sender import DeadLetterSender
 from ottla.broker.share.dead_letters import DeadLetterWriter
 from ottla.broker.share.first_offset import first_offset
-from ottla.broker.share.group_settings import ShareGroupConfig, share_group_config
-from ottla.broker.share.holders import Holders
+from ottla.broker.share.group_settings import ShareGroupConfig, ShareGroupSettings
 from ottla.broker.share.messages import INITIALIZE, READ, WRITE, Begin
+from ottla.broker.share.persister import Persister
 from ottla.broker.share.reading import Portion, count_bytes, read_portion
 from ottla.share.coordinator import Answered, Write
 from ottla.share.deliveries import Acknowledged, Acquired
 from ottla.share.partition import SharePartition
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-    from ottla.broker.runtime.purgatory import Deadline
-    from ottla.broker.share.persister import Persister
-
 _log = logging.getLogger(__name__)
 
-# Told with an error, or NONE, and its message.
+# Called with an error, or NONE, and its message.
 OnDone = Callable[[ErrorCode, str | None], None]
 
-# How long its coordinator may be away; then the partition is given up, to be read anew.
+# How long the coordinator of its state may be unavailable before the partition is closed.
 _PATIENCE_MS = 15_000
 _LOST = "the share partition was given up, its records are given out again"
 
 
 class ServedPartition:
-    """One share partition at work.
+    """One share partition at work. While it is loaded it delivers nothing; then waiters are woken.
 
-    `ask` of those who want records is refused while it is loaded, and they are woken after that.
+    `on_closed` is called once, when it ends for any reason.
     """
 
     def __init__(
         self,
-        broker: "Broker",
-        persister: "Persister",
-        holders: Holders,
-        post: DeadLetterPost,
+        runtime: Runtime,
+        settings: ShareGroupSettings,
+        persister: Persister,
+        lookup: AssignmentLookup,
+        dead_letters: DeadLetterSender,
         key: ShareKey,
         partition: Partition,
-        on_gone: Callable[["ServedPartition"], None],
+        on_closed: Callable[["ServedPartition"], None],
     ) -> None:
         self.key = key
         self.partition = partition
         # The term it is loaded for: in another one it is loaded anew.
         self.leader_epoch = partition.leader_epoch
         self.waiters: dict[Waiter, None] = {}
-        # Why it could not be loaded; who fetches next has it tried again.
+        # Why it could not be loaded; the next fetch is answered with it, and loads again.
         self.error: OttlaError | None = None
         self.core: SharePartition | None = None
-        self._broker = broker
+        self._runtime = runtime
+        self._settings = settings
         self._persister = persister
-        self._holders = holders
-        self._on_gone = on_gone
+        self._lookup = lookup
+        self._on_closed = on_closed
         self._state_epoch = 0
         self._writing = False
         self._closed = False
         self._retiring = False
-        # Who waits for what is not being written yet.
+        # Acknowledgements that are not part of a write yet.
         self._waiting: list[OnDone] = []
         self._timer: Deadline | None = None
-        self._letters = DeadLetterWriter(broker, post, key.group_id, partition, self._on_letters)
+        self._letters = DeadLetterWriter(
+            runtime, settings, dead_letters, key.group_id, partition, self._on_letters
+        )
 
     @property
     def is_current(self) -> bool:
@@ -88,29 +89,29 @@ class ServedPartition:
         )
 
     def start(self) -> None:
-        """Read what is known, and begin."""
-        self._broker.spawn(self._load())
+        """Load the state, and begin to deliver."""
+        self._runtime.spawn(self._load())
 
     def retain(self) -> None:
-        """Somebody of the group is here again."""
+        """The group has a session here: undo `retire`."""
         self._retiring = False
 
     def retire(self) -> None:
-        """Nobody of the group is here any more: end when everything is written."""
+        """The group has no session here any more: close when everything is written."""
         self._retiring = True
         self._end_if_done()
 
     def close(self, code: ErrorCode, message: str = _LOST) -> None:
-        """Give it up: whoever waits is told `code`."""
+        """Stop delivering: waiting acknowledgements fail with `code`."""
         if self._closed:
             return
         self._closed = True
         self.core = None
         self._letters.close()
         if self._timer is not None:
-            self._broker.purgatory.cancel(self._timer)
+            self._runtime.purgatory.cancel(self._timer)
             self._timer = None
-        self._on_gone(self)
+        self._on_closed(self)
         waiting, self._waiting = self._waiting, []
         for on_done in waiting:
             on_done(code, message)
@@ -126,7 +127,7 @@ class ServedPartition:
         strict: bool,
         batch_size: int,
     ) -> tuple[Portion, list[Acquired]] | None:
-        """Records for a member, None where there are none for now. Raises OttlaError."""
+        """Records for a member, None if there are none for now. Raises OttlaError."""
         core = self.core
         if core is None:
             error, self.error = self.error, None
@@ -141,7 +142,7 @@ class ServedPartition:
             portion = read_portion(self.partition, offset, max_bytes, committed=config.committed)
             if not portion.found:
                 return None
-            now_ms = self._broker.clock.monotonic_ms()
+            now_ms = self._runtime.clock.monotonic_ms()
             given = core.acquire(
                 member_id,
                 offset,
@@ -156,13 +157,13 @@ class ServedPartition:
                 return portion, given
             if core.next_offset() == offset:
                 return None
-            # There were only markers and what was aborted: look behind them.
+            # Only markers and aborted records: go on after them.
         return None
 
     def is_enough(self, wanted: int) -> tuple[bool, int]:
-        """Whether `acquire` is to be called at once, and how many bytes there are for it.
+        """Whether to call `acquire` at once, and how many bytes there are for it.
 
-        It is where there is as much as is wanted, or an error to be told. Raises OttlaError.
+        True if there are at least `wanted` bytes, or an error to answer. Raises OttlaError.
         """
         core = self.core
         if core is None:
@@ -174,13 +175,13 @@ class ServedPartition:
         return found >= wanted, found
 
     def acknowledge(self, member_id: str, batches: Iterable[Acknowledged], on_done: OnDone) -> None:
-        """Take in what a member says; `on_done` is told when that is written, or in vain."""
+        """Acknowledge; `on_done` is called when that is written or has failed."""
         core = self.core
         if core is None:
             on_done(ErrorCode.INVALID_RECORD_STATE, _LOST)
             return
         core.limits = self._config().limits
-        now_ms = self._broker.clock.monotonic_ms()
+        now_ms = self._runtime.clock.monotonic_ms()
         try:
             core.acknowledge(member_id, batches, now_ms)
         except OttlaError as error:
@@ -192,7 +193,7 @@ class ServedPartition:
         self._wake()
 
     def release_all(self, member_id: str) -> None:
-        """A member is gone: the others get what it had."""
+        """Release all records that a member has acquired."""
         if self.core is None:
             return
         self.core.limits = self._config().limits
@@ -201,18 +202,18 @@ class ServedPartition:
             self._wake()
 
     def _config(self) -> ShareGroupConfig:
-        return share_group_config(self._broker, self.key.group_id)
+        return self._settings.config(self.key.group_id)
 
     async def _load(self) -> None:
-        """Read what is known; a group that never read the partition begins where it wants to."""
+        """Read the state; a group without one begins by its share.auto.offset.reset."""
         try:
             state, was_lost = await self._read_state()
             self._state_epoch = state.state_epoch
             start = state.start_offset
             if start == UNKNOWN:
-                now_ms = self._broker.clock.now_ms()
+                now_ms = self._runtime.clock.now_ms()
                 start = first_offset(self.partition, self._config().reset, now_ms)
-                # Noted before any record is given out: who takes over must begin there, too.
+                # Written before any record is delivered: the next leader must begin there, too.
                 write = Write(state.state_epoch, self.leader_epoch, start, 0, ())
                 noted = await self._persister.ask_one(
                     WRITE, self.key, write, patience_ms=_PATIENCE_MS
@@ -220,7 +221,7 @@ class ServedPartition:
                 if noted.code is not ErrorCode.NONE:
                     raise OttlaError(noted.code, noted.message or "cannot note the start")
             if was_lost:
-                self._tell_lost(start, is_known=state.start_offset != UNKNOWN)
+                self._warn_lost(start, is_known=state.start_offset != UNKNOWN)
             if not self._closed:
                 self.core = SharePartition(self._config().limits, start, state.batches)
                 self.core.on_log_start(self.partition.log_start_offset)
@@ -233,11 +234,11 @@ class ServedPartition:
         self._end_if_done()
 
     async def _read_state(self) -> tuple[ShareState, bool]:
-        """The state, and whether it was lost and has begun anew. Raises OttlaError."""
+        """The state, and whether it was lost and initialized again. Raises OttlaError."""
         answered = await self._ask_state()
         was_lost = False
         if answered.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            epoch = await self._holders.epoch_of(self.key)
+            epoch = await self._lookup.epoch_of(self.key)
             if epoch is not None:
                 begun = await self._persister.ask_one(
                     INITIALIZE, self.key, Begin(epoch), patience_ms=_PATIENCE_MS
@@ -255,7 +256,7 @@ class ServedPartition:
             READ, self.key, self.leader_epoch, patience_ms=_PATIENCE_MS
         )
 
-    def _tell_lost(self, start: int, *, is_known: bool) -> None:
+    def _warn_lost(self, start: int, *, is_known: bool) -> None:
         source = "what is left of the state" if is_known else "share.auto.offset.reset"
         _log.warning(
             "the share state of group %s, topic %s, partition %d was lost: a record of "
@@ -273,15 +274,15 @@ class ServedPartition:
         return f"{self.partition.topic_partition} of group {self.key.group_id}"
 
     def _write(self) -> None:
-        """Have everything written that must survive."""
+        """Begin a write of all changes unless one is under way."""
         core = self.core
         if core is None or self._writing:
             return
         if core.has_changes:
             self._writing = True
-            self._broker.spawn(self._write_all())
+            self._runtime.spawn(self._write_all())
         else:
-            # A lock was renewed, or it was said of what is done with already.
+            # A lock was renewed, or the records were acknowledged already.
             waiting, self._waiting = self._waiting, []
             for on_done in waiting:
                 on_done(ErrorCode.NONE, None)
@@ -300,14 +301,14 @@ class ServedPartition:
             if code is not ErrorCode.NONE:
                 _log.warning("cannot write %s: %s", self._name, answered.message or code.name)
             for on_done in waiting:
-                on_done(_as_told(code), answered.message)
+                on_done(_as_acknowledged(code), answered.message)
             if code is not ErrorCode.NONE:
                 self._writing = False
-                self.close(_as_told(code))
+                self.close(_as_acknowledged(code))
                 return
             self._letters.add(letters)
         self._writing = False
-        # Those that came last and changed nothing.
+        # Answer acknowledgements that came last and changed nothing.
         self._write()
         self._end_if_done()
 
@@ -326,25 +327,25 @@ class ServedPartition:
         if self._timer is not None:
             if self._timer.at_ms <= next_ms:
                 return
-            self._broker.purgatory.cancel(self._timer)
-        delay_ms = next_ms - self._broker.clock.monotonic_ms()
-        self._timer = self._broker.purgatory.schedule(delay_ms, self._on_deadline)
+            self._runtime.purgatory.cancel(self._timer)
+        delay_ms = next_ms - self._runtime.clock.monotonic_ms()
+        self._timer = self._runtime.purgatory.schedule(delay_ms, self._on_deadline)
 
     def _on_deadline(self) -> None:
         self._timer = None
         if self.core is not None:
             self.core.limits = self._config().limits
-            if self.core.expire(self._broker.clock.monotonic_ms()):
+            if self.core.expire(self._runtime.clock.monotonic_ms()):
                 self._write()
                 self._wake()
         self._arm()
 
     def _on_letters(self, first: int, last: int) -> None:
-        """There are dead letters of these offsets now, or never will be."""
+        """Dead letters of these offsets are written or given up: archive the records."""
         if self.core is not None:
             self.core.archive(first, last)
             self._write()
-            # There may be room for others.
+            # The window may have room for more records.
             self._wake()
 
     def _wake(self) -> None:
@@ -353,17 +354,17 @@ class ServedPartition:
 
 
 def as_fetched(code: ErrorCode) -> ErrorCode:
-    """An error of a coordinator, as members are told of it who fetch.
+    """The code that a fetch is answered with for an error of the coordinator.
 
-    Of most errors they would tell their program; of these they try again.
+    Members retry after these codes; most others they would raise to the application.
     """
     if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return code
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def _as_told(code: ErrorCode) -> ErrorCode:
-    """An error of a coordinator, as members are told of it who acknowledge."""
+def _as_acknowledged(code: ErrorCode) -> ErrorCode:
+    """The code that an acknowledgement is answered with for an error of the coordinator."""
     if code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_CONFIG):
         return code
     if code in (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST):

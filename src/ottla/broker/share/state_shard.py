@@ -1,4 +1,4 @@
-"""One partition of `__share_group_state` at work: its coordinator, and its log, which it cuts."""
+"""One partition of `__share_group_state` at work: its coordinator, and its log, which it prunes."""
 
 import logging
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from ottla.share.settings import ShareStateSettings
 
 _log = logging.getLogger(__name__)
 
-# Given the coordinator, who asks, and the time of day in ms.
+# Given the coordinator, the ticket to answer, and the time of day in ms.
 Command = Callable[[ShareCoordinator, Any, int], Decision]
 
 
@@ -53,7 +53,7 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
     async def replayed(self) -> ShareCoordinator:
         coordinator = self.empty()
         log = self.partition.log
-        # It may lie within a batch.
+        # It may be within a batch.
         start = log.log_start_offset
 
         losses = Losses(self.partition.topic_partition)
@@ -93,8 +93,8 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
         if coordinator.states:
             _log.info("loaded %d share states of %s", len(coordinator.states), self.name)
 
-    def forsake(self, _coordinator: ShareCoordinator | None, _code: ErrorCode) -> None:
-        """Nobody waits here but for records to be committed, which the partition tells."""
+    def release(self, _coordinator: ShareCoordinator | None, _code: ErrorCode) -> None:
+        """Nothing to do: requests wait only for commits, and the partition fails these."""
 
     # Hot: once per command.
     def run(self, ticket: Ticket, command: Command) -> None:
@@ -104,7 +104,7 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
             self.answer(decision)
 
     def upkeep(self) -> None:
-        """Write old snapshots anew, and cut what is needed no more off the log's beginning."""
+        """Write new snapshots for old ones, and delete records that no state needs any more."""
         coordinator = self.coordinator
         if coordinator is None:
             return
@@ -112,9 +112,9 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
         if decision.records and not self.write(decision):
             return
         end = self.partition.log_end_offset
-        self.partition.on_high_watermark(end, lambda code: self._cut(coordinator, code))
+        self.partition.on_high_watermark(end, lambda code: self._prune(coordinator, code))
 
-    def _cut(self, coordinator: ShareCoordinator, code: ErrorCode) -> None:
+    def _prune(self, coordinator: ShareCoordinator, code: ErrorCode) -> None:
         if code is not ErrorCode.NONE or self.coordinator is not coordinator:
             return
         # A snapshot above the high watermark may be lost with its term.
@@ -125,4 +125,4 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
             try:
                 self.partition.advance_log_start(start)
             except OttlaError as error:
-                _log.warning("cannot cut %s: %s", self.name, error)
+                _log.warning("cannot delete old records of %s: %s", self.name, error)

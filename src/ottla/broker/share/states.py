@@ -1,11 +1,16 @@
 """All share state this broker coordinates, by the partitions of `__share_group_state` it leads."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.base.settings import BrokerSettings
 from ottla.broker.coordinating import Shards
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.state_shard import Command, ShareStateShard
 from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.metadata.topic_id import topic_id_text, topic_id_value
@@ -13,12 +18,9 @@ from ottla.share.coordinator import Answered
 from ottla.share.records import ShareKey
 from ottla.share.settings import ShareStateSettings
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 
 class _Ticket:
-    """Gives what became of a command to a function."""
+    """Passes the answer of a command to a function."""
 
     __slots__ = ("_on_answer",)
 
@@ -33,11 +35,16 @@ class _Ticket:
 
 
 class ShareStates:
-    """Runs commands on share state by the shards that hold it."""
+    """The share coordinator: runs commands on share state by the shards that hold it."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        settings = broker.settings
+    def __init__(
+        self,
+        view: ClusterView,
+        runtime: Runtime,
+        settings: BrokerSettings,
+        partitions: Partitions,
+    ) -> None:
+        self._runtime = runtime
         self._settings = ShareStateSettings(
             settings.integer("share.coordinator.snapshot.update.records.per.snapshot"),
             settings.integer("share.coordinator.cold.partition.snapshot.interval.ms"),
@@ -47,10 +54,9 @@ class ShareStates:
         self._prune_interval_ms = settings.integer(
             "share.coordinator.state.topic.prune.interval.ms"
         )
-        self._looks = False
-        self._shards = Shards(
-            SHARE_GROUP_STATE, broker, broker.partitions, broker.purgatory, self._shard_of
-        )
+        # Whether the timer runs: it starts with the first shard.
+        self._has_timer = False
+        self._shards = Shards(SHARE_GROUP_STATE, view, runtime, partitions, self._shard_of)
 
     def start(self) -> None:
         """Load what is on disk."""
@@ -68,8 +74,12 @@ class ShareStates:
         """Which partition of the topic holds a key, as text; None while there is no topic."""
         return self._shards.index_of(key)
 
+    def coordinator_of(self, key: ShareKey) -> BrokerId | None:
+        """The live broker that coordinates the key; None while there is none."""
+        return self._shards.leader_of(key_text(key))
+
     def run(self, key: ShareKey, command: Command, on_answer: Callable[[Answered], None]) -> None:
-        """Carry out a command on a key; `on_answer` is told what became of it."""
+        """Carry out a command on a key; `on_answer` is called with its answer or error."""
         try:
             shard = self._shards.find(key_text(key), "share partition")
             shard.run(_Ticket(on_answer), command)
@@ -77,33 +87,33 @@ class ShareStates:
             on_answer(Answered(error.code, message=error.message))
 
     def _shard_of(self, partition: Partition) -> ShareStateShard:
-        if not self._looks:
-            self._looks = True
-            self._broker.purgatory.schedule(self._prune_interval_ms, self._look)
+        if not self._has_timer:
+            self._has_timer = True
+            self._runtime.purgatory.schedule(self._prune_interval_ms, self._prune)
         return ShareStateShard(
             partition,
             self._settings,
-            self._broker.clock,
-            self._broker.purgatory,
+            self._runtime.clock,
+            self._runtime.purgatory,
             commit_timeout_ms=self._commit_timeout_ms,
             load_bytes=self._load_bytes,
         )
 
-    def _look(self) -> None:
+    def _prune(self) -> None:
         if self._shards.closed:
             return
         for shard in self._shards:
             shard.upkeep()
-        self._broker.purgatory.schedule(self._prune_interval_ms, self._look)
+        self._runtime.purgatory.schedule(self._prune_interval_ms, self._prune)
 
 
 def key_text(key: ShareKey) -> str:
-    """A key as FindCoordinator names it, by which its partition is found."""
+    """A key as FindCoordinator names it; its hash gives the partition."""
     return f"{key.group_id}:{topic_id_text(key.topic_id)}:{key.partition}"
 
 
 def require_key(text: str) -> None:
-    """Raises OttlaError (INVALID_REQUEST) where `text` is no key of share state."""
+    """Raises OttlaError (INVALID_REQUEST) if `text` is not a key of share state."""
     group_id, _, rest = text.rpartition(":")
     group_id, _, topic_id = group_id.rpartition(":")
     try:

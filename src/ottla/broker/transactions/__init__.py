@@ -1,8 +1,9 @@
-"""Transactions at work: `ottla.transaction` decides, this appends, waits, answers and marks.
+"""The transaction coordinator: `ottla.transaction` decides, this appends, answers and sends markers.
 
-`transactions` finds the shard of a transactional id, `shard` runs one partition of
-`__transaction_state`, `marker_sender` has outcomes written by the leaders of partitions, which
-`marker_writing` does, and `enlisting` asks coordinators on behalf of partitions.
+Begin with `transactions`, which finds the shard of a transactional id; `shard` runs one partition
+of `__transaction_state`. `marker_sender` sends outcomes to the leaders of partitions, where
+`marker_writer` appends them. `verification` asks, by `add_partitions_sender`, whether a transaction
+is open before its first batch in a partition is appended.
 """
 
 from ottla.broker.transactions.transactions import Transactions

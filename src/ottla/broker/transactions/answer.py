@@ -1,4 +1,4 @@
-"""Who waits for a transaction's coordinator: a request, or a part of this broker."""
+"""Implements `coordinating.Ticket` for transactions: the answer goes to a function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from ottla.broker.requests.request import RequestContext
 
 
 class Answer:
-    """Gives what a command answered to `on_answer`; `failed` makes an answer of an error."""
+    """Calls `on_answer` with the answer of a command; `failed` turns an error into one."""
 
     __slots__ = ("_failed", "_on_answer")
 

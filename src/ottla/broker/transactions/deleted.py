@@ -1,7 +1,7 @@
-"""Tells partitions that are deleted from those that this broker has not been told of yet.
+"""Distinguishes partitions that are deleted from those that are too new for this broker's image.
 
-An image may lack a topic that its leaders serve already: it comes with the controller's news, one
-broker after the other. What holds stands in the store.
+The controller updates one broker after the other, so an image may lack a topic that its leaders
+serve already. The store has the truth.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from ottla.metadata import nodes, paths
 async def deleted_among(
     store: Store, partitions: Iterable[TopicPartition]
 ) -> frozenset[TopicPartition]:
-    """Those that do not exist, or whose topic is being deleted. Raises OttlaError."""
+    """The partitions that do not exist, or whose topic is being deleted. Raises OttlaError."""
     counts: dict[str, int] = {}
     gone = []
     for partition in partitions:
@@ -26,7 +26,7 @@ async def deleted_among(
 
 
 async def _partitions_of(store: Store, topic: str) -> int:
-    """How many partitions a topic has; 0 for one that is gone, or going."""
+    """How many partitions a topic has; 0 for one that is deleted or marked for deletion."""
     path = paths.topic(topic)
     node = await store.get(path)
     if node is None or await store.get(paths.topic_deletion(topic)) is not None:

@@ -11,21 +11,21 @@ from ottla.broker.cluster.peers import Peers
 from ottla.network.peer import PeerConnection
 from ottla.wire.notation import Message
 
-# A connection that nobody needs is given back after this time.
+# A connection that is not used for so long is closed.
 _IDLE_MS = 20_000
 
 
 def idle_ms(settings: BrokerSettings) -> int:
-    """After which time a connection is given back: before the other broker would end it."""
+    """After which idle time a connection is closed: before the other broker would close it."""
     longest_ms = settings.integer("connections.max.idle.ms")
     return min(_IDLE_MS, max(1, longest_ms // 3)) if longest_ms > 0 else _IDLE_MS
 
 
 class Links:
-    """One connection to each broker that is needed, opened then, and again after it ended.
+    """One connection to each broker, opened by the first request and reopened after its end.
 
-    One that is not used for `idle_ms` is closed: if the other broker did so, it would look as if
-    that had died.
+    A connection that is idle for `idle_ms` is closed here first: if the other broker closed it,
+    that would look like its death.
     """
 
     def __init__(self, peers: Peers, *, idle_ms: int) -> None:
@@ -38,7 +38,7 @@ class Links:
         self._closed = False
 
     async def request(self, broker_id: BrokerId, message: Message, *, timeout_ms: int) -> Any:
-        """Send a request and return its response. Raises OttlaError; it may have been done then."""
+        """Send a request and return its response. Raises OttlaError; its outcome is then unknown."""
         connection = self._open.get(broker_id)
         if connection is None or not connection.is_open:
             connection = await self._connect(broker_id)
@@ -46,15 +46,15 @@ class Links:
         return await connection.request(message, timeout_ms=timeout_ms)
 
     def keep_only(self, alive: Container[BrokerId]) -> None:
-        """Close connections to brokers that are not `alive`: nobody there answers any more.
+        """Close connections to brokers that are not `alive`.
 
-        Who waits for an answer is told at once, and can turn to those who lead instead.
+        Requests in flight there fail at once, and can be sent to the new leaders.
         """
         for broker_id in [known for known in self._open if known not in alive]:
             self._open.pop(broker_id).close()
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self._closed = True
         for task in self._opening.values():
             task.cancel()
@@ -68,7 +68,7 @@ class Links:
             task = asyncio.get_running_loop().create_task(self._peers.open(broker_id))
             self._opening[broker_id] = task
             task.add_done_callback(lambda done: self._on_opened(broker_id, done))
-        # Others wait for the same connection: one of them giving up does not end it.
+        # Shielded: other requests may wait for the same connection.
         return await asyncio.shield(task)
 
     def _on_opened(self, broker_id: BrokerId, task: asyncio.Task[PeerConnection]) -> None:
@@ -77,7 +77,7 @@ class Links:
             return
         error = task.exception()
         if error is not None:
-            # Told to everybody who waits for it.
+            # Every request that waits for the connection raises it.
             assert isinstance(error, OttlaError), error
         elif self._closed:
             task.result().close()
@@ -91,7 +91,7 @@ class Links:
         loop.call_later(self._idle_ms / 1000, self._look, broker_id, connection, sent)
 
     def _look(self, broker_id: BrokerId, connection: PeerConnection, sent: int) -> None:
-        """Close the connection where nothing was sent since."""
+        """Close the connection if nothing was sent since."""
         if self._open.get(broker_id) is not connection:
             return
         if connection.in_flight or self._sent.get(broker_id, 0) != sent:

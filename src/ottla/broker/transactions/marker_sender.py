@@ -1,18 +1,23 @@
-"""Has the leaders of a transaction's partitions write its outcome, until all have done so.
+"""Sends a transaction's outcome to the leaders of its partitions until all have written it.
 
-What is to be told to one broker is gathered while it has not answered, and goes in one request.
+There is one WriteTxnMarkers request at a time to each broker; markers that come meanwhile go into
+the next one.
 """
 
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition, by_topic
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions.deleted import deleted_among
 from ottla.broker.transactions.links import Links
-from ottla.broker.transactions.marker_writing import Outcome, write_markers
+from ottla.broker.transactions.marker_writer import MarkerWriter
+from ottla.broker.transactions.shard import TransactionShard
+from ottla.coordination.store import Store
+from ottla.transaction.outcome import TransactionOutcome
 from ottla.transaction.turn import Markers
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -21,56 +26,63 @@ from ottla.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-    from ottla.broker.transactions.shard import TransactionShard
-
 _log = logging.getLogger(__name__)
 
-# Until then the leader is most likely another, or its replicas are back in sync.
+# By then there is most likely a new leader, or the replicas are back in sync.
 _RETRY_MS = 50
 _TIMEOUT_MS = 30_000
-# The partition knows a later epoch of the producer, or of the coordinator: nothing is left to do.
+# The partition has a later epoch of the producer or of the coordinator: no marker is needed.
 _OVERTAKEN = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """The markers of one transaction. `missing` are the partitions that do not know yet."""
+    """The markers of one transaction. `missing` are the partitions that have none yet."""
 
-    shard: "TransactionShard"
-    outcome: Outcome
+    shard: TransactionShard
+    outcome: TransactionOutcome
     on_done: Callable[[], None]
     missing: set[TopicPartition] = field(default_factory=set)
 
 
 class MarkerSender:
-    """All outcomes that this broker's coordinators have to spread."""
+    """All markers that the transaction coordinators of this broker have to get written."""
 
-    def __init__(self, broker: "Broker", links: Links) -> None:
-        self._broker = broker
+    def __init__(
+        self, view: ClusterView, runtime: Runtime, store: Store, writer: MarkerWriter, links: Links
+    ) -> None:
+        self._view = view
+        self._runtime = runtime
+        self._store = store
+        self._writer = writer
         self._links = links
-        # What is to be told next to each broker; a broker is in here while it is asked.
+        # Markers of the next request to each broker; a key exists while a request is under way.
         self._queues: dict[BrokerId, list[tuple[_Job, list[TopicPartition]]]] = {}
 
-    def send(
-        self, shard: "TransactionShard", markers: Markers, on_done: Callable[[], None]
-    ) -> None:
-        """Write `markers` in the name of `shard`, and call `on_done` when they stand everywhere."""
-        outcome = Outcome(
+    def on_image(self) -> None:
+        """The image has changed: give up requests to brokers that left the cluster."""
+        self._links.keep_only(self._view.image.brokers)
+
+    def close(self) -> None:
+        """The broker stops."""
+        self._links.close()
+
+    def send(self, shard: TransactionShard, markers: Markers, on_done: Callable[[], None]) -> None:
+        """Get the markers of `shard` written; call `on_done` when all partitions have them."""
+        outcome = TransactionOutcome(
             *markers.identity,
             markers.is_commit,
             shard.leader_epoch,
             markers.client_version,
         )
         job = _Job(shard, outcome, on_done, set(markers.partitions))
-        self._tell(job, sorted(job.missing))
+        self._send(job, sorted(job.missing))
 
-    def _tell(self, job: _Job, partitions: Iterable[TopicPartition]) -> None:
-        """Tell those who lead `partitions` now."""
+    def _send(self, job: _Job, partitions: Iterable[TopicPartition]) -> None:
+        """Send the markers to the present leaders of `partitions`."""
         if job.shard.closed:
             return
-        image = self._broker.image
+        image = self._view.image
         by_leader: dict[BrokerId, list[TopicPartition]] = {}
         later: list[TopicPartition] = []
         unknown: list[TopicPartition] = []
@@ -83,33 +95,31 @@ class MarkerSender:
             else:
                 later.append(partition)
         if later:
-            self._again(job, later)
+            self._retry(job, later)
         if unknown:
-            self._broker.spawn(self._look_up(job, unknown))
+            self._runtime.spawn(self._look_up(job, unknown))
         for leader, led in by_leader.items():
-            if leader == self._broker.broker_id:
-                write_markers(
-                    self._broker, job.outcome, led, lambda codes: self._on_written(job, codes)
-                )
+            if leader == self._view.broker_id:
+                self._writer.write(job.outcome, led, lambda codes: self._on_written(job, codes))
             else:
                 self._queue(leader, job, led)
         if not by_leader and not later and not unknown:
-            self._look(job)
+            self._check_done(job)
 
     async def _look_up(self, job: _Job, unknown: list[TopicPartition]) -> None:
-        """Leave out what is deleted (S26): nobody will ever ask how it ended.
+        """Drop partitions that are deleted (S26): they need no marker.
 
-        The rest this broker has not been told of yet.
+        The others are new, and not in this broker's image yet.
         """
         try:
-            gone = await deleted_among(self._broker.store, unknown)
+            gone = await deleted_among(self._store, unknown)
         except OttlaError as error:
             _log.info("cannot tell whether %s exists: %s", unknown[0], error.message)
             gone = frozenset()
         job.missing -= gone
         if behind := [partition for partition in unknown if partition not in gone]:
-            self._again(job, behind)
-        self._look(job)
+            self._retry(job, behind)
+        self._check_done(job)
 
     def _queue(self, leader: BrokerId, job: _Job, led: list[TopicPartition]) -> None:
         queue = self._queues.get(leader)
@@ -117,15 +127,15 @@ class MarkerSender:
             queue.append((job, led))
             return
         self._queues[leader] = [(job, led)]
-        self._broker.spawn(self._ask(leader))
+        self._runtime.spawn(self._request(leader))
 
-    async def _ask(self, leader: BrokerId) -> None:
-        """Tell a broker what is to be told to it, until that is all."""
+    async def _request(self, leader: BrokerId) -> None:
+        """Send a broker its markers, one request after another, until there are no more."""
         try:
-            while told := self._queues[leader]:
+            while sent := self._queues[leader]:
                 self._queues[leader] = []
                 request = WriteTxnMarkersRequest(
-                    markers=[_marker(job.outcome, led) for job, led in told]
+                    markers=[_marker(job.outcome, led) for job, led in sent]
                 )
                 try:
                     answer: WriteTxnMarkersResponse = await self._links.request(
@@ -133,10 +143,10 @@ class MarkerSender:
                     )
                 except OttlaError as error:
                     _log.info("broker %d does not take markers: %s", leader, error.message)
-                    for job, led in told:
-                        self._again(job, led)
+                    for job, led in sent:
+                        self._retry(job, led)
                     continue
-                for (job, led), result in zip(told, answer.markers, strict=True):
+                for (job, led), result in zip(sent, answer.markers, strict=True):
                     codes = dict.fromkeys(led, ErrorCode.UNKNOWN_SERVER_ERROR)
                     for topic in result.topics:
                         for each in topic.partitions:
@@ -157,18 +167,18 @@ class MarkerSender:
             else:
                 failed.append(partition)
         if failed:
-            self._again(job, failed)
-        self._look(job)
+            self._retry(job, failed)
+        self._check_done(job)
 
-    def _again(self, job: _Job, partitions: list[TopicPartition]) -> None:
-        self._broker.purgatory.schedule(_RETRY_MS, lambda: self._tell(job, partitions))
+    def _retry(self, job: _Job, partitions: list[TopicPartition]) -> None:
+        self._runtime.purgatory.schedule(_RETRY_MS, lambda: self._send(job, partitions))
 
-    def _look(self, job: _Job) -> None:
+    def _check_done(self, job: _Job) -> None:
         if not job.missing and not job.shard.closed:
             job.on_done()
 
 
-def _marker(outcome: Outcome, partitions: Iterable[TopicPartition]) -> WritableTxnMarker:
+def _marker(outcome: TransactionOutcome, partitions: Iterable[TopicPartition]) -> WritableTxnMarker:
     return WritableTxnMarker(
         producer_id=outcome.producer_id,
         producer_epoch=outcome.producer_epoch,

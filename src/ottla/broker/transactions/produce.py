@@ -5,12 +5,13 @@ Only the first of a transaction in each partition do; all others are appended at
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.internal_topics import check_may_produce
+from ottla.broker.transactions.verification import Verifications
 from ottla.record.header import HEADER_SIZE, read_header
 from ottla.storage.producers.state import Guard
 from ottla.transaction.transaction import Identity
@@ -21,13 +22,10 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 # From here on leaders add partitions to transactions themselves (KIP-890).
 _ADDS_FROM = 12
 _ABORTABLE_FROM = 11
-# The coordinator is not to be had for the moment: a retriable code that every producer knows.
+# The coordinator is not available for the moment: a retriable code that every producer knows.
 _TRY_AGAIN = dict.fromkeys(
     (
         ErrorCode.NETWORK_EXCEPTION,
@@ -38,7 +36,7 @@ _TRY_AGAIN = dict.fromkeys(
     ),
     ErrorCode.NOT_ENOUGH_REPLICAS,
 )
-# After these the same batch comes again.
+# After these the producer sends the same batch again.
 _PASSING = frozenset((*_TRY_AGAIN, ErrorCode.CONCURRENT_TRANSACTIONS))
 
 Append = Callable[[TopicProduceData, PartitionProduceData, Guard | None], PartitionProduceResponse]
@@ -49,13 +47,15 @@ class ProduceInTransaction:
 
     def __init__(
         self,
-        broker: "Broker",
+        partitions: Partitions,
+        verifications: Verifications,
         request: RequestContext,
         body: ProduceRequest,
         append: Append,
         finish: Callable[[list[list[PartitionProduceResponse]]], None],
     ) -> None:
-        self._broker = broker
+        self._partitions = partitions
+        self._verifications = verifications
         self._client_id = request.client_id
         self._version = request.version
         self._body = body
@@ -65,7 +65,7 @@ class ProduceInTransaction:
         self._missing = 1
 
     def start(self) -> None:
-        """Append what can be appended, and ask about the rest."""
+        """Append what can be appended at once, and verify the rest first."""
         for topic in self._body.topic_data:
             answers: list[PartitionProduceResponse] = []
             self._answers.append(answers)
@@ -82,7 +82,7 @@ class ProduceInTransaction:
         answers: list[PartitionProduceResponse],
         place: int,
     ) -> bool:
-        """Ask whether the batch belongs to an open transaction, where nobody knows."""
+        """Verify that the batch belongs to an open transaction; False where that is known."""
         transactional_id = self._body.transactional_id
         records = wanted.records
         assert transactional_id is not None
@@ -94,13 +94,12 @@ class ProduceInTransaction:
             return False
         identity = Identity(header.producer_id, header.producer_epoch)
         adds = self._version >= _ADDS_FROM
-        openings = self._broker.transactions.openings
-        if not openings.is_needed(partition, transactional_id, identity, adds=adds):
+        if not self._verifications.is_needed(partition, transactional_id, identity, adds=adds):
             return False
-        # What was received is gone when this returns.
+        # The buffer of the request is reused when this returns.
         wanted.records = memoryview(bytearray(records))
         self._missing += 1
-        openings.ask(
+        self._verifications.verify(
             partition,
             transactional_id,
             identity,
@@ -110,15 +109,15 @@ class ProduceInTransaction:
         return True
 
     def _partition(self, topic: TopicProduceData, index: int) -> Partition | None:
-        """The partition, where it is led here; to append to another says what is wrong."""
-        partitions = self._broker.partitions
+        """The partition if it is led here; else None, and `append` reports what is wrong."""
+        partitions = self._partitions
         try:
             if self._version >= 13:
                 partition = partitions.get_by_id(topic.topic_id, index)
             else:
                 partition = partitions.get(topic.name, index)
             if self._version >= _ADDS_FROM:
-                # Else the transaction would end with a marker there.
+                # Otherwise the transaction would include it, and end with a marker there.
                 check_may_produce(partition.topic, self._client_id)
             partition.check_led()
         except OttlaError:
@@ -136,10 +135,10 @@ class ProduceInTransaction:
         if isinstance(found, ErrorCode):
             partition = self._partition(topic, wanted.index)
             if partition is not None and found in _PASSING:
-                partition.note_refused(wanted.records, self._told(found))
+                partition.note_refused(wanted.records, self._code_for(found))
             answers[place] = PartitionProduceResponse(
                 index=wanted.index,
-                error_code=self._told(found),
+                error_code=self._code_for(found),
                 base_offset=-1,
                 error_message=(
                     f"the coordinator of {self._body.transactional_id!r} says {found.name}"
@@ -149,8 +148,8 @@ class ProduceInTransaction:
             answers[place] = self._append(topic, wanted, found)
         self._one_less()
 
-    def _told(self, code: ErrorCode) -> ErrorCode:
-        """What a coordinator said, as a producer of the request's version knows it."""
+    def _code_for(self, code: ErrorCode) -> ErrorCode:
+        """The coordinator's error as the code that a producer of this version knows."""
         if code is ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if code is ErrorCode.TRANSACTION_ABORTABLE and self._version < _ABORTABLE_FROM:

@@ -1,7 +1,7 @@
-"""One partition of `__transaction_state` at work: its coordinator, its log, its waiting rooms.
+"""One partition of `__transaction_state` at work: its coordinator, its log, waiting commands.
 
-What a decision asks for beyond answers, the markers of a transaction, is begun when its record is
-committed: a coordinator that is lost before that has told nobody of it.
+Markers are sent only once the record of the decision is committed: a coordinator that is lost
+before that has not shown its decision to anyone.
 """
 
 import logging
@@ -23,13 +23,13 @@ from ottla.transaction.turn import Decision, Markers, Reply, TransactionRecord
 
 _log = logging.getLogger(__name__)
 
-# Given the coordinator, who asks, and the time of day in ms.
+# Given the coordinator, the ticket to answer, and the time of day in ms.
 Command = Callable[[Coordinator, Any, int], Decision]
 Upkeep = Callable[[Coordinator, int], Decision]
-# Has markers written, and calls back when they stand everywhere.
+# Gets markers written, and calls back when all partitions have them.
 SendMarkers = Callable[["TransactionShard", Markers, Callable[[], None]], None]
 
-# How soon to look again whether a record is committed whose waiting was ended by an error.
+# How soon to wait again for a record to be committed, after an error ended the wait.
 _LOOK_AGAIN_MS = 100
 
 
@@ -59,7 +59,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
         )
         self._settings = settings
         self._send_markers = send_markers
-        # Who waits, by transactional id, for the outcome before to be written everywhere.
+        # Commands by transactional id that wait for the markers of the previous transaction.
         self._parked: dict[str, list[_Parked]] = {}
 
     def empty(self) -> Coordinator:
@@ -86,7 +86,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
         coordinator.apply(record)
 
     def check_size(self, record: TransactionRecord, value: bytes | None, max_bytes: int) -> None:
-        """Let no transaction grow beyond what a message may be; its end is always taken."""
+        """Refuse a transaction record larger than a message may be; one that ends it is accepted."""
         changed = record.transaction
         if value is not None and len(value) > max_bytes:
             assert changed is not None
@@ -103,7 +103,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
             _log.info("loaded %d ids of %s", len(coordinator.transactions), self.name)
         self._carry_out(coordinator.start())
 
-    def forsake(self, _coordinator: Coordinator | None, code: ErrorCode) -> None:
+    def release(self, _coordinator: Coordinator | None, code: ErrorCode) -> None:
         waiting, self._parked = self._parked, {}
         for parked in (each for room in waiting.values() for each in room):
             self.purgatory.cancel(parked.deadline)
@@ -115,8 +115,8 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
     ) -> None:
         """Carry a command out, and answer it.
 
-        Where only the markers of the transaction before are in its way, it is tried again when
-        they are written, for `patience_ms`. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS).
+        If it must wait for the markers of the previous transaction, it is run again when they are
+        written, within `patience_ms`. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS).
         """
         decision = command(self.loaded(), ticket, self.clock.now_ms())
         if decision.waits and patience_ms > 0:
@@ -132,12 +132,12 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
             self._carry_out(decision)
 
     def upkeep(self, upkeep: Upkeep) -> None:
-        """Do what nobody asked for: aborts of what takes too long, and expiry."""
+        """Carry out what a timer causes: aborts after a timeout, and expiry."""
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self.clock.now_ms()))
 
     def _carry_out(self, decision: Decision) -> bool:
-        """Append, apply, answer; False where the records could not be appended."""
+        """Append, apply, answer; False if the records could not be appended."""
         if decision.records and not self.write(decision):
             return False
         self.answer(decision)
@@ -147,7 +147,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
         return True
 
     def _when_committed(self, end: int, then: Callable[[], None]) -> None:
-        """Do something once everything below `end` is committed, unless that is given up."""
+        """Call `then` once everything below `end` is committed, if the shard is still in charge."""
         term = self.coordinator
 
         def on_reached(code: ErrorCode) -> None:
@@ -171,13 +171,13 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
             return
         decision = coordinator.complete(markers, self.clock.now_ms())
         if not self._carry_out(decision):
-            # The log takes nothing for the moment; the markers stand.
+            # The log cannot be appended to for the moment; the markers are written.
             self.purgatory.schedule(_LOOK_AGAIN_MS, lambda: self._on_marked(markers))
             return
         for parked in self._parked.pop(markers.transactional_id, ()):
             self.purgatory.cancel(parked.deadline)
             try:
-                # Once more only: then the client asks again.
+                # Only once more: after that the client has to retry.
                 self.run(markers.transactional_id, parked.ticket, parked.command, patience_ms=0)
             except OttlaError as error:
                 parked.ticket.fail(error.code)
@@ -192,7 +192,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
 
 
 class _Parked:
-    """A command that waits for the end of the transaction before."""
+    """A command that waits for the end of the previous transaction."""
 
     __slots__ = ("command", "deadline", "replies", "ticket")
 
@@ -201,5 +201,5 @@ class _Parked:
     def __init__(self, ticket: Ticket, command: Command, replies: list[Reply]) -> None:
         self.ticket = ticket
         self.command = command
-        # For those who do not want to wait any more.
+        # The answer if it has to wait too long.
         self.replies = replies

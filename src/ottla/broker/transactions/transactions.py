@@ -1,27 +1,30 @@
 """All transactional ids this broker coordinates, by the partitions it leads."""
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId, TopicPartition
 from ottla.base.settings import BrokerSettings
 from ottla.broker.coordinating import Shards, Ticket
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import TRANSACTION_STATE
-from ottla.broker.transactions.enlisting import Enlisting
-from ottla.broker.transactions.links import Links, idle_ms
+from ottla.broker.transactions.answer import Answer
 from ottla.broker.transactions.marker_sender import MarkerSender
-from ottla.broker.transactions.opening import Openings
 from ottla.broker.transactions.shard import Command, TransactionShard, Upkeep
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.turn import Decision
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
+from ottla.transaction.turn import Answered, Decision
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
+# A code for each partition.
+Codes = Mapping[TopicPartition, ErrorCode]
 # A Command that is also given a producer id which was never used, or None.
-NeedyCommand = Callable[[Coordinator, Any, int | None, int], Decision]
+CommandWithId = Callable[[Coordinator, Any, int | None, int], Decision]
 
 # How long a client's request waits for the markers of the transaction before.
 PATIENCE_MS = 1_000
@@ -32,21 +35,30 @@ _COMMIT_TIMEOUT_MS = 30_000
 class Transactions:
     """Runs commands on transactional ids by the shards that hold them."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        settings = broker.settings
+    def __init__(
+        self,
+        view: ClusterView,
+        runtime: Runtime,
+        settings: BrokerSettings,
+        partitions: Partitions,
+        producer_ids: ProducerIds,
+        markers: MarkerSender,
+    ) -> None:
+        self._runtime = runtime
+        self._producer_ids = producer_ids
+        self._markers = markers
         self._settings = _transaction_settings(settings)
         self._load_bytes = settings.integer("transaction.state.log.load.buffer.size")
-        links = Links(broker.peers, idle_ms=idle_ms(settings))
-        self.markers = MarkerSender(broker, links)
-        self.enlisting = Enlisting(broker, self, Links(broker.peers, idle_ms=idle_ms(settings)))
-        self.openings = Openings(self.enlisting)
-        self._links = (links, self.enlisting.links)
-        self._shards = Shards(
-            TRANSACTION_STATE, broker, broker.partitions, broker.purgatory, self._shard_of
+        self._abort_interval_ms = settings.integer(
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms"
         )
-        # Whether there was a shard ever, so that there is something to look after.
-        self._looks = False
+        self._expire_interval_ms = settings.integer(
+            "transaction.remove.expired.transaction.cleanup.interval.ms"
+        )
+        self._verify_patience_ms = settings.integer("add.partitions.to.txn.retry.backoff.max.ms")
+        self._shards = Shards(TRANSACTION_STATE, view, runtime, partitions, self._shard_of)
+        # Whether the timers run: they start with the first shard.
+        self._has_timers = False
 
     def start(self) -> None:
         """Load what is on disk."""
@@ -56,20 +68,17 @@ class Transactions:
         """A partition changed hands: its ids are loaded here, or given up."""
         self._shards.on_role(partition)
 
-    def on_image(self) -> None:
-        """The image has changed: what is asked of a broker that left is asked of another."""
-        for links in self._links:
-            links.keep_only(self._broker.image.brokers)
-
     def close(self) -> None:
-        """The broker stops: tell whoever waits to look for another coordinator."""
+        """The broker stops: answer waiting requests with NOT_COORDINATOR."""
         self._shards.close()
-        for links in self._links:
-            links.close()
 
     def partition_index(self, transactional_id: str) -> int | None:
         """Which partition of `__transaction_state` holds the id; None while there is no topic."""
         return self._shards.index_of(transactional_id)
+
+    def coordinator_of(self, transactional_id: str) -> BrokerId | None:
+        """The live broker that coordinates the id; None while there is none."""
+        return self._shards.leader_of(transactional_id)
 
     def shard(self, transactional_id: str) -> TransactionShard:
         """The shard of an id, loaded or not. Raises OttlaError (NOT_COORDINATOR)."""
@@ -83,7 +92,7 @@ class Transactions:
         *,
         patience_ms: int = PATIENCE_MS,
     ) -> None:
-        """Carry out a command on an id; see `Shard.run`. An error is given as the answer."""
+        """Carry out a command on an id; see `TransactionShard.run`. An error is the answer."""
         try:
             shard = self.shard(transactional_id)
             shard.run(transactional_id, ticket, command, patience_ms=patience_ms)
@@ -94,7 +103,7 @@ class Transactions:
         self,
         transactional_id: str,
         ticket: Ticket,
-        command: NeedyCommand,
+        command: CommandWithId,
     ) -> None:
         """`run` a command that may need a producer id which was never used: it is given one."""
         try:
@@ -102,8 +111,7 @@ class Transactions:
         except OttlaError as error:
             ticket.fail(error.code)
             return
-        producer_ids = self._broker.producer_ids
-        fresh = producer_ids.take() if needed else None
+        fresh = self._producer_ids.take() if needed else None
 
         def go_on(fresh: int | None) -> None:
             self.run(
@@ -113,58 +121,81 @@ class Transactions:
             )
 
         if needed and fresh is None:
-            self._broker.spawn(_reserve(self._broker, go_on, ticket))
+            self._runtime.spawn(self._reserve(go_on, ticket))
         else:
             go_on(fresh)
 
+    def verify_or_add(
+        self,
+        transactional_id: str,
+        identity: Identity,
+        partitions: frozenset[TopicPartition],
+        *,
+        adds: bool,
+        on_answer: Callable[[Codes], None],
+    ) -> None:
+        """Add partitions to a transaction that is coordinated here, or verify that it has them.
+
+        For the leaders of partitions, at this broker or another (KIP-890).
+        """
+
+        def command(coordinator: Coordinator, ticket: object, now_ms: int) -> Decision:
+            if adds:
+                return coordinator.add(
+                    ticket, transactional_id, identity, partitions, EPOCH_PER_TRANSACTION, now_ms
+                )
+            return coordinator.verify(ticket, transactional_id, identity, partitions)
+
+        def answer(message: Answered | Codes) -> None:
+            if isinstance(message, Answered):
+                message = dict.fromkeys(partitions, message.code)
+            on_answer(message)
+
+        ticket = Answer(answer, Answered)
+        self.run(transactional_id, ticket, command, patience_ms=self._verify_patience_ms)
+
     def shards(self) -> Iterator[TransactionShard]:
-        """Every shard, also those that load."""
+        """Every shard, loading ones included."""
         return iter(self._shards)
 
     def _shard_of(self, partition: Partition) -> TransactionShard:
-        if not self._looks:
-            self._look_after_shards()
+        if not self._has_timers:
+            self._start_timers()
         return TransactionShard(
             partition,
             self._settings,
-            self._broker.clock,
-            self._broker.purgatory,
-            self.markers.send,
+            self._runtime.clock,
+            self._runtime.purgatory,
+            self._markers.send,
             commit_timeout_ms=_COMMIT_TIMEOUT_MS,
             load_bytes=self._load_bytes,
         )
 
-    def _look_after_shards(self) -> None:
-        """Abort what takes too long, and forget what nobody uses, from time to time."""
-        self._looks = True
-        settings = self._broker.settings
-        self._every(
-            settings.integer("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
-            Coordinator.abort_overdue,
-        )
-        self._every(
-            settings.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
-            Coordinator.forget_unused,
-        )
+    def _start_timers(self) -> None:
+        """Abort transactions past their timeout, and expire unused ids, at intervals."""
+        self._has_timers = True
+        self._every(self._abort_interval_ms, Coordinator.abort_overdue)
+        self._every(self._expire_interval_ms, Coordinator.forget_unused)
 
     def _every(self, interval_ms: int, upkeep: Upkeep) -> None:
-        def look() -> None:
+        purgatory = self._runtime.purgatory
+
+        def run() -> None:
             if self._shards.closed:
                 return
             for shard in self._shards:
                 shard.upkeep(upkeep)
-            self._broker.purgatory.schedule(interval_ms, look)
+            purgatory.schedule(interval_ms, run)
 
-        self._broker.purgatory.schedule(interval_ms, look)
+        purgatory.schedule(interval_ms, run)
 
-
-async def _reserve(broker: "Broker", then: Callable[[int], None], ticket: Ticket) -> None:
-    try:
-        fresh = await broker.producer_ids.reserve()
-    except OttlaError as error:
-        ticket.fail(error.code)
-        return
-    then(fresh)
+    async def _reserve(self, then: Callable[[int], None], ticket: Ticket) -> None:
+        try:
+            fresh = await self._producer_ids.reserve()
+        except OttlaError as error:
+            ticket.fail(error.code)
+            return
+        then(fresh)
 
 
 def _transaction_settings(settings: BrokerSettings) -> TransactionSettings:

@@ -1,13 +1,18 @@
-"""Brings dead letters of share groups to their topics, which other brokers may lead."""
+"""Writes dead letters of share groups to their topics, which other brokers may lead."""
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.base.settings import BrokerSettings
 from ottla.base.settings.resolve import topic_value
-from ottla.broker.transactions.links import Links, idle_ms
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.topics.topics import Topics
+from ottla.broker.transactions.links import Links
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import NewTopic
 from ottla.record.validation import validate
@@ -19,15 +24,12 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _log = logging.getLogger(__name__)
 
 _ACKS_ALL = -1
 _TIMEOUT_MS = 30_000
-# The same trouble of a group is told so often at most.
-_TELL_AGAIN_MS = 60_000
+# The same error of a group is logged at most once in this time.
+_LOG_AGAIN_MS = 60_000
 _GROUPS_MAX = 1000
 
 
@@ -39,27 +41,39 @@ class Target(NamedTuple):
     max_bytes: int
 
 
-class DeadLetterPost:
-    """All dead letters that this broker writes, as the leader of partitions they come from."""
+class DeadLetterSender:
+    """Sends the dead letters of the share partitions that this broker leads."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        self._links = Links(broker.peers, idle_ms=idle_ms(broker.settings))
-        # By group: what trouble was told last, when, and of how many records not yet.
-        self._told: dict[str, tuple[str, int, int]] = {}
+    def __init__(
+        self,
+        view: ClusterView,
+        runtime: Runtime,
+        settings: BrokerSettings,
+        partitions: Partitions,
+        topics: Topics,
+        links: Links,
+    ) -> None:
+        self._view = view
+        self._clock = runtime.clock
+        self._settings = settings
+        self._partitions = partitions
+        self._topics = topics
+        self._links = links
+        # By group: the error logged last, when, and for how many records since it was not logged.
+        self._logged: dict[str, tuple[str, int, int]] = {}
 
     def close(self) -> None:
         """The broker stops."""
         self._links.close()
 
     async def target(self, name: str, source: TopicPartition) -> Target:
-        """Where dead letters of a partition go; the topic is made where brokers may do that.
+        """Where dead letters of a partition go; the topic is created if settings allow it.
 
-        Raises OttlaError, INVALID_CONFIG where nothing will come of it before something is set.
+        Raises OttlaError, INVALID_CONFIG if it cannot succeed before a setting is changed.
         """
-        settings = self._broker.settings
+        settings = self._settings
         dead_letters.check_name(name, settings.text(dead_letters.NAME_PREFIX))
-        topic = self._broker.image.topic(name)
+        topic = self._view.image.topic(name)
         if topic is None:
             topic = await self._create(name)
         dead_letters.check_topic(name, topic.configs, source.topic)
@@ -69,9 +83,9 @@ class DeadLetterPost:
         return Target(topic, number, max_bytes)
 
     async def send(self, target: Target, batch: bytearray) -> None:
-        """Write a batch; it is on all replicas in sync then. Raises OttlaError."""
+        """Write a batch; returns when all replicas in sync have it. Raises OttlaError."""
         leader = target.topic.partitions[target.number].leader
-        if leader == self._broker.broker_id:
+        if leader == self._view.broker_id:
             try:
                 async with asyncio.timeout(_TIMEOUT_MS / 1000):
                     await self._append(target, batch)
@@ -82,7 +96,7 @@ class DeadLetterPost:
                     "ottla cluster health",
                 ) from None
             return
-        if leader not in self._broker.image.brokers:
+        if leader not in self._view.image.brokers:
             raise OttlaError(
                 ErrorCode.LEADER_NOT_AVAILABLE,
                 f"{target.topic.name}-{target.number} has no leader: ottla cluster health",
@@ -95,46 +109,45 @@ class DeadLetterPost:
         answer: ProduceResponse = await self._links.request(
             leader, request, timeout_ms=_TIMEOUT_MS + 5_000
         )
-        (told,) = answer.responses[0].partition_responses
-        if told.error_code != ErrorCode.NONE:
-            code = ErrorCode(told.error_code)
-            raise OttlaError(code, told.error_message or f"broker {leader}: {code.name}")
+        (part_answer,) = answer.responses[0].partition_responses
+        if part_answer.error_code != ErrorCode.NONE:
+            code = ErrorCode(part_answer.error_code)
+            raise OttlaError(code, part_answer.error_message or f"broker {leader}: {code.name}")
 
-    def tell(self, group_id: str, count: int, what: str, trouble: str) -> None:
-        """Log what became of so many records, and why: the same not again for a minute."""
-        now_ms = self._broker.clock.monotonic_ms()
-        before, at_ms, untold = self._told.get(group_id, ("", now_ms, 0))
-        count += untold if before == trouble else 0
-        if before == trouble and now_ms - at_ms < _TELL_AGAIN_MS:
-            self._told[group_id] = (trouble, at_ms, count)
+    def report(self, group_id: str, count: int, what: str, trouble: str) -> None:
+        """Log `what` happened to `count` records and why; the same again after a minute only."""
+        now_ms = self._clock.monotonic_ms()
+        before, at_ms, unlogged = self._logged.get(group_id, ("", now_ms, 0))
+        count += unlogged if before == trouble else 0
+        if before == trouble and now_ms - at_ms < _LOG_AGAIN_MS:
+            self._logged[group_id] = (trouble, at_ms, count)
             return
-        if len(self._told) >= _GROUPS_MAX:
-            self._told.clear()
-        self._told[group_id] = (trouble, now_ms, 0)
+        if len(self._logged) >= _GROUPS_MAX:
+            self._logged.clear()
+        self._logged[group_id] = (trouble, now_ms, 0)
         _log.error("share group %s: %d record(s) %s: %s", group_id, count, what, trouble)
 
     async def _create(self, name: str) -> TopicImage:
-        broker = self._broker
-        if not broker.settings.flag(dead_letters.AUTO_CREATE):
+        if not self._settings.flag(dead_letters.AUTO_CREATE):
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
                 f"topic {name} does not exist: ottla topic create {name} --set "
                 f"{dead_letters.TOPIC_ENABLE}=true, or have brokers create such topics with "
                 f"{dead_letters.AUTO_CREATE}=true",
             )
-        (outcome,) = await broker.topics.create([NewTopic(name, configs=dead_letters.CREATED_WITH)])
+        (outcome,) = await self._topics.create([NewTopic(name, configs=dead_letters.CREATED_WITH)])
         if outcome.topic is None:
             assert outcome.error is not None
             raise outcome.error
-        # Its leaders are not told of it before the controller has seen it.
-        return broker.image.topic(name) or outcome.topic
+        # The image has its leaders once the controller has assigned them.
+        return self._view.image.topic(name) or outcome.topic
 
     async def _append(self, target: Target, batch: bytearray) -> None:
-        """As a producer's batch that asks for all replicas in sync."""
-        partition = self._broker.partitions.get(target.topic.name, target.number)
+        """Append like a producer's batch with acks=-1."""
+        partition = self._partitions.get(target.topic.name, target.number)
         partition.check_led()
         partition.check_in_sync()
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._clock.now_ms()
         valid = validate(memoryview(batch), partition.log.config, now_ms)
         appended = partition.append(valid.buffer, valid.header, now_ms)
         reached: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
