@@ -15,7 +15,7 @@ from typing import Any
 
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
-from ottla.broker.process.wiring import served
+from ottla.broker.process.apis import served
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
 
 DOCS = Path(__file__).resolve().parent

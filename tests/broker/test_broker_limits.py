@@ -48,7 +48,7 @@ def test_an_idle_connection_is_closed_and_one_that_waits_is_not():
         async with connected({"connections.max.idle.ms": "600000"}) as (broker, client):
             waiting = await Client.connect(broker.port)
             waiting.send(fetch("a", 0, max_wait_ms=36_000_000), 11)
-            await until(lambda: broker.partitions.get("a", 0).waiters)
+            await until(lambda: broker.parts.partitions.get("a", 0).waiters)
             assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
             # The sweep after this one finds nothing new of either.
             skipped_s.append(600)
@@ -86,9 +86,9 @@ def test_a_long_poll_of_a_client_that_left_is_forgotten():
         async with connected() as (broker, _):
             leaving = await Client.connect(broker.port)
             leaving.send(fetch("a", 0, max_wait_ms=2**31 - 1), 11)
-            await until(lambda: len(broker.partitions.get("a", 0).waiters) == 1)
+            await until(lambda: len(broker.parts.partitions.get("a", 0).waiters) == 1)
             leaving.close()
-            await until(lambda: not broker.partitions.get("a", 0).waiters)
+            await until(lambda: not broker.parts.partitions.get("a", 0).waiters)
 
     run(scenario())
 

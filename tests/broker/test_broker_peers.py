@@ -206,9 +206,9 @@ def test_a_quiet_connection_is_not_taken_for_idle():
             machine.start()
         await until(lambda: one.is_ready and other.is_ready)
         there = BrokerImage(2, {"PLAINTEXT": Endpoint(other.host, PORT)})
-        one.broker.view.replace(one.broker.image.with_broker(there))
-        one.broker.peers.on_lost.subscribe(lost.append)
-        await one.process.spawn(loop, one.broker.peers.request(2, QUESTION, version=OLD))
+        one.broker.parts.view.replace(one.broker.image.with_broker(there))
+        one.broker.parts.peers.on_lost.subscribe(lost.append)
+        await one.process.spawn(loop, one.broker.parts.peers.request(2, QUESTION, version=OLD))
         before = list(other.broker.listeners.open[0].connections)
         await asyncio.sleep(3600)
         assert list(other.broker.listeners.open[0].connections) == before

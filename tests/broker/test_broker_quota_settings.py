@@ -101,7 +101,7 @@ def test_a_damaged_quota_is_left_out():
         await store.ensure("/config/ips")
         async with connected(store=store) as (broker, client):
             assert await quotas(client) == {}
-            assert broker.quotas.throttling is None
+            assert broker.parts.quotas.throttling is None
 
     run(scenario())
 

@@ -61,7 +61,7 @@ def test_requests_already_received_wait_too():
             await alter(client, USER, producer_byte_rate=1.0)
             for _ in range(3):
                 client.send(produce("a", batch(b"x" * 1000)), 9)
-            log = broker.partitions.get("a", 0).log
+            log = broker.parts.partitions.get("a", 0).log
             for count in (1, 2, 3):
                 answer = await client.receive(0, 9)
                 assert answer.throttle_time_ms > 1_000_000
@@ -111,10 +111,10 @@ def test_a_quota_holds_at_once_and_is_gone_at_once():
             admin = await Client.connect(broker.port)
             assert (await client.call(produce("a", batch(b"x" * 10)), 9)).throttle_time_ms == 0
             await alter(admin, USER, producer_byte_rate=1_000_000_000.0)
-            assert broker.quotas.throttling is not None
+            assert broker.parts.quotas.throttling is not None
             assert (await client.call(produce("a", batch(b"x" * 10)), 9)).throttle_time_ms == 0
             await alter(admin, USER, producer_byte_rate=None)
-            assert broker.quotas.throttling is None
+            assert broker.parts.quotas.throttling is None
             assert (await client.call(produce("a", batch(b"x" * 10)), 9)).throttle_time_ms == 0
             admin.close()
 
@@ -130,7 +130,7 @@ def test_a_producer_without_acknowledgements_is_slowed_too():
             client.send(produce("a", batch(b"x" * 1000), acks=0), 9)
             (connection,) = broker.listeners.open[0].connections
             await until(lambda: connection.is_muted)
-            assert broker.partitions.get("a", 0).log.log_end_offset == 1
+            assert broker.parts.partitions.get("a", 0).log.log_end_offset == 1
 
     run(scenario())
 
@@ -144,8 +144,8 @@ def test_a_fetch_gets_as_much_as_is_left_and_the_next_one_nothing():
                 await client.call(produce("a", batch(b"x" * 1000)), 9)
             await alter(client, USER, consumer_byte_rate=2500.0)
             # No time goes by: on a slow machine some of the quota would be left again.
-            now_ms = broker.quotas.throttling.monotonic_ms()
-            broker.quotas.throttling.monotonic_ms = lambda: now_ms
+            now_ms = broker.parts.quotas.throttling.monotonic_ms()
+            broker.parts.quotas.throttling.monotonic_ms = lambda: now_ms
             answer = await client.call(fetch("a", 0), 11)
             assert 2000 <= len(fetched(answer).records) < 2500
             assert answer.throttle_time_ms == 0
@@ -185,7 +185,7 @@ def test_a_fetch_that_waited_is_held_to_the_quota_as_well():
             await alter(client, USER, consumer_byte_rate=1.0)
             waiting = await NamedClient.connect(broker.port)
             waiting.send(fetch("a", 1, max_wait_ms=60_000), 11)
-            await until(lambda: broker.partitions.get("a", 0).waiters)
+            await until(lambda: broker.parts.partitions.get("a", 0).waiters)
             reader = await Client.connect(broker.port)
             assert fetched(await reader.call(fetch("a", 0), 11)).records
             await client.call(produce("a", batch(b"y")), 9)

@@ -71,7 +71,7 @@ def test_a_client_may_not_ask_as_a_replica(caplog):
 
     async def scenario():
         async with running() as broker:
-            await broker.topics.auto_create("a")
+            await broker.parts.topics.auto_create("a")
             topic_id = broker.image.topics["a"].id
             client = await Client.connect(broker.port)
             refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -29,8 +29,8 @@ class World:
         self.client = client
         # What waits is answered on the client's connection.
         (self.connection,) = broker.listeners.open[0].connections
-        self.shortcut = FetchShortcut(broker.fetch_parts, self.connection, "PLAINTEXT")
-        self.partition = broker.partitions.get("a", 0)
+        self.shortcut = FetchShortcut(broker.parts.fetch, self.connection, "PLAINTEXT")
+        self.partition = broker.parts.partitions.get("a", 0)
 
     @classmethod
     async def filled(cls, broker, client):

@@ -9,7 +9,7 @@ from two_brokers import two
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.configs.configs import ResourceType
-from ottla.broker.share.holders import Holders
+from ottla.broker.share.assignment_lookup import AssignmentLookup
 from ottla.coordination.memory import MemoryStore
 from ottla.record.header import read_header
 from ottla.share.records import ShareKey
@@ -36,9 +36,9 @@ def written_damaged_and_fetched(reset, numbers):
     async def scenario():
         parts = {"filesystem": MemoryFileSystem(), "store": MemoryStore()}
         async with connected(ONE_OF_EACH, **parts) as (broker, client):
-            await broker.topics.auto_create("__consumer_offsets")
+            await broker.parts.topics.auto_create("__consumer_offsets")
             settings = {"share.auto.offset.reset": reset}
-            await broker.configs.replace(
+            await broker.parts.configs.replace(
                 ResourceType.GROUP, "workers", settings, validate_only=False
             )
             member = Member(broker, client)
@@ -52,12 +52,12 @@ def written_damaged_and_fetched(reset, numbers):
             assert answer.responses[0].partitions[0].acknowledge_error_code == ErrorCode.NONE
         flip_a_bit(parts["filesystem"], numbers)
         async with running(ONE_OF_EACH, **parts) as broker:
-            await until(lambda: broker.partitions.find("a", 0) is not None)
+            await until(lambda: broker.parts.partitions.find("a", 0) is not None)
             client = await Client.connect(broker.port)
             again = Member(broker, client)
             await again.join()
             found = []
-            while not any(served.core for served in broker.sharing._served.values()):
+            while not any(served.core for served in broker.parts.sharing._served.values()):
                 found += await again.fetch(min_bytes=1, max_wait_ms=200)
             await write(client, b"three")
             while b"three" not in found:
@@ -97,7 +97,7 @@ def test_a_fetch_of_no_member_begins_no_state():
 
     async def scenario():
         async with connected(ONE_OF_EACH) as (broker, client):
-            await broker.topics.auto_create("__consumer_offsets")
+            await broker.parts.topics.auto_create("__consumer_offsets")
             member = Member(broker, client)
             await member.join()
             stranger = Member(broker, client)
@@ -106,10 +106,20 @@ def test_a_fetch_of_no_member_begins_no_state():
             response = await client.call(asked, 2)
             (part,) = response.responses[0].partitions
             assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            (shard,) = broker.sharing.states._shards
+            (shard,) = broker.parts.share_states._shards
             assert {key.group_id for key in shard.coordinator.states} == {"workers"}
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+class Coordinated:
+    """Groups that one broker coordinates; None: nowhere."""
+
+    def __init__(self, broker_id):
+        self._broker_id = broker_id
+
+    def coordinator_of(self, _group_id):
+        return self._broker_id
 
 
 def test_the_leader_asks_the_groups_coordinator_at_another_broker():
@@ -122,11 +132,11 @@ def test_the_leader_asks_the_groups_coordinator_at_another_broker():
             client = await Client.connect(other.port)
             await Member(other, client).join()
             topic_id = other.image.topics["a"].id
-            asked = Holders(1, one.peers, lambda _: other.broker_id, None)
+            asked = AssignmentLookup(1, Coordinated(other.broker_id), one.peers)
             assert await asked.epoch_of(ShareKey("workers", topic_id, 0)) > 0
             assert await asked.epoch_of(ShareKey("workers", topic_id, 1)) is None
             assert await asked.epoch_of(ShareKey("others", topic_id, 0)) is None
-            nowhere = Holders(1, one.peers, lambda _: None, None)
+            nowhere = AssignmentLookup(1, Coordinated(None), one.peers)
             with pytest.raises(OttlaError, match="has no coordinator"):
                 await nowhere.epoch_of(ShareKey("workers", topic_id, 0))
             client.close()

@@ -15,7 +15,7 @@ def test_every_broker_sees_the_same_cluster():
     async def scenario():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", 3, 3)
-            assert len([b for b in cluster.brokers.values() if b.controller.in_office]) == 1
+            assert len([b for b in cluster.brokers.values() if b.parts.controller.in_office]) == 1
             await cluster.until(lambda: all(cluster.state("t", i) is not None for i in range(3)))
             assert {cluster.leader("t", index) for index in range(3)} == {1, 2, 3}
 
@@ -46,10 +46,10 @@ def test_a_dead_controller_is_followed_by_another_with_a_higher_epoch():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [1, 2, 3], 1: [2, 3, 1]})
             first = cluster.controller
-            epoch = first.controller.epoch
+            epoch = first.parts.controller.epoch
             await cluster.kill(first.broker_id)
             await cluster.until(lambda: cluster.controller is not None)
-            assert cluster.controller.controller.epoch == epoch + 1
+            assert cluster.controller.parts.controller.epoch == epoch + 1
             await cluster.until(lambda: cluster.leader("t", 0) == 2)
             office = cluster.controller.broker_id
             await cluster.until(
@@ -65,12 +65,12 @@ def test_a_broker_that_comes_back_is_a_replica_again_in_a_new_registration():
     async def scenario():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [2, 3]})
-            epoch = cluster.brokers[2].fence.broker_epoch
+            epoch = cluster.brokers[2].parts.fence.broker_epoch
             await cluster.kill(2)
             await cluster.until(lambda: cluster.leader("t") == 3)
             await cluster.create_topic("u")
             back = await cluster.restart(2)
-            assert back.fence.broker_epoch > epoch
+            assert back.parts.fence.broker_epoch > epoch
             await cluster.until(lambda: set(back.image.topics) == {"t", "u"})
             await cluster.until(lambda: all(2 in b.image.brokers for b in cluster.brokers.values()))
 
@@ -87,10 +87,10 @@ def test_a_broker_that_refuses_connections_is_dead_before_its_session_ends():
             await cluster.create_topic("t", assignments={0: [dead, other]})
             # Its listener goes and its connections break, its session stays.
             broker = cluster.brokers[dead]
-            broker.membership.retire()
+            broker.parts.membership.retire()
             await broker.listeners.stop()
             await cluster.until(lambda: cluster.controller.image.partition("t", 0).leader == other)
-            assert not broker.membership.session.expired
+            assert not broker.parts.membership.session.expired
 
     run(scenario)
 
@@ -103,10 +103,10 @@ def test_a_broker_taken_for_dead_by_mistake_registers_anew():
             office = cluster.controller
             wronged = next(b for b in cluster.brokers.values() if b is not office)
             await cluster.create_topic("t", assignments={0: [wronged.broker_id]})
-            epoch = wronged.fence.broker_epoch
+            epoch = wronged.parts.fence.broker_epoch
             known = office.image.brokers[wronged.broker_id]
-            await office.controller._office.fence(known, "a test says so")
-            await cluster.until(lambda: wronged.fence.broker_epoch > epoch)
+            await office.parts.controller._office.fence(known, "a test says so")
+            await cluster.until(lambda: wronged.parts.fence.broker_epoch > epoch)
             await cluster.until(lambda: cluster.leader("t") == wronged.broker_id)
             assert cluster.state("t").leader_epoch > 0
 
@@ -120,8 +120,8 @@ def test_a_broker_that_hears_of_nobody_lets_others_lead():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [3, 2, 1]})
             lonely = cluster.brokers[3]
-            epoch = lonely.fence.broker_epoch
-            lonely.isolated.emit()
+            epoch = lonely.parts.fence.broker_epoch
+            lonely.parts.isolated.emit()
             await cluster.until(lambda: cluster.leader("t") == 2)
             await cluster.until(lambda: lonely.fence.broker_epoch > epoch)
             await cluster.until(
@@ -155,11 +155,13 @@ def test_an_expired_session_costs_the_registration_and_it_comes_back():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [2, 3]})
             broker = cluster.brokers[2]
-            epoch = broker.fence.broker_epoch
+            epoch = broker.parts.fence.broker_epoch
             dropped = []
-            broker.registration_lost.subscribe(lambda: dropped.append(True))
-            broker.membership.session.expire()
-            await cluster.until(lambda: broker.fence.broker_epoch > epoch and dropped == [True])
+            broker.parts.registration_lost.subscribe(lambda: dropped.append(True))
+            broker.parts.membership.session.expire()
+            await cluster.until(
+                lambda: broker.parts.fence.broker_epoch > epoch and dropped == [True]
+            )
             await cluster.until(
                 lambda: all(
                     2 in b.image.brokers and b.image.brokers[2].epoch > epoch
@@ -177,15 +179,18 @@ def test_a_controller_whose_session_expires_resigns():
 
     async def scenario():
         async with Cluster(3) as cluster:
-            epoch = cluster.controller.controller.epoch
-            cluster.controller.membership.session.expire()
+            epoch = cluster.controller.parts.controller.epoch
+            cluster.controller.parts.membership.session.expire()
             await cluster.until(
                 lambda: (
-                    cluster.controller is not None and cluster.controller.controller.epoch > epoch
+                    cluster.controller is not None
+                    and cluster.controller.parts.controller.epoch > epoch
                 )
             )
             await cluster.until(
-                lambda: len([b for b in cluster.brokers.values() if b.controller.in_office]) == 1
+                lambda: (
+                    len([b for b in cluster.brokers.values() if b.parts.controller.in_office]) == 1
+                )
             )
             await cluster.create_topic("t", 1, 3)
 

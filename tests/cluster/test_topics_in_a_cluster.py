@@ -25,11 +25,11 @@ def test_any_broker_creates_grows_and_deletes_topics():
 
     async def scenario():
         async with Cluster(3) as cluster:
-            other = next(b for b in cluster.brokers.values() if not b.controller.in_office)
-            (outcome,) = await other.topics.create([NewTopic("t", 2, 3)])
+            other = next(b for b in cluster.brokers.values() if not b.parts.controller.in_office)
+            (outcome,) = await other.parts.topics.create([NewTopic("t", 2, 3)])
             assert outcome.error is None
             assert len(other.image.topics["t"].partitions) == 2
-            await other.topics.grow("t", 5)
+            await other.parts.topics.grow("t", 5)
             await cluster.until(lambda: cluster.state("t", 4) is not None)
             (outcome,) = await other.topics.delete([other.image.topics["t"]])
             assert outcome.error is None
@@ -47,10 +47,10 @@ def test_an_internal_topic_made_while_a_broker_is_away_has_all_its_replicas():
 
     async def scenario():
         async with Cluster(3) as cluster:
-            away = next(i for i, b in cluster.brokers.items() if not b.controller.in_office)
+            away = next(i for i, b in cluster.brokers.items() if not b.parts.controller.in_office)
             await cluster.kill(away)
             await cluster.until(lambda: away not in cluster.any.image.brokers)
-            topic = await cluster.any.topics.auto_create("__consumer_offsets")
+            topic = await cluster.any.parts.topics.auto_create("__consumer_offsets")
             here = {1, 2, 3} - {away}
             assert [set(p.replicas) for p in topic.partitions] == [{1, 2, 3}] * 4
             assert [set(p.isr) for p in topic.partitions] == [here] * 4
@@ -71,7 +71,7 @@ def test_topics_are_made_while_a_broker_is_away():
 
     async def scenario():
         async with Cluster(3) as cluster:
-            away = next(i for i, b in cluster.brokers.items() if not b.controller.in_office)
+            away = next(i for i, b in cluster.brokers.items() if not b.parts.controller.in_office)
             here = sorted({1, 2, 3} - {away})
             await cluster.create_topic("old", 1, 3)
             await cluster.kill(away)
@@ -79,9 +79,9 @@ def test_topics_are_made_while_a_broker_is_away():
             asked = cluster.brokers[here[0]]
             new = [NewTopic("t", 4, 3), NewTopic("u", 4, 2)]
             new.append(NewTopic("v", assignments={0: [away, here[1]]}))
-            outcomes = await asked.topics.create(new)
+            outcomes = await asked.parts.topics.create(new)
             assert [outcome.error for outcome in outcomes] == [None] * 3
-            await asked.topics.grow("old", 2)
+            await asked.parts.topics.grow("old", 2)
             seen = asked.image.partition
             for name, index in [*(("t", n) for n in range(4)), ("old", 1)]:
                 state = seen(name, index)
@@ -112,7 +112,7 @@ def test_a_move_to_a_broker_that_is_away_waits_for_it():
             await cluster.kill(third)
             await cluster.until(lambda: third not in office.image.brokers)
             name = TopicPartition("t", 0)
-            assert await office.controller.reassign({name: [third]}) == {name: None}
+            assert await office.parts.controller.reassign({name: [third]}) == {name: None}
             await cluster.until(lambda: office.image.partition("t", 0).replicas == (third, other))
             assert office.image.partition("t", 0).leader == other
             await cluster.restart(third)
@@ -171,7 +171,7 @@ def test_two_that_create_the_same_topic_make_one():
 
     async def scenario():
         async with Cluster(2) as cluster:
-            topics = [broker.topics for broker in cluster.brokers.values()]
+            topics = [broker.parts.topics for broker in cluster.brokers.values()]
             outcomes = await asyncio.gather(*(t.create([NewTopic("t", 1, 1)]) for t in topics))
             codes = sorted(o.error.code if o.error else 0 for (o,) in outcomes)
             assert codes == [0, ErrorCode.TOPIC_ALREADY_EXISTS]
@@ -187,18 +187,19 @@ def test_a_deletion_waits_for_a_dead_replica_and_ends_when_it_is_back():
     async def scenario():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [1, 2, 3]})
-            dead = next(i for i, b in cluster.brokers.items() if not b.controller.in_office)
+            dead = next(i for i, b in cluster.brokers.items() if not b.parts.controller.in_office)
             await cluster.kill(dead)
             await cluster.until(lambda: dead not in cluster.any.image.brokers)
             topic = cluster.any.image.topics["t"]
-            (outcome,) = await cluster.any.topics.delete([topic])
+            (outcome,) = await cluster.any.parts.topics.delete([topic])
             assert outcome.error is None
             assert paths.topic("t") in cluster.tree.entries
-            epoch = cluster.controller.controller.epoch
-            cluster.controller.membership.session.expire()
+            epoch = cluster.controller.parts.controller.epoch
+            cluster.controller.parts.membership.session.expire()
             await cluster.until(
                 lambda: (
-                    cluster.controller is not None and cluster.controller.controller.epoch > epoch
+                    cluster.controller is not None
+                    and cluster.controller.parts.controller.epoch > epoch
                 )
             )
             await cluster.restart(dead)
@@ -216,7 +217,7 @@ def test_settings_of_a_topic_hold_on_all_brokers_at_once():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", 1, 3)
             change = [Alteration("min.insync.replicas", AlterOperation.SET, "2")]
-            asked = cluster.brokers[3].configs
+            asked = cluster.brokers[3].parts.configs
             await asked.alter(ResourceType.TOPIC, "t", change, validate_only=False)
             await cluster.until(
                 lambda: all(
@@ -238,10 +239,10 @@ def test_allowing_unclean_elections_elects_at_once():
             await cluster.create_topic("t", assignments={0: [*others, office.broker_id]})
             await isolate(cluster, office, others)
             change = [Alteration("unclean.leader.election.enable", AlterOperation.SET, "true")]
-            await office.configs.alter(ResourceType.TOPIC, "t", change, validate_only=False)
+            await office.parts.configs.alter(ResourceType.TOPIC, "t", change, validate_only=False)
             await cluster.until(lambda: cluster.leader("t") == office.broker_id)
             assert cluster.state("t").isr == (office.broker_id,)
-            decisions = office.decisions.of(TopicPartition("t", 0))
+            decisions = office.parts.decisions.of(TopicPartition("t", 0))
             assert decisions[-1].setting == "unclean.leader.election.enable"
 
     async def isolate(cluster, office, others):
@@ -251,7 +252,7 @@ def test_allowing_unclean_elections_elects_at_once():
         state.data = state.data.replace(
             f'"isr":[{ids},{office.broker_id}]'.encode(), f'"isr":[{ids}]'.encode()
         )
-        office.controller.on_rules_changed()
+        office.parts.controller.on_rules_changed()
         for broker_id in others:
             await cluster.kill(broker_id)
         await cluster.until(lambda: cluster.leader("t") is None and cluster.state("t").isr == ())
@@ -268,7 +269,7 @@ def test_a_preferred_leader_takes_its_place_by_command():
             name = TopicPartition("t", 0)
             await cluster.until(lambda: cluster.state("t") is not None)
             state = cluster.state("t")
-            office = cluster.controller.controller
+            office = cluster.controller.parts.controller
             outcomes = await office.elect(ElectionType.PREFERRED, [name])
             assert outcomes[name].code is ErrorCode.ELECTION_NOT_NEEDED
             await office.reassign({name: [2, 1]})
@@ -292,9 +293,9 @@ def test_a_move_survives_the_death_of_the_controller():
             # `third` cannot catch up while it is dead.
             await cluster.kill(third)
             await cluster.until(lambda: third not in office.image.brokers)
-            outcomes = await office.controller.reassign({name: [9]})
+            outcomes = await office.parts.controller.reassign({name: [9]})
             assert outcomes[name].code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
-            assert await office.controller.reassign({name: [third]}) == {name: None}
+            assert await office.parts.controller.reassign({name: [third]}) == {name: None}
             await cluster.restart(third)
             await cluster.kill(office.broker_id)
             await cluster.until(lambda: cluster.controller is not None)
@@ -313,13 +314,13 @@ def test_a_controller_of_the_past_is_refused():
             zombie = cluster.controller
             name = TopicPartition("t", 0)
             # Another takes office behind its back: it has not heard of it yet.
-            zombie.controller._watch.cancel()
+            zombie.parts.controller._watch.cancel()
             entry = cluster.tree.entries[paths.CONTROLLER_EPOCH]
             entry.version += 1
             with pytest.raises(OttlaError) as raised:
-                await zombie.controller.reassign({name: [3, 2, 1]})
+                await zombie.parts.controller.reassign({name: [3, 2, 1]})
             assert raised.value.code is ErrorCode.NOT_CONTROLLER
-            assert not zombie.controller.in_office
+            assert not zombie.parts.controller.in_office
             stale = zombie.fence.controller_epoch
             zombie.fence.check(2, stale + 1, -1)
             with pytest.raises(OttlaError) as raised:

@@ -14,12 +14,14 @@ def test_groups_of_a_leader_in_doubt_are_loaded_afterwards():
         await coordinator(scene)
         await commit(scene, 1, 5)
         broker = scene.cluster.brokers[1]
-        partition = next(p for p in broker.partitions if p.topic == CONSUMER_OFFSETS)
+        partition = next(p for p in broker.parts.partitions if p.topic == CONSUMER_OFFSETS)
         end = partition.log_end_offset
         # As one that has just been elected, and does not know whether it still leads.
         partition.lower_high_watermark(0)
         partition.close_to_clients("in doubt")
-        groups = Groups(broker.settings, broker.clock, broker.purgatory, broker.partitions, broker)
+        groups = Groups(
+            broker.parts.view, broker.parts.runtime, broker.settings, broker.parts.partitions
+        )
         groups.start()
         partition.open_to_clients()
         partition.advance(end)

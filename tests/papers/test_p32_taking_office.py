@@ -61,16 +61,16 @@ def journaling(journal: Journal) -> type[MemoryStore]:
 
 def note_messages(broker: Broker, journal: Journal) -> None:
     """Note what a broker sends as controller from now on."""
-    send = broker.controller._deliver
+    send = broker.parts.controller._deliver
 
     async def noting(target: BrokerImage, message: Message) -> Any:
         journal.append((str(broker.broker_id), f"send {type(message).__name__} to {target.id}"))
         return await send(target, message)
 
-    broker.controller._deliver = noting
+    broker.parts.controller._deliver = noting
     # Those of a term that has begun, too.
-    if broker.controller._office is not None:
-        for sender in broker.controller._office.senders.values():
+    if broker.parts.controller._office is not None:
+        for sender in broker.parts.controller._office.senders.values():
             sender._deliver = noting
 
 
@@ -92,17 +92,17 @@ def test_the_office_is_taken_in_the_papers_order(
             await cluster.create_topic("going", assignments={0: [absent]})
             # A deletion that waits for a replica whose broker is away is left to the next one.
             await cluster.kill(absent)
-            (outcome,) = await cluster.any.topics.delete([cluster.any.image.topics["going"]])
+            (outcome,) = await cluster.any.parts.topics.delete([cluster.any.image.topics["going"]])
             assert outcome.error is None
             broker = cluster.brokers[heir]
             note_messages(broker, journal)
             journal.clear()
             # It decides nothing more; of its own death least of all.
-            cluster.brokers[first].controller.stop()
+            cluster.brokers[first].parts.controller.stop()
             await cluster.kill(first)
             await cluster.until(lambda: cluster.leader("kept") == heir)
             await cluster.until(lambda: (str(heir), "read /admin/delete_topics") in journal)
-            assert (broker.controller._rebalancing is not None) is (rebalances == "true")
+            assert (broker.parts.controller._rebalancing is not None) is (rebalances == "true")
             await cluster.until(lambda: any("UpdateMetadata" in what for _, what in journal))
             check([what for name, what in journal if name == str(heir)], heir)
             await cluster.restart(absent)
@@ -145,8 +145,8 @@ def test_many_elections_are_told_in_one_message() -> None:
 
 def senders(broker: Broker) -> list[Sender]:
     """The controller's senders, one for each broker."""
-    assert broker.controller._office is not None
-    return list(broker.controller._office.senders.values())
+    assert broker.parts.controller._office is not None
+    return list(broker.parts.controller._office.senders.values())
 
 
 def check(done: list[str], heir: int) -> None:
@@ -173,7 +173,7 @@ def test_a_mark_for_deletion_is_removed_where_deletion_is_switched_off() -> None
             assert cluster.controller is not None
             first = cluster.controller
             # An administrator's tool writes the mark while nobody is in office.
-            store = cluster.brokers[3 - int(first.broker_id)].store
+            store = cluster.brokers[3 - int(first.broker_id)].parts.store
             first.controller.stop()
             await store.ensure("/admin/delete_topics/kept")
             await cluster.kill(int(first.broker_id))

@@ -204,10 +204,10 @@ def test_thirty_windows_remember_what_eleven_have_forgotten(windows: str, slowed
         settings = {**WINDOWS, "quota.window.num": windows}
         async with connected(settings=settings) as (broker, client):
             await quota_client.alter(client, quota_client.USER, producer_byte_rate=1000.0)
-            assert broker.quotas.throttling is not None
-            broker.quotas.throttling.monotonic_ms = lambda: 1_000_000
+            assert broker.parts.quotas.throttling is not None
+            broker.parts.quotas.throttling.monotonic_ms = lambda: 1_000_000
             first = await client.call(broker_client.produce("a", broker_client.batch(b"x")), 9)
-            broker.quotas.throttling.monotonic_ms = lambda: 1_020_000
+            broker.parts.quotas.throttling.monotonic_ms = lambda: 1_020_000
             many = broker_client.batch(bytes(15_000))
             answer = await client.call(broker_client.produce("a", many), 9)
             assert broker_client.produced(answer).error_code == 0

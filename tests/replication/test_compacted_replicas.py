@@ -24,7 +24,7 @@ async def write(scene, broker_id, number):
 
 
 async def compact(scene, broker_id):
-    cleaner = scene.cluster.brokers[broker_id].cleaner
+    cleaner = scene.cluster.brokers[broker_id].parts.cleaner
     partition = scene.partition(broker_id, "a")
     cleaner.clean_now(partition)
     await scene.cluster.until(lambda: cleaner.status(partition).wanted_end < 0)

@@ -45,7 +45,7 @@ def test_follower_that_does_not_delete_is_waited_for_until_the_timeout():
         for number in range(5):
             assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
         assert (await delete(scene, 1, 2)).low_watermark == 2
-        scene.cluster.brokers[2].replication.close()
+        scene.cluster.brokers[2].parts.replication.close()
         answer = await delete(scene, 1, 3, timeout_ms=50)
         assert (answer.error_code, answer.low_watermark) == (ErrorCode.REQUEST_TIMED_OUT, 2)
         await scene.cluster.kill(2)

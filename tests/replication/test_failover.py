@@ -69,7 +69,7 @@ def test_tail_nobody_acknowledged_is_cut_by_epoch():
         old = scene.partition(1, "a")
         # The followers still live, and are told nothing more: what comes now is the leader's own.
         for broker_id in (2, 3):
-            scene.cluster.brokers[broker_id].replication.close()
+            scene.cluster.brokers[broker_id].parts.replication.close()
         await scene.write(1, "a", b"mine", acks=1)
         assert scene.ends("a") == {1: 2, 2: 1, 3: 1}
         assert set(old.image.isr) == {1, 2, 3}
@@ -92,7 +92,7 @@ def test_group_commit_outlives_a_power_cut_everywhere():
         await scene.create("a", 1, 2, 3)
         for number in range(10):
             assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
-        disks = {i: broker.filesystem for i, broker in scene.cluster.brokers.items()}
+        disks = {i: broker.parts.filesystem for i, broker in scene.cluster.brokers.items()}
         for broker_id, disk in disks.items():
             await scene.cluster.kill(broker_id)
             disk.crash(Random(broker_id))
@@ -184,7 +184,7 @@ def test_topic_that_is_deleted_leaves_no_replica():
     async def scenario(scene):
         await scene.create("a", 1, 2)
         await scene.write(1, "a", b"x")
-        topics = scene.cluster.brokers[1].topics
+        topics = scene.cluster.brokers[1].parts.topics
         (outcome,) = await topics.delete([scene.cluster.brokers[1].image.topics["a"]])
         assert outcome.error is None
         await scene.cluster.until(lambda: scene.ends("a") == {})
@@ -206,7 +206,7 @@ def test_committed_offsets_survive_their_coordinator():
         await commit(scene, second, 8)
         assert await committed(scene, second) == 8
         await scene.cluster.restart(first)
-        offsets = scene.cluster.brokers[first].partitions
+        offsets = scene.cluster.brokers[first].parts.partitions
         await scene.cluster.until(
             lambda: (found := offsets.find("__consumer_offsets", 0)) and found.follower is not None
         )
@@ -272,11 +272,11 @@ def test_producer_that_waits_is_sent_on_at_the_demotion():
         partition = scene.partition(1, "a")
         image = partition.image
         for broker_id in (2, 3):
-            scene.cluster.brokers[broker_id].replication.close()
+            scene.cluster.brokers[broker_id].parts.replication.close()
         waiting = asyncio.create_task(scene.write(1, "a", b"y"))
         await scene.cluster.until(lambda: len(partition._acks) == 1)
         moved = replace(image, leader=2, leader_epoch=image.leader_epoch + 1)
-        scene.cluster.brokers[1].replication.roles.become(partition, moved)
+        scene.cluster.brokers[1].parts.replication.roles.become(partition, moved)
         answer = await waiting
         assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert answer.current_leader.leader_id == 2

@@ -105,7 +105,7 @@ def test_batch_whose_time_is_over_is_not_appended_again():
         await scene.create("a", 1, 2, 3)
         assert await send(scene, 1, 0) == [(0, 0)]
         for broker_id in (2, 3):
-            scene.cluster.brokers[broker_id].replication.close()
+            scene.cluster.brokers[broker_id].parts.replication.close()
         for _ in range(2):
             late = ErrorCode.REQUEST_TIMED_OUT
             assert await send(scene, 1, 1, 2, timeout_ms=1) == [(late, 1), (late, 2)]
@@ -146,7 +146,7 @@ def test_old_batch_is_not_called_a_duplicate_before_it_is_committed():
         await scene.create("a", 1, 2, 3)
         assert await send(scene, 1, 0) == [(0, 0)]
         for broker_id in (2, 3):
-            scene.cluster.brokers[broker_id].replication.close()
+            scene.cluster.brokers[broker_id].parts.replication.close()
         late = await send(scene, 1, *range(1, 9), timeout_ms=1)
         assert {code for code, _ in late} == {ErrorCode.REQUEST_TIMED_OUT}
         assert await send(scene, 1, 1, 2) == [(NOT_YET, -1)] * 2

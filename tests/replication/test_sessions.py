@@ -19,7 +19,7 @@ def test_a_thousand_idle_partitions_are_not_named_again():
             await scene.write(1, name, b"x")
         await scene.cluster.until(lambda: all(scene.marks(n) == {1: 1, 2: 1} for n in names))
         leader = scene.cluster.brokers[1]
-        sessions = leader.replication.sessions
+        sessions = leader.parts.replication.sessions
         assert len(sessions) == 1
         (session,) = sessions._sessions.values()
         await scene.cluster.until(lambda: all(e.asked for e in session.entries.values()))
@@ -54,7 +54,7 @@ def test_lost_connections_are_made_again():
         await scene.create("a", 1, 2)
         await scene.write(1, "a", b"0")
         for number in range(1, 4):
-            for fetcher in scene.cluster.brokers[2].replication._fetchers._fetchers.values():
+            for fetcher in scene.cluster.brokers[2].parts.replication._fetchers._fetchers.values():
                 fetcher._link.connection._transport.abort()
             answer = await scene.write(1, "a", b"%d" % number)
             assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, number)
@@ -69,7 +69,7 @@ def test_follower_waits_for_its_min_bytes():
 
     async def scenario(scene):
         await scene.create("a", 1, 2)
-        sessions = scene.cluster.brokers[1].replication.sessions._sessions
+        sessions = scene.cluster.brokers[1].parts.replication.sessions._sessions
         # The first fetch of a session is answered at once; it is the next one that waits.
         await scene.cluster.until(
             lambda: (

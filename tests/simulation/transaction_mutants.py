@@ -8,13 +8,13 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions import marker_sender
 from ottla.broker.transactions.marker_sender import MarkerSender
-from ottla.broker.transactions.marker_writing import Outcome
-from ottla.broker.transactions.opening import Openings
+from ottla.broker.transactions.verification import Verifications
 from ottla.group.coordinator import Coordinator as GroupCoordinator
 from ottla.storage.log.log import Log
 from ottla.storage.producers.state import ProducerStates
 from ottla.transaction import ending, initializing
 from ottla.transaction.coordinator import Coordinator
+from ottla.transaction.outcome import TransactionOutcome
 from ottla.transaction.turn import Decision
 
 
@@ -46,7 +46,7 @@ def epoch_stays(patch: pytest.MonkeyPatch) -> None:
         return ending._end_with_same_epoch(known, wish, timestamp_ms)
 
     patch.setattr(ending, "_end_with_next_epoch", end)
-    patch.setattr(Outcome, "raises_epoch", property(lambda _: False))
+    patch.setattr(TransactionOutcome, "raises_epoch", property(lambda _: False))
 
 
 def decided_is_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def nobody_is_fenced(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_is_verified(patch: pytest.MonkeyPatch) -> None:
     """No partition becomes part of a transaction, and none is asked for (S21)."""
-    patch.setattr(Openings, "is_needed", lambda *_, **__: False)
+    patch.setattr(Verifications, "is_needed", lambda *_, **__: False)
     patch.setattr(ProducerStates, "check_open", lambda *_: None)
 
 
@@ -101,7 +101,7 @@ def old_coordinators_are_obeyed(patch: pytest.MonkeyPatch) -> None:
 
 def markers_are_sent_once(patch: pytest.MonkeyPatch) -> None:
     """A leader that does not take a marker is not asked again, nor is the next one (S25)."""
-    patch.setattr(MarkerSender, "_again", lambda *_: None)
+    patch.setattr(MarkerSender, "_retry", lambda *_: None)
 
 
 def deleted_topics_are_waited_for(patch: pytest.MonkeyPatch) -> None:

@@ -107,13 +107,13 @@ class Broker:
     ) -> None:
         """Create a topic without a client. Raises OttlaError as a client would be told."""
         new = NewTopic(name, partitions=partitions, configs=dict(settings or {}))
-        (outcome,) = self._on_loop(self._require_running().topics.create([new]))
+        (outcome,) = self._on_loop(self._require_running().parts.topics.create([new]))
         if outcome.error is not None:
             raise outcome.error
 
     def apply_retention(self) -> None:
         """Delete what retention lets go, without waiting for its next turn."""
-        self._on_loop(self._require_running().maintenance.apply_retention())
+        self._on_loop(self._require_running().parts.maintenance.apply_retention())
 
     def _make(self) -> BrokerProcess:
         filesystem: FileSystem = OsFileSystem()

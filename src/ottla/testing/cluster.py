@@ -105,15 +105,15 @@ class Cluster:
     async def kill(self, broker_id: int) -> None:
         """End a broker as kill -9 does: nothing is flushed, nobody is told."""
         broker = self.brokers.pop(broker_id)
-        await broker.membership.leave()
+        await broker.parts.membership.leave()
         await broker.stop(clean=False)
-        await broker.store.close()
+        await broker.parts.store.close()
 
     async def shut_down(self, broker_id: int) -> None:
         """Stop a broker in order, with all it hands over before."""
         broker = self.brokers.pop(broker_id)
         await broker.stop()
-        await broker.store.close()
+        await broker.parts.store.close()
 
     async def create_topic(
         self,
@@ -127,7 +127,7 @@ class Cluster:
         """Create a topic, and return when all brokers know the same of it. Raises OttlaError."""
         counts = (-1, -1) if assignments else (partitions, replicas)
         new = NewTopic(name, *counts, assignments, dict(settings or {}))
-        (outcome,) = await self.any.topics.create([new])
+        (outcome,) = await self.any.parts.topics.create([new])
         if outcome.error is not None:
             raise outcome.error
         await self.until(lambda: all(name in b.image.topics for b in self.brokers.values()))
@@ -142,8 +142,8 @@ class Cluster:
     @property
     def controller(self) -> Broker | None:
         """The broker in office; None while there is none."""
-        found = [broker for broker in self.brokers.values() if broker.controller.in_office]
-        return max(found, key=lambda b: b.controller.epoch or 0) if found else None
+        found = [broker for broker in self.brokers.values() if broker.parts.controller.in_office]
+        return max(found, key=lambda b: b.parts.controller.epoch or 0) if found else None
 
     def state(self, topic: str, index: int = 0) -> PartitionImage | None:
         """A partition as all running brokers see it; None while they differ."""

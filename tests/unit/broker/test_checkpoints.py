@@ -15,19 +15,19 @@ def test_recovery_starts_behind_all_that_was_written_to_each_of_many_partitions(
 
     async def scenario(caller):
         broker = caller.broker
-        await broker.topics.create([NewTopic("t", PARTITIONS)])
-        now_ms = broker.clock.now_ms()
-        for partition in broker.partitions:
+        await broker.parts.topics.create([NewTopic("t", PARTITIONS)])
+        now_ms = broker.parts.runtime.clock.now_ms()
+        for partition in broker.parts.partitions:
             batch = build_batch([now_ms], [None], [b"value"])
             partition.append(batch, read_header(batch), now_ms)
-        await broker.flusher.settle()
-        broker.clock.advance(120_000)
-        before = broker.flusher.jobs_total
-        await broker.maintenance.write_checkpoints()
-        assert broker.flusher.jobs_total - before >= 3
+        await broker.parts.flusher.settle()
+        broker.parts.runtime.clock.advance(120_000)
+        before = broker.parts.flusher.jobs_total
+        await broker.parts.maintenance.write_checkpoints()
+        assert broker.parts.flusher.jobs_total - before >= 3
         lines = (tmp_path / "logs/recovery-point-offset-checkpoint").read_text().splitlines()
         assert sorted(lines[2:]) == sorted(f"t {number} 1" for number in range(PARTITIONS))
-        for partition in broker.partitions:
+        for partition in broker.parts.partitions:
             assert partition.log.snapshots == [1]
 
     settings = {"log.dirs": str(tmp_path / "logs")}

@@ -48,8 +48,10 @@ def test_metadata_names_them_where_they_were():
 
     async def scenario(caller):
         alive = dict(caller.broker.image.brokers)
-        caller.broker.departed.on_image({**alive, TWO.id: TWO}, 0)
-        caller.broker.departed.on_image(alive, caller.broker.clock.monotonic_ms())
+        caller.broker.parts.departed.on_image({**alive, TWO.id: TWO}, 0)
+        caller.broker.parts.departed.on_image(
+            alive, caller.broker.parts.runtime.clock.monotonic_ms()
+        )
 
         async def named():
             answer = await caller.call(MetadataRequest(topics=[]), 12)

@@ -22,9 +22,9 @@ def test_a_broker_tells_what_it_decided():
     """Of that partition, oldest first; kinds that are named, or all."""
 
     async def scenario(caller):
-        await caller.broker.topics.create([NewTopic("t", 1, 1), NewTopic("u", 1, 1)])
+        await caller.broker.parts.topics.create([NewTopic("t", 1, 1), NewTopic("u", 1, 1)])
         for kind, topic in (("ISR_SHRUNK", "t"), ("ELECTED", "t"), ("ELECTED", "u")):
-            caller.broker.decisions.record(decision(DecisionKind[kind], topic))
+            caller.broker.parts.decisions.record(decision(DecisionKind[kind], topic))
         answer = await caller.call(DescribeDecisionsRequest(topic="t", partition=0, kinds=None), 0)
         assert [told.kind for told in answer.decisions] == [
             "partition created",

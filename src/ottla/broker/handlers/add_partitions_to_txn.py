@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn (24), versions 0-5: what a transaction is about to write to.
+"""AddPartitionsToTxn (24), versions 0-5: adds partitions to a transaction before it writes there.
 
 Clients send 0-3, one transaction at a time; a partition that does not exist, or of an internal
 topic (TOPIC_AUTHORIZATION_FAILED, as in Kafka), fails the request for all. Brokers send 4 and 5,
@@ -11,14 +11,14 @@ from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.groups.answer import Gathering
+from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.requests.admission import proven_broker, refuse_client
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
-from ottla.broker.transactions.enlisting import Codes
+from ottla.broker.transactions.transactions import Codes
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.transaction.transaction import Identity
 from ottla.transaction.turn import Answered
@@ -90,13 +90,13 @@ class AddPartitionsToTxn(Handler):
     ) -> AddPartitionsToTxnResponse | None:
         if proven_broker(request.connection) is None:
             raise refuse_client(request, "AddPartitionsToTxn from version 4 on")
-        gathering = Gathering(
+        parted = PartedResponse(
             request,
             len(body.transactions),
             lambda parts: AddPartitionsToTxnResponse(results_by_transaction=parts),
         )
         for index, question in enumerate(body.transactions):
-            self._answer(question, partial(gathering.put, index))
+            self._answer(question, partial(parted.put, index))
         return None
 
     def _answer(self, question: AddPartitionsToTxnTransaction, put: "partial[None]") -> None:
@@ -115,7 +115,7 @@ class AddPartitionsToTxn(Handler):
         if not known:
             told({})
             return
-        self.transactions.enlisting.answer(
+        self.transactions.verify_or_add(
             question.transactional_id,
             Identity(question.producer_id, question.producer_epoch),
             known,

@@ -1,16 +1,15 @@
 """AlterShareGroupOffsets (91), version 0: an empty share group begins elsewhere (KIP-932)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
-from ottla.broker.groups.commands import command
+from ottla.broker.groups import Groups
 from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share.beginning import begin_state, delete_state, require
+from ottla.broker.share.group_state import ShareGroupState, require
 from ottla.broker.share.messages import Begin
 from ottla.group.share.groups import Allowed
 from ottla.group.share.records import TopicState
@@ -25,37 +24,34 @@ from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _NO_SUCH = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 @dataclass(frozen=True, slots=True)
 class AlterShareGroupOffsets(Handler):
-    """Serves AlterShareGroupOffsets."""
+    """Serves AlterShareGroupOffsets: deletes the group's state, then initializes it elsewhere."""
 
     api = ApiKey.ALTER_SHARE_GROUP_OFFSETS
     versions = Versions(0, 0)
 
     view: ClusterView
-    broker: "Broker"
+    groups: Groups
+    state: ShareGroupState
 
     async def handle(
         self, request: RequestContext, body: AlterShareGroupOffsetsRequest
     ) -> AlterShareGroupOffsetsResponse:
-        """Have the state begun anew, in a higher epoch, where it is asked for."""
+        """Initialize the state again, in a higher epoch, at the given offsets."""
         require_feature(self.view.image, SHARE)
         group_id = body.group_id
-        allowed: Allowed = await command(
-            self.broker,
+        allowed: Allowed = await self.groups.run_and_wait(
             request,
             group_id,
             lambda coordinator, call, at: coordinator.share.start_altering(call, group_id, at),
         )
         require(allowed, group_id, f"Group {group_id} is not a share group.")
         if allowed.topics:
-            await delete_state(self.broker, request, group_id, allowed.topics)
+            await self.state.delete(request, group_id, allowed.topics)
         begins: dict[ShareKey, Begin] = {}
         topics = []
         for topic in body.topics:
@@ -70,7 +66,7 @@ class AlterShareGroupOffsets(Handler):
             topics.append(TopicState(known.id, known.name, frozenset(valid)))
             for index, offset in valid.items():
                 begins[ShareKey(group_id, known.id, index)] = Begin(allowed.epoch, offset)
-        answers = await begin_state(self.broker, request, group_id, begins, topics)
+        answers = await self.state.initialize(request, group_id, begins, topics)
         return self._response(body, answers)
 
     def _response(

@@ -36,7 +36,7 @@ class ConsumerGroupDescribe(Handler):
         """Ask the coordinator of each group."""
         require_feature(self.view.image, GROUP)
         topics = ImageTopics(self.view.image)
-        self.groups.ask_each(
+        self.groups.run_each(
             request,
             body.group_ids,
             lambda group_id: partial(_describe, group_id, topics),

@@ -1,17 +1,16 @@
 """DeleteGroups (42), versions 0-2: forget groups without members, and their offsets.
 
-Of a share group, what it has done of partitions is forgotten first (KIP-932).
+The state of a share group's partitions is deleted first (KIP-932).
 """
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.groups.commands import command
+from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.share.beginning import delete_state
+from ottla.broker.share.group_state import ShareGroupState
 from ottla.group.coordinator import Coordinator
 from ottla.group.share.groups import Allowed
 from ottla.group.turn import Call, Decision, Moment
@@ -22,9 +21,6 @@ from ottla.wire.messages.delete_groups import (
     DeleteGroupsResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroups(Handler):
@@ -33,12 +29,13 @@ class DeleteGroups(Handler):
     api = ApiKey.DELETE_GROUPS
     versions = Versions(0, 2)
 
-    broker: "Broker"
+    groups: Groups
+    state: ShareGroupState
 
     async def handle(
         self, request: RequestContext, body: DeleteGroupsRequest
     ) -> DeleteGroupsResponse:
-        """Ask the coordinator of each group, of one that is named twice only once."""
+        """Delete each group once, even if it is named twice."""
         names = list(dict.fromkeys(body.groups_names))
         codes = await asyncio.gather(*(self._delete(request, name) for name in names))
         return DeleteGroupsResponse(
@@ -55,17 +52,16 @@ class DeleteGroups(Handler):
             return coordinator.delete(call, group_id, at)
 
         try:
-            answered: Allowed | ErrorCode = await command(self.broker, request, group_id, start)
+            answered: Allowed | ErrorCode = await self.groups.run_and_wait(request, group_id, start)
             if not isinstance(answered, Allowed):
                 return answered
             if answered.code is not ErrorCode.NONE:
                 return answered.code
-            told = await delete_state(self.broker, request, group_id, answered.topics)
-            for each in told.values():
+            deleted = await self.state.delete(request, group_id, answered.topics)
+            for each in deleted.values():
                 if each.code is not ErrorCode.NONE:
                     return ErrorCode.COORDINATOR_NOT_AVAILABLE
-            code: ErrorCode = await command(
-                self.broker,
+            code: ErrorCode = await self.groups.run_and_wait(
                 request,
                 group_id,
                 lambda coordinator, call, at: coordinator.share.delete(call, group_id, at),

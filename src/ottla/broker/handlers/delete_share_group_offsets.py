@@ -1,17 +1,16 @@
 """DeleteShareGroupOffsets (92), version 0: an empty share group forgets topics (KIP-932)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
-from ottla.broker.groups.commands import command
+from ottla.broker.groups import Groups
 from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share.beginning import delete_state, require
+from ottla.broker.share.group_state import ShareGroupState, require
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
 from ottla.share.coordinator import Answered
@@ -22,9 +21,6 @@ from ottla.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 
 @dataclass(frozen=True, slots=True)
 class DeleteShareGroupOffsets(Handler):
@@ -34,24 +30,23 @@ class DeleteShareGroupOffsets(Handler):
     versions = Versions(0, 0)
 
     view: ClusterView
-    broker: "Broker"
+    groups: Groups
+    state: ShareGroupState
 
     async def handle(
         self, request: RequestContext, body: DeleteShareGroupOffsetsRequest
     ) -> DeleteShareGroupOffsetsResponse:
-        """Have the state of the topics deleted: their records are for the group once more."""
+        """Delete the state of the topics: the group will read their records again."""
         require_feature(self.view.image, SHARE)
         group_id = body.group_id
-        had: Allowed = await command(
-            self.broker,
+        had: Allowed = await self.groups.run_and_wait(
             request,
             group_id,
             lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
         )
         names = {topic.topic_name for topic in body.topics}
         ids = {topic.name: topic.id for topic in had.topics if topic.name in names}
-        allowed: Allowed = await command(
-            self.broker,
+        allowed: Allowed = await self.groups.run_and_wait(
             request,
             group_id,
             lambda coordinator, call, at: coordinator.share.start_deleting(
@@ -59,10 +54,10 @@ class DeleteShareGroupOffsets(Handler):
             ),
         )
         require(allowed, group_id, f"Group {group_id} not found.")
-        answers = await delete_state(self.broker, request, group_id, allowed.topics)
+        answers = await self.state.delete(request, group_id, allowed.topics)
         failed = {key.topic_id: each for key, each in answers.items() if each.code}
         return DeleteShareGroupOffsetsResponse(
-            responses=[_told(topic.topic_name, ids, failed) for topic in body.topics]
+            responses=[_result(topic.topic_name, ids, failed) for topic in body.topics]
         )
 
     @staticmethod
@@ -73,7 +68,7 @@ class DeleteShareGroupOffsets(Handler):
         return DeleteShareGroupOffsetsResponse(error_code=code, error_message=message)
 
 
-def _told(
+def _result(
     name: str, ids: dict[str, UUID], failed: dict[UUID, Answered]
 ) -> DeleteShareGroupOffsetsResponseTopic:
     topic_id = ids.get(name)

@@ -32,7 +32,7 @@ class DescribeGroups(Handler):
 
     def handle(self, request: RequestContext, body: DescribeGroupsRequest) -> None:
         """Ask the coordinator of each group."""
-        self.groups.ask_each(
+        self.groups.run_each(
             request,
             body.groups,
             lambda group_id: partial(_describe, group_id),

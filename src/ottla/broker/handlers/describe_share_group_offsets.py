@@ -1,22 +1,21 @@
 """DescribeShareGroupOffsets (90), versions 0-1: where share groups begin (KIP-932).
 
-From version 1 on with the lag: what lies behind the start and is not done with (KIP-1226).
+From version 1 on with the lag: records after the start that are not done with (KIP-1226).
 """
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.groups.commands import command
+from ottla.broker.groups import Groups
 from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share import Sharing
-from ottla.broker.share.log_ends import log_ends
+from ottla.broker.share.end_offsets import EndOffsets
 from ottla.broker.share.messages import SUMMARY
+from ottla.broker.share.persister import Persister
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
 from ottla.share.coordinator import Answered
@@ -31,9 +30,6 @@ from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 _PATIENCE_MS = 5_000
 
 
@@ -45,8 +41,9 @@ class DescribeShareGroupOffsets(Handler):
     versions = Versions(0, 1)
 
     view: ClusterView
-    sharing: Sharing
-    broker: "Broker"
+    groups: Groups
+    persister: Persister
+    end_offsets: EndOffsets
 
     async def handle(
         self, request: RequestContext, body: DescribeShareGroupOffsetsRequest
@@ -61,8 +58,7 @@ class DescribeShareGroupOffsets(Handler):
     ) -> DescribeShareGroupOffsetsResponseGroup:
         group_id = wanted.group_id
         try:
-            allowed: Allowed = await command(
-                self.broker,
+            allowed: Allowed = await self.groups.run_and_wait(
                 request,
                 group_id,
                 lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
@@ -78,10 +74,10 @@ class DescribeShareGroupOffsets(Handler):
             for each in partitions
             if tuple(each) in begun and (topic := self.view.image.topic(each.topic)) is not None
         }
-        persister = self.sharing.persister
-        said = dict.fromkeys(keys.values(), UNKNOWN)
+        arguments = dict.fromkeys(keys.values(), UNKNOWN)
         answers, ends = await asyncio.gather(
-            persister.ask(SUMMARY, said, patience_ms=_PATIENCE_MS), log_ends(self.broker, keys)
+            self.persister.ask(SUMMARY, arguments, patience_ms=_PATIENCE_MS),
+            self.end_offsets.find(keys),
         )
         topics: dict[str, list[DescribeShareGroupOffsetsResponsePartition]] = {}
         for each in partitions:

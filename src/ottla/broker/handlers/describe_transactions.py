@@ -5,7 +5,7 @@ from functools import partial
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import by_topic
-from ottla.broker.groups.answer import Gathering
+from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions import Transactions
@@ -33,13 +33,13 @@ class DescribeTransactions(Handler):
 
     def handle(self, request: RequestContext, body: DescribeTransactionsRequest) -> None:
         """Ask the coordinator of each id."""
-        gathering = Gathering(
+        parted = PartedResponse(
             request,
             len(body.transactional_ids),
             lambda parts: DescribeTransactionsResponse(transaction_states=parts),
         )
         for index, transactional_id in enumerate(body.transactional_ids):
-            ticket = Answer(partial(_put, gathering, index, transactional_id), lambda code: code)
+            ticket = Answer(partial(_put, parted, index, transactional_id), lambda code: code)
             self.transactions.run(transactional_id, ticket, partial(_describe, transactional_id))
 
     @staticmethod
@@ -59,15 +59,15 @@ def _describe(
 
 
 def _put(
-    gathering: Gathering, index: int, transactional_id: str, found: Transaction | ErrorCode | None
+    parted: PartedResponse, index: int, transactional_id: str, found: Transaction | ErrorCode | None
 ) -> None:
     if found is None:
         found = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     if isinstance(found, ErrorCode):
-        gathering.put(index, _failed(transactional_id, found))
+        parted.put(index, _failed(transactional_id, found))
         return
     topics = by_topic(sorted(found.partitions))
-    gathering.put(
+    parted.put(
         index,
         TransactionState(
             transactional_id=transactional_id,

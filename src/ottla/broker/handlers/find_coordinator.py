@@ -15,8 +15,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share import Sharing
-from ottla.broker.share.states import require_key
+from ottla.broker.share.states import ShareStates, require_key
 from ottla.broker.topics.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
@@ -52,7 +51,7 @@ class FindCoordinator(Handler):
     view: ClusterView
     groups: Groups
     transactions: Transactions
-    sharing: Sharing
+    share_states: ShareStates
     topics: Topics
     peers: Peers
 
@@ -75,7 +74,7 @@ class FindCoordinator(Handler):
         if key_type == _TRANSACTION:
             return self.transactions.partition_index
         if key_type == _SHARE:
-            return self.sharing.states.partition_index
+            return self.share_states.partition_index
         return self.groups.partition_index
 
     def _find(

@@ -12,7 +12,7 @@ from functools import partial
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.broker.groups import Groups
-from ottla.broker.groups.answer import Gathering
+from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.groups.shard import Command
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
@@ -57,8 +57,8 @@ class OffsetFetch(Handler):
         """Ask the coordinator of each group."""
         version = request.version
         if version < _MANY_GROUPS_FROM:
-            gathering = Gathering(request, 1, lambda parts: parts[0])
-            answer = gathering.part(0, lambda code: self.on_error(body, code, None, version))
+            parted = PartedResponse(request, 1, lambda parts: parts[0])
+            answer = parted.part(0, lambda code: self.on_error(body, code, None, version))
             wanted = (
                 None
                 if body.topics is None
@@ -70,12 +70,12 @@ class OffsetFetch(Handler):
                 partial(_fetch_one, body.group_id, wanted, body.require_stable),
             )
             return
-        gathering = Gathering(
+        parted = PartedResponse(
             request, len(body.groups), lambda parts: OffsetFetchResponse(groups=parts)
         )
         image = self.view.image
         for index, group in enumerate(body.groups):
-            answer = gathering.part(index, partial(_failed_group, group.group_id))
+            answer = parted.part(index, partial(_failed_group, group.group_id))
             fetch = _fetch_by_id if version >= _TOPIC_IDS_FROM else _fetch_by_name
             self.groups.try_run(
                 group.group_id,

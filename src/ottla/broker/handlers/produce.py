@@ -9,7 +9,6 @@ internal topic is refused with INVALID_TOPIC_EXCEPTION, unless the client id is 
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
@@ -25,6 +24,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.broker.transactions.produce import ProduceInTransaction
+from ottla.broker.transactions.verification import Verifications
 from ottla.network.service import CloseConnection
 from ottla.record.validation import RejectedBatch, validate
 from ottla.storage.producers.state import Guard
@@ -38,9 +38,6 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 _ACKS_ALL = -1
 _NONE = ErrorCode.NONE
@@ -59,7 +56,7 @@ class Produce(Handler):
     partitions: Partitions
     settings: BrokerSettings
     new_leaders: NewLeaders
-    broker: "Broker"
+    verifications: Verifications
 
     def handle(
         self, request: RequestContext, body: ProduceRequest
@@ -134,7 +131,9 @@ class Produce(Handler):
                 self.new_leaders.tell_producer(request, response)
                 request.reply(response)
 
-        ProduceInTransaction(self.broker, request, body, append, finish).start()
+        ProduceInTransaction(
+            self.partitions, self.verifications, request, body, append, finish
+        ).start()
 
     # Hot: once per batch.
     def _append(

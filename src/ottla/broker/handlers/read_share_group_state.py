@@ -1,6 +1,6 @@
 """ReadShareGroupState (84), version 0: what a share group has done of partitions (KIP-932).
 
-Between brokers: the leaders of partitions and the groups' coordinators ask.
+Between brokers: sent by the leaders of partitions and by group coordinators.
 """
 
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.share import Sharing
 from ottla.broker.share.messages import READ
+from ottla.broker.share.persister import Persister
 from ottla.share.coordinator import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.read_share_group_state import ReadShareGroupStateRequest
@@ -23,11 +23,11 @@ class ReadShareGroupState(Handler):
     api = ApiKey.READ_SHARE_GROUP_STATE
     versions = Versions(0, 0)
 
-    sharing: Sharing
+    persister: Persister
 
     async def handle(self, _request: RequestContext, body: ReadShareGroupStateRequest) -> Message:
         """Have the coordinator of each partition's state decide."""
-        answers = await self.sharing.persister.carry_out(READ, READ.of_request(body))
+        answers = await self.persister.carry_out(READ, READ.of_request(body))
         return READ.answer(answers.items())
 
     @staticmethod

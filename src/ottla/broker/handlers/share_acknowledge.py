@@ -1,20 +1,25 @@
-"""ShareAcknowledge (79), versions 1-2: what a member of a share group says of records it has.
+"""ShareAcknowledge (79), versions 1-2: a member of a share group acknowledges its records.
 
-Accepted, released, rejected, or from version 2 on locked anew (KIP-932, KIP-1222). Answered when it
-is written.
+They are accepted, released, rejected, or from version 2 on their locks renewed (KIP-932, KIP-1222).
+Answered when it is written.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share import Sharing
-from ottla.broker.share.acknowledging import Results, acknowledge_all, require_renew_told, said
-from ottla.broker.share.group_settings import share_group_config
+from ottla.broker.share.acknowledging import (
+    Results,
+    acknowledge_all,
+    acknowledgements,
+    check_renewals,
+)
+from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.replying import acknowledge_topics
 from ottla.metadata.features import SHARE
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
@@ -23,9 +28,6 @@ from ottla.wire.messages.share_acknowledge import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
 )
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,11 @@ class ShareAcknowledge(Handler):
 
     view: ClusterView
     sharing: Sharing
-    broker: "Broker"
+    group_settings: ShareGroupSettings
+    new_leaders: NewLeaders
 
     def handle(self, request: RequestContext, body: ShareAcknowledgeRequest) -> None:
-        """Take the words in, in the member's session."""
+        """Acknowledge within the member's session."""
         require_feature(self.view.image, SHARE)
         if not body.group_id or not body.member_id:
             raise OttlaError(
@@ -50,8 +53,8 @@ class ShareAcknowledge(Handler):
             raise OttlaError(
                 ErrorCode.INVALID_SHARE_SESSION_EPOCH, "a share session begins with a fetch"
             )
-        acknowledged = said(body.topics)
-        require_renew_told(acknowledged, is_renew=body.is_renew_ack)
+        acknowledged = acknowledgements(body.topics)
+        check_renewals(acknowledged, is_renew=body.is_renew_ack)
         key = MemberKey(body.group_id, body.member_id)
         session = self.sharing.resume_session(key, body.share_session_epoch, request.connection)
 
@@ -59,14 +62,12 @@ class ShareAcknowledge(Handler):
             if body.share_session_epoch == FINAL_EPOCH:
                 self.sharing.close_session(session)
             response = ShareAcknowledgeResponse(
-                acquisition_lock_timeout_ms=share_group_config(
-                    self.broker, key.group_id
-                ).limits.lock_ms,
+                acquisition_lock_timeout_ms=self.group_settings.config(key.group_id).limits.lock_ms,
                 responses=acknowledge_topics(
                     (slot, code, message) for slot, (code, message) in results.items()
                 ),
             )
-            self.broker.new_leaders.tell_sharer(request, response)
+            self.new_leaders.tell_sharer(request, response)
             request.reply(response)
 
         acknowledge_all(self.sharing, key, acknowledged, answer)

@@ -1,29 +1,27 @@
-"""ShareFetch (78), versions 1-2: records for members of share groups, and what they say of earlier.
+"""ShareFetch (78), versions 1-2: records for members of share groups, and acknowledgements.
 
-With sessions per member (KIP-932). Waits for `max_wait_ms` where there is nothing; `min_bytes` is
-taken for 1. From version 2 on exactly so many records where that is wanted (KIP-1206), and renewed
-locks (KIP-1222).
+With a session per member (KIP-932). Waits up to `max_wait_ms` for `min_bytes`. From version 2 on
+with a strict record limit if wanted (KIP-1206), and renewal of locks (KIP-1222).
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share import Sharing
-from ottla.broker.share.acknowledging import require_renew_told, said
+from ottla.broker.share.acknowledging import acknowledgements, check_renewals
 from ottla.broker.share.fetching import ShareFetching
+from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.metadata.features import SHARE
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, Slot
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +32,22 @@ class ShareFetch(Handler):
     versions = Versions(1, 2)
 
     view: ClusterView
-    sharing: Sharing
+    runtime: Runtime
     settings: BrokerSettings
-    broker: "Broker"
+    sharing: Sharing
+    group_settings: ShareGroupSettings
+    new_leaders: NewLeaders
 
     def handle(self, request: RequestContext, body: ShareFetchRequest) -> None:
-        """Take the member's session up, and carry the request out."""
+        """Open or resume the member's session, and carry the request out."""
         require_feature(self.view.image, SHARE)
         if not body.group_id or not body.member_id:
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST, "a share fetch names its group and its member"
             )
         key = MemberKey(body.group_id, body.member_id)
-        acknowledged = said(body.topics)
-        require_renew_told(acknowledged, is_renew=body.is_renew_ack)
+        acknowledged = acknowledgements(body.topics)
+        check_renewals(acknowledged, is_renew=body.is_renew_ack)
         if body.share_session_epoch == INITIAL_EPOCH:
             if acknowledged:
                 raise OttlaError(
@@ -71,7 +71,15 @@ class ShareFetch(Handler):
                 ),
             )
         body.max_bytes = min(body.max_bytes, self.settings.integer("fetch.max.bytes"))
-        ShareFetching(self.broker, request, body, session).start(acknowledged)
+        ShareFetching(
+            self.runtime,
+            self.sharing,
+            self.group_settings,
+            self.new_leaders,
+            request,
+            body,
+            session,
+        ).start(acknowledged)
 
     @staticmethod
     def on_error(

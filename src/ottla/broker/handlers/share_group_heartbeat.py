@@ -1,21 +1,21 @@
 """ShareGroupHeartbeat (76), version 1: joining a share group, reporting and leaving (KIP-932).
 
-Members get partitions only when their state has begun. A heartbeat that is the first to speak of a
-topic has it begun before it is answered, so that its member need not wait for the next one.
+Members are assigned only partitions whose state is initialized. A heartbeat that is the first to
+subscribe to a topic initializes it before the answer, so that its member need not wait for the next
+heartbeat.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.groups.commands import command
+from ottla.broker.groups import Groups
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share.beginning import begin_state, delete_state, keys_of
-from ottla.broker.share.group_settings import share_pace
+from ottla.broker.share.group_settings import ShareGroupSettings
+from ottla.broker.share.group_state import ShareGroupState, keys_of
 from ottla.broker.share.messages import Begin
 from ottla.group.share.heartbeating import Heard
 from ottla.metadata.features import SHARE
@@ -26,9 +26,6 @@ from ottla.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupHeartbeat(Handler):
@@ -38,21 +35,22 @@ class ShareGroupHeartbeat(Handler):
     versions = Versions(1, 1)
 
     view: ClusterView
-    broker: "Broker"
+    groups: Groups
+    group_settings: ShareGroupSettings
+    state: ShareGroupState
 
     async def handle(
         self, request: RequestContext, body: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponse:
-        """Have the group's coordinator decide, and state begun where it lacks."""
+        """Have the group's coordinator decide, and initialize state that lacks."""
         require_feature(self.view.image, SHARE)
         heard = await self._hear(request, body)
         if heard.response.error_code or not (heard.to_begin or heard.to_delete):
             return heard.response
         group_id = body.group_id
         if heard.to_delete:
-            await delete_state(self.broker, request, group_id, heard.to_delete)
-        await begin_state(
-            self.broker,
+            await self.state.delete(request, group_id, heard.to_delete)
+        await self.state.initialize(
             request,
             group_id,
             await self._begins(request, heard, group_id),
@@ -73,15 +71,14 @@ class ShareGroupHeartbeat(Handler):
             # Kafka answers with here; the next heartbeat tells it the epoch they belong to.
             response.member_epoch = heard.response.member_epoch
             if response.assignment is None:
-                # Nothing has changed since the first answer, which the member has yet to hear.
+                # Unchanged since the first answer, which the member has not received yet.
                 response.assignment = heard.response.assignment
         return response
 
     async def _hear(self, request: RequestContext, body: ShareGroupHeartbeatRequest) -> Heard:
         topics = ImageTopics(self.view.image)
-        pace = share_pace(self.broker, body.group_id)
-        heard: Heard = await command(
-            self.broker,
+        pace = self.group_settings.pace(body.group_id)
+        heard: Heard = await self.groups.run_and_wait(
             request,
             body.group_id,
             lambda coordinator, call, at: coordinator.share.heartbeat(call, body, topics, pace, at),
@@ -91,14 +88,13 @@ class ShareGroupHeartbeat(Handler):
     async def _begins(
         self, request: RequestContext, heard: Heard, group_id: str
     ) -> dict[ShareKey, Begin]:
-        """Where state begins: of partitions that a topic has got since, at their first record."""
-        allowed = await command(
-            self.broker,
+        """Where state begins: in partitions added to a known topic at their first record."""
+        allowed = await self.groups.run_and_wait(
             request,
             group_id,
             lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
         )
-        # Those that had state of all partitions there were.
+        # Topics whose partitions so far all have state.
         grown = {
             topic.id
             for topic in allowed.topics

@@ -15,7 +15,7 @@ from ottla.broker.partitions.partition import OnBehalf
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.transactions import Transactions
+from ottla.broker.transactions.verification import Verifications
 from ottla.group.offsets.committing import transactional_commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.storage.producers.state import Guard
@@ -53,7 +53,7 @@ class TxnOffsetCommit(Handler):
 
     view: ClusterView
     groups: Groups
-    transactions: Transactions
+    verifications: Verifications
 
     def handle(self, request: RequestContext, body: TxnOffsetCommitRequest) -> None:
         """Make sure that the transaction is open, then have the group's coordinator decide."""
@@ -79,7 +79,7 @@ class TxnOffsetCommit(Handler):
             except OttlaError as error:
                 answer.fail(error.code)
 
-        self.transactions.openings.ask(
+        self.verifications.verify(
             self.groups.partition(body.group_id),
             body.transactional_id,
             Identity(body.producer_id, body.producer_epoch),

@@ -1,19 +1,20 @@
-"""WriteTxnMarkers (27), versions 1-2: a coordinator has the outcome of transactions written.
+"""WriteTxnMarkers (27), versions 1-2: a coordinator sends the outcome of transactions.
 
-Also sent by the tool that aborts hanging transactions (KIP-664). 2 tells whether each transaction
-of the producer has an epoch of its own, so that a late marker cannot end the next one (KIP-1228).
+Also sent by the tool that aborts hanging transactions (KIP-664). Version 2 says whether each
+transaction of the producer has its own epoch: a late marker then cannot end the next transaction
+(KIP-1228).
 """
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.broker.groups.answer import Gathering
+from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.transactions.marker_writing import Outcome, write_markers
+from ottla.broker.transactions.marker_writer import MarkerWriter
+from ottla.transaction.outcome import TransactionOutcome
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -24,9 +25,6 @@ from ottla.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-if TYPE_CHECKING:
-    from ottla.broker.process.broker import Broker
-
 
 @dataclass(frozen=True, slots=True)
 class WriteTxnMarkers(Handler):
@@ -35,24 +33,22 @@ class WriteTxnMarkers(Handler):
     api = ApiKey.WRITE_TXN_MARKERS
     versions = Versions(1, 2)
 
-    broker: "Broker"
+    writer: MarkerWriter
 
     def handle(self, request: RequestContext, body: WriteTxnMarkersRequest) -> None:
         """Write them, and answer when all are committed."""
-        gathering = Gathering(
+        parted = PartedResponse(
             request, len(body.markers), lambda parts: WriteTxnMarkersResponse(markers=parts)
         )
         for index, marker in enumerate(body.markers):
-            outcome = Outcome(
+            outcome = TransactionOutcome(
                 marker.producer_id,
                 marker.producer_epoch,
                 marker.transaction_result,
                 marker.coordinator_epoch,
                 marker.transaction_version,
             )
-            write_markers(
-                self.broker, outcome, _partitions(marker), partial(_put, gathering, index, marker)
-            )
+            self.writer.write(outcome, _partitions(marker), partial(_put, parted, index, marker))
 
     @staticmethod
     def on_error(
@@ -67,16 +63,16 @@ class WriteTxnMarkers(Handler):
 
 
 def _put(
-    gathering: Gathering,
+    parted: PartedResponse,
     index: int,
     marker: WritableTxnMarker,
     codes: dict[TopicPartition, ErrorCode],
 ) -> None:
-    gathering.put(index, _result(marker, codes))
+    parted.put(index, _result(marker, codes))
 
 
 def _partitions(marker: WritableTxnMarker) -> list[TopicPartition]:
-    """In the order asked, each once."""
+    """In the order of the request, each once."""
     return list(
         dict.fromkeys(
             TopicPartition(topic.name, index)

@@ -10,7 +10,6 @@ from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.groups import Groups
-from ottla.broker.groups.commands import run_command
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
@@ -91,7 +90,7 @@ class Readers:
             return coordinator.fetch(call, group, wanted, lambda topics: topics)
 
         asker = cast("RequestContext", _Asker())
-        told: list[FetchedTopic] = await run_command(self._groups, asker, group, fetch)
+        told: list[FetchedTopic] = await self._groups.run_and_wait(asker, group, fetch)
         return told[0].partitions[0].offset
 
     async def _there(self, leader: BrokerId, group: str, partition: TopicPartition) -> int:

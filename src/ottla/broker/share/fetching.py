@@ -33,7 +33,6 @@ class ShareFetching(Woken):
         session: ShareSession,
     ) -> None:
         super().__init__(runtime)
-        self._purgatory = runtime.purgatory
         self._sharing = sharing
         self._group_settings = group_settings
         self._new_leaders = new_leaders
@@ -82,7 +81,7 @@ class ShareFetching(Woken):
         if (at_once or self._is_enough()) and (self._collect() or at_once):
             self._reply()
         elif self._deadline is None:
-            self._deadline = self._purgatory.schedule(body.max_wait_ms, self._on_deadline)
+            self._deadline = self._runtime.purgatory.schedule(body.max_wait_ms, self._on_deadline)
 
     def _is_enough(self) -> bool:
         """Whether there are `min_bytes` for the member; nothing is acquired before that."""
@@ -162,7 +161,7 @@ class ShareFetching(Woken):
     def _finish(self) -> None:
         self._done = True
         if self._deadline is not None:
-            self._purgatory.cancel(self._deadline)
+            self._runtime.purgatory.cancel(self._deadline)
         for partition in self._partitions:
             partition.waiters.pop(self, None)
         for served in self._served:

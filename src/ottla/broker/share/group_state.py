@@ -59,9 +59,7 @@ class ShareGroupState:
             DELETE, dict.fromkeys(keys_of(group_id, topics)), patience_ms=_PATIENCE_MS
         )
         gone = [
-            topic.id
-            for topic in topics
-            if _succeeded(group_id, topic, answers) == topic.partitions
+            topic.id for topic in topics if _succeeded(group_id, topic, answers) == topic.partitions
         ]
         if gone:
             await self._groups.run_and_wait(

@@ -39,9 +39,7 @@ class Portion:
         return self.data[wanted[0][0] : wanted[-1][1]]
 
 
-def read_portion(
-    partition: Partition, offset: int, max_bytes: int, *, committed: bool
-) -> Portion:
+def read_portion(partition: Partition, offset: int, max_bytes: int, *, committed: bool) -> Portion:
     """What may be delivered from `offset` on; nothing if the log ends before it.
 
     With `committed` up to the last stable offset, and without aborted batches. Raises OttlaError.

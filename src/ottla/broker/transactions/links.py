@@ -38,7 +38,7 @@ class Links:
         self._closed = False
 
     async def request(self, broker_id: BrokerId, message: Message, *, timeout_ms: int) -> Any:
-        """Send a request and return its response. Raises OttlaError; its outcome is then unknown."""
+        """Send a request and return its response. Raises OttlaError: outcome unknown."""
         connection = self._open.get(broker_id)
         if connection is None or not connection.is_open:
             connection = await self._connect(broker_id)

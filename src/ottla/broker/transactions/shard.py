@@ -86,7 +86,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
         coordinator.apply(record)
 
     def check_size(self, record: TransactionRecord, value: bytes | None, max_bytes: int) -> None:
-        """Refuse a transaction record larger than a message may be; one that ends it is accepted."""
+        """Refuse a record larger than a message may be, unless it ends the transaction."""
         changed = record.transaction
         if value is not None and len(value) > max_bytes:
             assert changed is not None

@@ -57,10 +57,10 @@ class BrokerWatch:
     """All leaders of one broker; stands before the part that takes changes to the store."""
 
     def __init__(self, machine: "Machine", broker: Broker, fail: Fail) -> None:
-        replication = broker.replication
+        replication = broker.parts.replication
         self._machine = machine
         self._fail = fail
-        self.now_ms = broker.clock.monotonic_ms
+        self.now_ms = broker.parts.runtime.clock.monotonic_ms
         self._terms: dict[Partition, _Term] = {}
         self._heard_ms: dict[int, int] = {}
         self._writer: IsrWriter = replication.roles.isr_writer

@@ -10,6 +10,8 @@ from ottla.base.clock import set_current_clock
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
+from ottla.broker.process.opening import Opened
+from ottla.broker.runtime.runtime import Runtime
 from ottla.testing.simulation.judging.punctual import BrokerWatch
 from ottla.testing.simulation.loop import resume
 from ottla.testing.simulation.machine.clock import MachineClock
@@ -37,8 +39,8 @@ class _WatchedBroker(Broker):
         super().__init__(*parts, **named)
         self._machine = machine
 
-    def _assemble(self) -> None:
-        super()._assemble()
+    def _assemble(self, runtime: Runtime, opened: Opened) -> None:
+        super()._assemble(runtime, opened)
         BrokerWatch(self._machine, self, self._machine.fail)
 
 
@@ -164,7 +166,7 @@ class Machine:
         """Whether a log holds what a power cut may take."""
         return self.is_ready and any(
             partition.log.recovery_point < partition.log_end_offset
-            for partition in (self.broker.partitions if self.broker is not None else ())
+            for partition in (self.broker.parts.partitions if self.broker is not None else ())
         )
 
     def quicken(self) -> None:

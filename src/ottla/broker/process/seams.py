@@ -1,0 +1,22 @@
+"""What a broker has of its surroundings; tests and the simulation put others in their place."""
+
+import random
+from dataclasses import dataclass
+
+from ottla.base.clock import Clock
+from ottla.broker.partitions.flush import Worker
+from ottla.coordination.store import Store
+from ottla.network.dialer import Dialer
+from ottla.storage.disk.filesystem import FileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """`store` None: the broker opens its own and closes it. `worker` None: a thread flushes."""
+
+    clock: Clock
+    filesystem: FileSystem
+    rng: random.Random
+    dialer: Dialer
+    store: Store | None
+    worker: Worker | None
