@@ -289,6 +289,8 @@ def play(
         await world.create(*topics)
         async with asyncio.timeout(60):
             await scenario(world)
+        # Let tasks that were just begun get as far as they can be cancelled.
+        await asyncio.sleep(0)
         await world.runtime.tasks.cancel()
         world.runtime.purgatory.close()
 
