@@ -24,7 +24,7 @@ from ottla.wire.messages.delete_groups import (
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroups(Handler):
-    """Serves DeleteGroups."""
+    """Serves DeleteGroups; of share groups also deletes the state of their partitions."""
 
     api = ApiKey.DELETE_GROUPS
     versions = Versions(0, 2)

@@ -43,7 +43,7 @@ _SHARE_FROM = 6
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinator(Handler):
-    """Serves FindCoordinator."""
+    """Serves FindCoordinator; creates the internal topic that lacks."""
 
     api = ApiKey.FIND_COORDINATOR
     versions = Versions(0, 6)

@@ -26,7 +26,7 @@ from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchRespons
 
 @dataclass(frozen=True, slots=True)
 class ShareFetch(Handler):
-    """Serves ShareFetch."""
+    """Serves ShareFetch; a `ShareFetching` waits and replies."""
 
     api = ApiKey.SHARE_FETCH
     versions = Versions(1, 2)

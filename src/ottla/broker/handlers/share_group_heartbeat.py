@@ -29,7 +29,7 @@ from ottla.wire.messages.share_group_heartbeat import (
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupHeartbeat(Handler):
-    """Serves ShareGroupHeartbeat."""
+    """Serves ShareGroupHeartbeat; initializes the state of newly subscribed partitions."""
 
     api = ApiKey.SHARE_GROUP_HEARTBEAT
     versions = Versions(1, 1)

@@ -46,7 +46,7 @@ _TOLD_OF_OLD = {
 
 @dataclass(frozen=True, slots=True)
 class TxnOffsetCommit(Handler):
-    """Serves TxnOffsetCommit."""
+    """Serves TxnOffsetCommit: verified with one coordinator, committed by the other."""
 
     api = ApiKey.TXN_OFFSET_COMMIT
     versions = Versions(0, 5)

@@ -51,7 +51,7 @@ class Member:
         topic = share_fetch.FetchTopic(
             topic_id=topic_id, partitions=[share_fetch.FetchPartition(partition_index=0)]
         )
-        fields = {"max_wait_ms": 3_600_000, "min_bytes": 1, "topics": [topic]} | fields
+        wait: dict[str, Any] = {"max_wait_ms": 3_600_000, "min_bytes": 1, "topics": [topic]}
         request = share_fetch.ShareFetchRequest(
             group_id="g",
             member_id=self.id,
@@ -59,7 +59,7 @@ class Member:
             max_bytes=1 << 20,
             max_records=10,
             batch_size=10,
-            **fields,
+            **(wait | fields),
         )
         return await self.world.call(self.fetching, request, 2, self.connection)
 
