@@ -47,14 +47,9 @@ class Transactions:
         self._runtime = runtime
         self._producer_ids = producer_ids
         self._markers = markers
+        self._broker_settings = settings
         self._settings = _transaction_settings(settings)
         self._load_bytes = settings.integer("transaction.state.log.load.buffer.size")
-        self._abort_interval_ms = settings.integer(
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms"
-        )
-        self._expire_interval_ms = settings.integer(
-            "transaction.remove.expired.transaction.cleanup.interval.ms"
-        )
         self._verify_patience_ms = settings.integer("add.partitions.to.txn.retry.backoff.max.ms")
         self._shards = Shards(TRANSACTION_STATE, view, runtime, partitions, self._shard_of)
         # Whether the timers run: they start with the first shard.
@@ -174,8 +169,15 @@ class Transactions:
     def _start_timers(self) -> None:
         """Abort transactions past their timeout, and expire unused ids, at intervals."""
         self._has_timers = True
-        self._every(self._abort_interval_ms, Coordinator.abort_overdue)
-        self._every(self._expire_interval_ms, Coordinator.forget_unused)
+        settings = self._broker_settings
+        self._every(
+            settings.integer("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+            Coordinator.abort_overdue,
+        )
+        self._every(
+            settings.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
+            Coordinator.forget_unused,
+        )
 
     def _every(self, interval_ms: int, upkeep: Upkeep) -> None:
         purgatory = self._runtime.purgatory
