@@ -133,7 +133,7 @@ def test_the_offsets_of_an_empty_group_are_altered_and_described_with_the_lag() 
         assert (topic.topic_id, code(topic.partitions[0].error_code)) == (T, "NONE")
         (topic,) = (await describe_offsets(world)).topics
         (part,) = topic.partitions
-        assert (topic.topic_name, part.start_offset, part.error_code) == ("t", 1, 0)
+        assert (topic.topic_name, part.start_offset, part.lag, part.error_code) == ("t", 1, 2, 0)
         (topic,) = (await alter(world, "missing", 1)).responses
         assert code(topic.partitions[0].error_code) == "UNKNOWN_TOPIC_OR_PARTITION"
         (topic,) = (await alter(world, "t", -1)).responses
