@@ -1,0 +1,218 @@
+"""The parts of broker 1 that hold replicas: real ones, in memory, without a socket."""
+
+import asyncio
+from types import SimpleNamespace
+from uuid import UUID
+
+from ottla.base.clock import ManualClock
+from ottla.base.ids import BrokerId, TopicId
+from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.controller_fence import ControllerFence
+from ottla.broker.cluster.metadata_updates import MetadataUpdates
+from ottla.broker.cluster.orders import Orders
+from ottla.broker.partitions.flush import Flusher
+from ottla.broker.partitions.log_config import log_config
+from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.removals import Removals
+from ottla.broker.replication.isr_writer import IsrWriter
+from ottla.broker.replication.lag_limits import lag_limits
+from ottla.broker.replication.recorder import Recorder
+from ottla.broker.replication.roles import Roles
+from ottla.broker.requests.admission import Identity
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import new_runtime
+from ottla.broker.runtime.signal import Signal
+from ottla.broker.runtime.view import ClusterView
+from ottla.coordination.memory import MemoryStore
+from ottla.metadata.decisions import Decisions
+from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
+from ottla.record.builder import build_batch
+from ottla.record.header import read_header
+from ottla.replica.standing import Standing
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.wire.frames import RequestHeader, decode_response
+
+SETTINGS = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/data", "node.id": "1"}
+OWN = BrokerId(1)
+CLUSTER = "cluster"
+BROKER_EPOCH = 7
+
+
+class NoFetchers:
+    """Knows which partitions follow; fetches nothing."""
+
+    def __init__(self):
+        self.followed = []
+
+    def add(self, partition):
+        self.followed.append(partition)
+
+    def remove(self, partition):
+        self.followed.remove(partition)
+
+
+class Hosting:
+    """Brings the partitions in step with an image."""
+
+    def __init__(self, partitions):
+        self._partitions = partitions
+
+    async def apply(self, image):
+        await self._partitions.apply(image)
+
+    def update_configs(self, image):
+        self._partitions.update_configs(image)
+
+
+class World:
+    """Broker 1, registered with epoch 7. It leads or follows as the test orders."""
+
+    def __init__(self, settings=None):
+        self.settings = BrokerSettings({**SETTINGS, **(settings or {})})
+        self.clock = ManualClock()
+        self.runtime = new_runtime(self.clock, asyncio.get_running_loop())
+        self.view = ClusterView(OWN, CLUSTER, ClusterImage(CLUSTER))
+        self.filesystem = MemoryFileSystem()
+        self.store = MemoryStore()
+        self.directories = LogDirectories(
+            self.filesystem, self.settings.log_dirs, cluster_id=CLUSTER, node_id=1
+        )
+        self.flusher = Flusher(self.runtime.loop, self.clock, inline=True)
+        self.removals = Removals(self.runtime.loop, inline=True)
+        self.own = OwnStanding(Standing(OWN, BROKER_EPOCH, 18_000))
+        self.fetchers = NoFetchers()
+        self.decisions = Decisions()
+        self.roles = Roles(
+            self.own,
+            self.clock,
+            Recorder(self.decisions, self.clock),
+            IsrWriter(self.store, self.clock, self.runtime.spawn),
+            self.fetchers,
+            lag_limits(self.settings),
+        )
+        self.partitions = Partitions(
+            self.directories,
+            self.flusher,
+            self.clock,
+            self.roles,
+            group_commit=False,
+            config_of=lambda topic: log_config(topic, self.settings),
+            removals=self.removals,
+            image=lambda: self.view.image,
+        )
+        self.fence = ControllerFence()
+        self.fence.registered(BROKER_EPOCH)
+        self.updates = MetadataUpdates(
+            self.view, self.store, self.fence, Hosting(self.partitions), Signal()
+        )
+        self.orders = Orders(self.view, self.fence, self.partitions, self.updates)
+
+    async def close(self):
+        self.partitions.close()
+        await self.runtime.tasks.cancel()
+        self.runtime.purgatory.close()
+        self.flusher.close()
+        self.removals.close()
+        self.directories.close({}, clean=False)
+        await self.store.close()
+
+    async def host(self, name, number, *, leader=1, replicas=(1,), isr=None, epoch=5, configs=None):
+        """A topic of one partition in the view, its role taken; the partition."""
+        state = PartitionImage(
+            leader=BrokerId(leader),
+            leader_epoch=epoch,
+            replicas=tuple(replicas),
+            isr=tuple(isr or replicas),
+            leader_broker_epoch=BROKER_EPOCH,
+        )
+        topic = TopicImage(name, TopicId(UUID(int=number)), (state,), configs or {})
+        self.view.replace(self.view.image.with_topic(topic))
+        failed = await self.partitions.order([(topic, 0, state)])
+        assert not failed, failed
+        return self.partitions.get(name, 0)
+
+    async def turn(self):
+        """Let the loop do what is due now."""
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    def know(self, *brokers):
+        """Show brokers as alive, each with its id as its epoch."""
+        image = self.view.image
+        for broker in brokers:
+            endpoints = {"PLAINTEXT": Endpoint(f"host{broker}", 9092)}
+            image = image.with_broker(BrokerImage(BrokerId(broker), endpoints, epoch=broker))
+        self.view.replace(image)
+        self.own.current.live = {broker.id: broker.epoch for broker in image.brokers.values()}
+
+    def append(self, partition, *values, timestamps=None):
+        """One batch of records; its first offset."""
+        times = timestamps or [self.clock.now_ms()] * len(values)
+        batch = build_batch(times, [None] * len(values), list(values))
+        return partition.append(batch, read_header(batch), self.clock.now_ms()).base_offset
+
+
+class _Line:
+    """The end of a connection: `identity` is what a handshake proved, replies are kept."""
+
+    peer_host, peer_port, local_host = "10.0.0.9", 4711, "10.0.0.1"
+
+    def __init__(self, broker_id):
+        self.identity = None
+        self.sent = []
+        if broker_id is not None:
+            self.identity = Identity()
+            self.identity.receiver = SimpleNamespace(proven=SimpleNamespace(broker_id=broker_id))
+
+    def defer(self, _size):
+        return _Place(self)
+
+
+class _Place:
+    def __init__(self, line):
+        self._line = line
+        self.on_abandoned = None
+
+    def answer(self, parts):
+        self._line.sent.append(parts)
+
+
+class Asked:
+    """A request for `handler`, from a client or, with `broker`, from a proven broker."""
+
+    def __init__(self, handler, body, version=None, *, broker=None):
+        version = handler.versions.max if version is None else version
+        self.line = _Line(broker)
+        self._key, self._version = handler.api, version
+        header = RequestHeader(handler.api, version, 3, "tester")
+        self.context = RequestContext(header, self.line, "PLAINTEXT", 0, 100)
+
+    def answers(self):
+        """What was replied later, decoded."""
+        return [
+            decode_response(self._key, self._version, _frame(parts))[1] for parts in self.line.sent
+        ]
+
+
+def _frame(parts):
+    return memoryview(b"".join(bytes(part) for part in parts))[4:]
+
+
+def ask(handler, body, version=None, *, broker=None):
+    """What `handler` returns to the request; a coroutine where it is one."""
+    return handler.handle(Asked(handler, body, version, broker=broker).context, body)
+
+
+def play(scenario, settings=None):
+    """Run `scenario(world)`."""
+
+    async def main():
+        world = World(settings)
+        try:
+            await scenario(world)
+        finally:
+            await world.close()
+
+    asyncio.run(asyncio.wait_for(main(), 120))
