@@ -14,6 +14,7 @@ from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partition import Partition, Roles
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.runtime.signal import Signal
+from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from ottla.storage.directory.log_directories import LogDirectories, Wanted
 from ottla.storage.disk.errors import LogCorrupt, StorageError
@@ -56,6 +57,7 @@ class Partitions:
 
     def __init__(
         self,
+        view: ClusterView,
         directories: LogDirectories,
         flusher: Flusher,
         clock: Clock,
@@ -64,13 +66,12 @@ class Partitions:
         group_commit: bool,
         config_of: ConfigOf,
         removals: Removals,
-        image: Callable[[], ClusterImage],
     ) -> None:
         self._directories = directories
         self._flusher = flusher
         self._clock = clock
         self._roles = roles
-        self._image = image
+        self._view = view
         self._group_commit = group_commit
         self._config_of = config_of
         self._departures = Departures(directories, removals)
@@ -106,13 +107,13 @@ class Partitions:
         partition = self._by_id.get((topic_id, index))
         if partition is not None:
             return partition
-        topic = self._image().topic_by_id(TopicId(topic_id))
+        topic = self._view.image.topic_by_id(TopicId(topic_id))
         if topic is None:
             raise OttlaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
         return self.get(topic.name, index)
 
     def _missing(self, topic: str, index: int) -> OttlaError:
-        if self._image().partition(topic, index) is not None:
+        if self._view.image.partition(topic, index) is not None:
             return OttlaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not on this broker"
             )
@@ -383,7 +384,7 @@ class Partitions:
 
     def _keep_damaged(self, partition: Partition, error: StorageError) -> bool:
         """Keep a damaged log in use until the next start, where nothing could take its place."""
-        topic = self._image().topic(partition.topic)
+        topic = self._view.image.topic(partition.topic)
         if not isinstance(error, LogCorrupt) or not self._is_last_resort(topic, partition.index):
             return False
         try:

@@ -320,6 +320,7 @@ class _Wiring:
         )
         roles = Roles(own, clock, recorder, IsrWriter(self.store, clock, spawn), fetchers, limits)
         partitions = Partitions(
+            self.view,
             self.directories,
             flusher,
             clock,
@@ -327,7 +328,6 @@ class _Wiring:
             group_commit=settings.text("log.flush.policy") == "group",
             config_of=lambda topic: log_config(topic, settings),
             removals=removals,
-            image=lambda: self.view.image,
         )
         sessions = ReplicaSessions(
             partitions,
@@ -353,7 +353,7 @@ class _Wiring:
     def _replica_selector(self) -> RackAwareSelector | None:
         if self.settings.value("replica.selector.class") is None:
             return None
-        return RackAwareSelector(lambda: self.view.image)
+        return RackAwareSelector(self.view)
 
     def _links(self, peers: Peers) -> Links:
         return Links(peers, idle_ms=idle_ms(self.settings))

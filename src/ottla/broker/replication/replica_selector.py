@@ -4,13 +4,11 @@ KIP-392. Kafka's class for it is known by its name; it sends the consumer to the
 its rack that holds most, and to the leader where there is none.
 """
 
-from collections.abc import Callable
-
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.fetch.read import Read
 from ottla.broker.partitions.partition import Partition
-from ottla.metadata.image import ClusterImage
+from ottla.broker.runtime.view import ClusterView
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
@@ -18,8 +16,8 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 class RackAwareSelector:
     """Chooses by rack."""
 
-    def __init__(self, image: Callable[[], ClusterImage]) -> None:
-        self._image = image
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
 
     def point(self, found: Read, rack: str) -> None:
         """Replace answers of leaders by the name of a nearer replica that has the records."""
@@ -37,7 +35,7 @@ class RackAwareSelector:
         leader = partition.leader
         if leader is None:
             return None
-        brokers = self._image().brokers
+        brokers = self._view.image.brokers
         own = brokers.get(leader.broker_id)
         if own is not None and own.rack == rack:
             return None

@@ -47,16 +47,13 @@ class Readers:
         self._view = view
         self._clock = clock
         self._groups = groups
-        self._peers = peers
-        # Made when another broker is asked first.
-        self._links: Links | None = None
+        self._links = Links(peers, idle_ms=_IDLE_MS)
         # Coordinators that did not answer, and until when they are not asked again, in ms.
         self._silent: dict[BrokerId, int] = {}
 
     def close(self) -> None:
         """Give all connections back."""
-        if self._links is not None:
-            self._links.close()
+        self._links.close()
 
     async def committed(self, groups: Sequence[str], partition: TopicPartition) -> dict[str, int]:
         """What each group has committed in a partition; UNKNOWN where nobody can say."""
@@ -103,8 +100,6 @@ class Readers:
         request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup(group_id=group, topics=[topic])]
         )
-        if self._links is None:
-            self._links = Links(self._peers, idle_ms=_IDLE_MS)
         answer: OffsetFetchResponse = await self._links.request(
             leader, request, timeout_ms=_TIMEOUT_MS
         )

@@ -93,6 +93,7 @@ class World:
             lag_limits(self.settings),
         )
         self.partitions = Partitions(
+            self.view,
             self.directories,
             self.flusher,
             self.clock,
@@ -100,7 +101,6 @@ class World:
             group_commit=False,
             config_of=lambda topic: log_config(topic, self.settings),
             removals=self.removals,
-            image=lambda: self.view.image,
         )
         self.fence = ControllerFence()
         self.fence.registered(BROKER_EPOCH)
