@@ -31,7 +31,7 @@ def test_any_broker_creates_grows_and_deletes_topics():
             assert len(other.image.topics["t"].partitions) == 2
             await other.parts.topics.grow("t", 5)
             await cluster.until(lambda: cluster.state("t", 4) is not None)
-            (outcome,) = await other.topics.delete([other.image.topics["t"]])
+            (outcome,) = await other.parts.topics.delete([other.image.parts.topics["t"]])
             assert outcome.error is None
             await cluster.until(
                 lambda: not any("t" in b.image.topics for b in cluster.brokers.values())
@@ -321,8 +321,8 @@ def test_a_controller_of_the_past_is_refused():
                 await zombie.parts.controller.reassign({name: [3, 2, 1]})
             assert raised.value.code is ErrorCode.NOT_CONTROLLER
             assert not zombie.parts.controller.in_office
-            stale = zombie.fence.controller_epoch
-            zombie.fence.check(2, stale + 1, -1)
+            stale = zombie.parts.fence.controller_epoch
+            zombie.parts.fence.check(2, stale + 1, -1)
             with pytest.raises(OttlaError) as raised:
                 zombie.fence.check(1, stale, -1)
             assert raised.value.code is ErrorCode.STALE_CONTROLLER_EPOCH

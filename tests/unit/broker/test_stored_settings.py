@@ -103,8 +103,8 @@ def test_the_clusters_min_isr_counts_and_not_what_was_stored_for_one_broker(capl
             two = cluster.brokers[2]
             assert two.settings.integer(MIN_ISR) == 2
             assert two.settings.integer("log.retention.ms") == 5000
-            assert two.partitions.get("t", 0).config.min_insync_replicas == 2
-            assert two.partitions.get("own", 0).config.min_insync_replicas == 1
+            assert two.parts.partitions.get("t", 0).config.min_insync_replicas == 2
+            assert two.parts.partitions.get("own", 0).config.min_insync_replicas == 1
 
     with caplog.at_level(logging.WARNING, "ottla"):
         asyncio.run(scenario())

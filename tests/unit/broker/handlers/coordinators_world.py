@@ -172,6 +172,7 @@ class World:
             lag_limits(self.settings),
         )
         return Partitions(
+            self.view,
             directories,
             Flusher(loop, self.clock, inline=True),
             self.clock,
@@ -179,7 +180,6 @@ class World:
             group_commit=True,
             config_of=lambda topic: log_config(topic, self.settings),
             removals=Removals(loop, inline=True),
-            image=lambda: self.view.image,
         )
 
     def _links(self) -> Links:
