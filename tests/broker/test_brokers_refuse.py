@@ -100,7 +100,7 @@ def test_a_broker_may_ask_as_itself_only():
 
     async def scenario():
         async with two() as (one, other):
-            await other.topics.auto_create("a")
+            await other.parts.topics.auto_create("a")
             mine = await one.peers.request(2, epoch_question(1))
             assert mine.topics[0].partitions[0].error_code == ErrorCode.NONE
             others = await one.peers.request(2, epoch_question(3))

@@ -127,8 +127,8 @@ def test_the_leader_asks_the_groups_coordinator_at_another_broker():
 
     async def scenario():
         async with two(ONE_OF_EACH) as (one, other):
-            await other.topics.auto_create("a")
-            await other.topics.auto_create("__consumer_offsets")
+            await other.parts.topics.auto_create("a")
+            await other.parts.topics.auto_create("__consumer_offsets")
             client = await Client.connect(other.port)
             await Member(other, client).join()
             topic_id = other.image.topics["a"].id

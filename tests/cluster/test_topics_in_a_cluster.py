@@ -31,12 +31,12 @@ def test_any_broker_creates_grows_and_deletes_topics():
             assert len(other.image.topics["t"].partitions) == 2
             await other.parts.topics.grow("t", 5)
             await cluster.until(lambda: cluster.state("t", 4) is not None)
-            (outcome,) = await other.parts.topics.delete([other.image.parts.topics["t"]])
+            (outcome,) = await other.parts.topics.delete([other.image.topics["t"]])
             assert outcome.error is None
             await cluster.until(
                 lambda: not any("t" in b.image.topics for b in cluster.brokers.values())
             )
-            (outcome,) = await other.topics.create([NewTopic("t", 1, 1)])
+            (outcome,) = await other.parts.topics.create([NewTopic("t", 1, 1)])
             assert outcome.error is None
 
     run(scenario)
@@ -324,7 +324,7 @@ def test_a_controller_of_the_past_is_refused():
             stale = zombie.parts.fence.controller_epoch
             zombie.parts.fence.check(2, stale + 1, -1)
             with pytest.raises(OttlaError) as raised:
-                zombie.fence.check(1, stale, -1)
+                zombie.parts.fence.check(1, stale, -1)
             assert raised.value.code is ErrorCode.STALE_CONTROLLER_EPOCH
 
     run(scenario)

@@ -174,7 +174,7 @@ def test_a_mark_for_deletion_is_removed_where_deletion_is_switched_off() -> None
             first = cluster.controller
             # An administrator's tool writes the mark while nobody is in office.
             store = cluster.brokers[3 - int(first.broker_id)].parts.store
-            first.controller.stop()
+            first.parts.controller.stop()
             await store.ensure("/admin/delete_topics/kept")
             await cluster.kill(int(first.broker_id))
             await cluster.until(lambda: cluster.controller is not None)
