@@ -72,6 +72,7 @@ class Parts:
     fence: ControllerFence
     readiness: Readiness
     registration_lost: Signal[[]]
+    isolated: Signal[[]]
     admission: Admission
     peers: Peers
     flusher: Flusher

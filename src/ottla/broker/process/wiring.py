@@ -211,6 +211,7 @@ class _Wiring:
             fence=self.fence,
             readiness=Readiness(),
             registration_lost=self.registration_lost,
+            isolated=self.isolated,
             admission=meeting.admission,
             peers=meeting.peers,
             flusher=flusher,
