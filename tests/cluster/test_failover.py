@@ -123,7 +123,7 @@ def test_a_broker_that_hears_of_nobody_lets_others_lead():
             epoch = lonely.parts.fence.broker_epoch
             lonely.parts.isolated.emit()
             await cluster.until(lambda: cluster.leader("t") == 2)
-            await cluster.until(lambda: lonely.fence.broker_epoch > epoch)
+            await cluster.until(lambda: lonely.parts.fence.broker_epoch > epoch)
             await cluster.until(
                 lambda: cluster.state("t") is not None and set(cluster.state("t").isr) == {1, 2, 3}
             )
