@@ -66,7 +66,7 @@ def imports(texts: dict[str, str]) -> dict[str, set[str]]:
                 wanted |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 wanted.add(node.value.partition(":")[0])
-        if name == "ottla.broker.requests.dispatch":
+        if name == "ottla.broker.serving.dispatch":
             # It imports the handlers by their names.
             wanted |= {module for module in texts if module.startswith("ottla.broker.handlers.")}
         found[name] = {module for module in wanted if module in texts and module != name}

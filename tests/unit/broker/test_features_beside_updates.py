@@ -7,7 +7,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.registration import prepare
-from ottla.broker.requests.features import Features
+from ottla.broker.configs.features import Features
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.memory import MemoryStore

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.produce.sequence_gaps import SequenceGaps
+from ottla.broker.partitions.sequence_gaps import SequenceGaps
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
 from ottla.storage.producers.entry import AppendedBatch, ProducerEntry

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from ottla.base.ids import BrokerId
+from ottla.broker.cluster.links import Links
 from ottla.broker.cluster.peers import Peers
-from ottla.broker.transactions.links import Links
 from ottla.testing.simulation.loop import run_virtual
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 

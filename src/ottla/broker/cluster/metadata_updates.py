@@ -7,12 +7,12 @@ features by `show`.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from ottla.base.ids import BrokerId, TopicId
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.topics.topics import PartitionHost
 from ottla.coordination.store import Store
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
@@ -27,6 +27,18 @@ LEADER_DURING_DELETE = -2
 _EVERYTHING = 2
 # Fewer settings than this are read one by one.
 _FEW = 16
+
+
+class PartitionHost(Protocol):
+    """Keeps this broker's partitions as an image says."""
+
+    async def apply(self, image: ClusterImage) -> None:
+        """Open, configure and delete partitions until they are what `image` says."""
+        ...
+
+    def update_configs(self, image: ClusterImage) -> None:
+        """Carry changed settings into the partitions at once."""
+        ...
 
 
 class MetadataUpdates:

@@ -32,12 +32,12 @@ from ottla.base.settings.resolve import (
 )
 from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
 from ottla.base.settings.stored import Ignored, usable
-from ottla.broker.cluster.metadata_updates import MetadataUpdates
+from ottla.broker.cluster.metadata_updates import MetadataUpdates, PartitionHost
 from ottla.broker.configs.changes import change_notice
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change
-from ottla.broker.process.loggers import alter_loggers, loggers
+from ottla.broker.configs.loggers import alter_loggers, loggers
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.topics.topics import PartitionHost, unknown_topic
+from ottla.broker.topics.topics import unknown_topic
 from ottla.coordination.store import Create, NoNode, Set, Store
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage

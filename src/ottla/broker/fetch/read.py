@@ -7,19 +7,16 @@ page cache to the socket when the connection takes them. Only what is below the 
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.fetch.sessions import PartitionKey, Wanted
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.log import Slice
 from ottla.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
 from ottla.wire.parts import FileRegion
-
-if TYPE_CHECKING:
-    from ottla.broker.partitions.partitions import Partitions
 
 _NO_EPOCH = -1
 
@@ -41,7 +38,7 @@ class Read:
 
 
 def read_all(
-    partitions: "Partitions",
+    partitions: Partitions,
     wanted: Iterable[tuple[PartitionKey, Wanted]],
     max_bytes: int,
     *,
@@ -77,7 +74,7 @@ def failed(index: int, code: ErrorCode) -> PartitionData:
     return PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b"")
 
 
-def _resolve(partitions: "Partitions", key: PartitionKey) -> Partition:
+def _resolve(partitions: Partitions, key: PartitionKey) -> Partition:
     if isinstance(key.topic, UUID):
         return partitions.get_by_id(key.topic, key.partition)
     return partitions.get(key.topic, key.partition)

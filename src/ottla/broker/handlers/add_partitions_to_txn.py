@@ -11,8 +11,8 @@ from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.cluster.admission import proven_broker, refuse_client
 from ottla.broker.groups.answer import PartedResponse
-from ottla.broker.requests.admission import proven_broker, refuse_client
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView

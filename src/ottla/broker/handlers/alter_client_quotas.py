@@ -6,9 +6,9 @@ Each entity stands for itself; what is set is in effect at once, on all brokers.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.quotas.quota_settings import Wish
+from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.requests.handler import Handler, Versions
-from ottla.broker.requests.quota_settings import Wish
-from ottla.broker.requests.quotas import Quotas
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import QuotaEntity, parse_entity
 from ottla.wire.api import ApiKey

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.requests.authorized import with_operations
-from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView

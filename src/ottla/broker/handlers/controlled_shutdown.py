@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
+from ottla.broker.cluster.admission import require_broker
 from ottla.broker.controller import Controller
-from ottla.broker.requests.admission import require_broker
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey

@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.quotas.mutation_quota import admit
 from ottla.broker.requests.handler import Handler, Versions
-from ottla.broker.requests.mutation_quota import admit
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms

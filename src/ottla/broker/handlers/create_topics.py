@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.base.settings.setting import shortened
+from ottla.broker.quotas.mutation_quota import admit
 from ottla.broker.requests.handler import Handler, Versions
-from ottla.broker.requests.mutation_quota import admit
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.topics import Outcome, Topics, patience_ms
 from ottla.metadata.image import TopicImage

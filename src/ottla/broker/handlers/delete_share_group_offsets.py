@@ -5,8 +5,8 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
-from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView

@@ -7,8 +7,8 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.base.settings import BrokerSettings
+from ottla.broker.quotas.mutation_quota import admit
 from ottla.broker.requests.handler import Handler, Versions
-from ottla.broker.requests.mutation_quota import admit
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms, unknown_topic

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.requests.handler import Handler, Versions
-from ottla.broker.requests.quotas import Quotas
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import entity_parts
 from ottla.quota.filter import check_filter, parse_component

@@ -9,6 +9,7 @@ a replica fetches only a broker that has proven to be that one; see `replication
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.admission import require_broker
 from ottla.broker.fetch.delayed import FOLLOWERS_SINCE, DelayedFetch
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.read import failed, read_all
@@ -24,7 +25,6 @@ from ottla.broker.fetch.sessions import (
 from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replica_sessions import ReplicaSessions
-from ottla.broker.requests.admission import require_broker
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey

@@ -6,8 +6,8 @@ Followers get the log's end offset, consumers the high watermark.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.admission import require_broker
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.admission import require_broker
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey

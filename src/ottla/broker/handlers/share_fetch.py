@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.new_leaders import NewLeaders
-from ottla.broker.requests.features import require_feature
+from ottla.broker.configs.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime

@@ -8,9 +8,9 @@ heartbeat.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.image_topics import ImageTopics
-from ottla.broker.requests.features import require_feature
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView

@@ -6,7 +6,7 @@ All of a request or nothing, as in Kafka. Any broker takes it; the store makes a
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.features import Features
+from ottla.broker.configs.features import Features
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import FeatureUpdate, UpgradeType

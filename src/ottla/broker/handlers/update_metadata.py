@@ -6,8 +6,8 @@ Between brokers only. The image that clients see changes by nothing else; see `c
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.cluster.admission import require_broker
 from ottla.broker.cluster.orders import Orders
-from ottla.broker.requests.admission import require_broker
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey

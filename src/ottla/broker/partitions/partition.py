@@ -13,8 +13,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.partitions.checkpoint_pace import CheckpointPace
 from ottla.broker.partitions.flush import Flusher
+from ottla.broker.partitions.sequence_gaps import SequenceGaps
 from ottla.broker.partitions.watching import Waiter, Watcher
-from ottla.broker.produce.sequence_gaps import SequenceGaps
 from ottla.broker.runtime.signal import Signal
 from ottla.ledger.history import Cause
 from ottla.metadata.image import PartitionImage

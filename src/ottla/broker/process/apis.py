@@ -79,9 +79,9 @@ from ottla.broker.handlers.update_metadata import UpdateMetadata
 from ottla.broker.handlers.write_share_group_state import WriteShareGroupState
 from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
 from ottla.broker.process.parts import Parts
-from ottla.broker.requests.dispatch import api_ranges
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.no_authorizer import NoAuthorizer
+from ottla.broker.serving.dispatch import api_ranges
 from ottla.broker.share.end_offsets import EndOffsets
 from ottla.wire.api import ApiKey
 

@@ -26,8 +26,8 @@ from ottla.broker.process.parts import Parts
 from ottla.broker.process.patience import patiently
 from ottla.broker.process.seams import Seams
 from ottla.broker.process.wiring import listeners, wire
-from ottla.broker.requests.listeners import Listeners
 from ottla.broker.runtime.runtime import Runtime, new_runtime
+from ottla.broker.serving.listeners import Listeners
 from ottla.coordination.store import Store
 from ottla.metadata.image import ClusterImage
 from ottla.metadata.loader import load_image

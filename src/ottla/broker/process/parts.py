@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cleaning.cleaner import Cleaner
+from ottla.broker.cluster.admission import Admission
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.departed import Departed
 from ottla.broker.cluster.membership import Membership
@@ -18,6 +19,7 @@ from ottla.broker.cluster.peers import Peers
 from ottla.broker.cluster.store_mark import StoreMark
 from ottla.broker.configs.changes import ConfigChanges
 from ottla.broker.configs.configs import Configs
+from ottla.broker.configs.features import Features
 from ottla.broker.controller import Controller
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.groups import Groups
@@ -29,16 +31,14 @@ from ottla.broker.process.maintenance import Maintenance
 from ottla.broker.process.scrubber import Scrubber
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
-from ottla.broker.requests.admission import Admission
-from ottla.broker.requests.features import Features
-from ottla.broker.requests.quotas import Quotas
-from ottla.broker.requests.readiness import Readiness
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
+from ottla.broker.serving.readiness import Readiness
 from ottla.broker.share import Sharing
 from ottla.broker.share.dead_letter_sender import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings

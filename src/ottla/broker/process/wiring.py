@@ -7,10 +7,12 @@ from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener
 from ottla.broker.cleaning.cleaner import Cleaner
+from ottla.broker.cluster.admission import Admission
 from ottla.broker.cluster.control import Control
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.departed import Departed
 from ottla.broker.cluster.handshake import Credentials
+from ottla.broker.cluster.links import Links, idle_ms
 from ottla.broker.cluster.membership import Membership
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.new_leaders import NewLeaders
@@ -19,6 +21,7 @@ from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.cluster.session_note import SessionNote
 from ottla.broker.configs.changes import ConfigChanges
 from ottla.broker.configs.configs import Configs
+from ottla.broker.configs.features import Features
 from ottla.broker.controller import Controller
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FetchSessions
@@ -39,6 +42,7 @@ from ottla.broker.process.scrubber import Scrubber
 from ottla.broker.process.seams import Seams
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.follower_session import fetch_limits
 from ottla.broker.replication.following import Following
@@ -52,17 +56,14 @@ from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.throttles import Throttles
-from ottla.broker.requests.admission import Admission
-from ottla.broker.requests.dispatch import Dispatcher
-from ottla.broker.requests.features import Features
-from ottla.broker.requests.listeners import Listeners
-from ottla.broker.requests.quotas import Quotas
-from ottla.broker.requests.readiness import Readiness
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.retention.readers import Readers
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
+from ottla.broker.serving.dispatch import Dispatcher
+from ottla.broker.serving.listeners import Listeners
+from ottla.broker.serving.readiness import Readiness
 from ottla.broker.share import Sharing
 from ottla.broker.share.assignment_lookup import AssignmentLookup
 from ottla.broker.share.dead_letter_sender import DeadLetterSender
@@ -73,7 +74,6 @@ from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.add_partitions_sender import AddPartitionsSender
-from ottla.broker.transactions.links import Links, idle_ms
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.marker_writer import MarkerWriter
 from ottla.broker.transactions.verification import Verifications

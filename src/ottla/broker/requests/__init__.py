@@ -1,4 +1,4 @@
-"""From the bytes of a request to the handler of its API: listeners, dispatch, quotas of clients.
+"""What a handler is, and what it knows of the request that it serves.
 
-Begin with `dispatch`. What a request asks for is done by `broker.handlers` and the parts below.
+Begin with `handler` and `request`; handlers are in `broker.handlers`.
 """

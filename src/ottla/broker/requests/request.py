@@ -1,14 +1,12 @@
 """One request on its way through the broker: its client, when it came, and how to answer it."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ottla.broker.requests.throttling import RequestThrottle
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.wire.frames import Part, RequestHeader, encode_response
-
-if TYPE_CHECKING:
-    from ottla.broker.requests.throttling import RequestThrottle
 
 
 class RequestContext:

@@ -10,7 +10,6 @@ import asyncio
 from typing import Any
 
 from ottla.base.clock import Clock
-from ottla.broker.requests.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.quota.client_quotas import ClientQuotas
 from ottla.quota.keys import QuotaKey
@@ -33,12 +32,13 @@ class Throttling:
         self.monotonic_ms = clock.monotonic_ms
         self.work_s = loop.time
 
-    def begin(self, request: RequestContext) -> "RequestThrottle":
-        """Count a client's request in, before it is carried out."""
-        throttle = RequestThrottle(self, request.connection, request.client_id or "")
-        request.throttle = throttle
-        if request.header.api_key == ApiKey.PRODUCE:
-            throttle.use(QuotaKey.PRODUCE, request.size)
+    def begin(
+        self, connection: Connection, api_key: int, client_id: str, size: int
+    ) -> "RequestThrottle":
+        """Count a client's request of `size` bytes in, before it is carried out."""
+        throttle = RequestThrottle(self, connection, client_id)
+        if api_key == ApiKey.PRODUCE:
+            throttle.use(QuotaKey.PRODUCE, size)
         return throttle
 
 
@@ -123,7 +123,7 @@ class RequestThrottle:
             if size_bytes:
                 self.use(QuotaKey.FETCH, size_bytes)
         self.count_time()
-        if self.delay_ms and hasattr(response, "throttle_time_ms"):
+        if self.delay_ms and "throttle_time_ms" in response.__slots__:
             response.throttle_time_ms = self.delay_ms
 
     def count_time(self) -> None:

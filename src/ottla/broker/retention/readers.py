@@ -8,12 +8,12 @@ from typing import cast
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
+from ottla.broker.cluster.links import Links
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.groups import Groups
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
-from ottla.broker.transactions.links import Links
 from ottla.group.coordinator import Coordinator
 from ottla.group.offsets.fetching import FetchedTopic
 from ottla.group.turn import Call, Decision, Moment

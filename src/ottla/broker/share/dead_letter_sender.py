@@ -8,11 +8,11 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.resolve import topic_value
+from ottla.broker.cluster.links import Links
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics
-from ottla.broker.transactions.links import Links
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import NewTopic
 from ottla.record.validation import validate

@@ -11,13 +11,13 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
+from ottla.broker.cluster.links import Links
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.messages import Operation
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.topics.topics import Topics
-from ottla.broker.transactions.links import Links
 from ottla.share.coordinator import Answered
 from ottla.share.records import ShareKey
 

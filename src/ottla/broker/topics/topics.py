@@ -43,31 +43,12 @@ from ottla.metadata.topic_plan import (
     plan_topic,
 )
 
-__all__ = ["CONSUMER_OFFSETS", "ImageHolder", "Outcome", "PartitionHost", "Topics", "unknown_topic"]
+__all__ = ["CONSUMER_OFFSETS", "Outcome", "Topics", "unknown_topic"]
 
 _log = logging.getLogger(__name__)
 
 # How long a request waits for the controller where it does not say.
 PATIENCE_MS = 30_000
-
-
-class PartitionHost(Protocol):
-    """Keeps this broker's partitions as an image says."""
-
-    async def apply(self, image: ClusterImage) -> None:
-        """Open, configure and delete partitions until they are what `image` says."""
-        ...
-
-    def update_configs(self, image: ClusterImage) -> None:
-        """Carry changed settings into the partitions at once."""
-        ...
-
-
-class ImageHolder(Protocol):
-    """Where the current image stands."""
-
-    @property
-    def image(self) -> ClusterImage: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition, by_topic
 from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.links import Links
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.transactions.links import Links
 from ottla.broker.transactions.transactions import Codes, Transactions
 from ottla.transaction.transaction import Identity
 from ottla.wire.messages.add_partitions_to_txn import (

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition, by_topic
+from ottla.broker.cluster.links import Links
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions.deleted import deleted_among
-from ottla.broker.transactions.links import Links
 from ottla.broker.transactions.marker_writer import MarkerWriter
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.coordination.store import Store

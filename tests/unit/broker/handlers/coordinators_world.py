@@ -15,6 +15,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.handshake import Credentials
+from ottla.broker.cluster.links import Links
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.groups import Groups
@@ -49,7 +50,6 @@ from ottla.broker.topics.internal_topics import (
 from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.add_partitions_sender import AddPartitionsSender
-from ottla.broker.transactions.links import Links
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.marker_writer import MarkerWriter
 from ottla.broker.transactions.verification import Verifications

@@ -7,6 +7,7 @@ from uuid import UUID
 from ottla.base.clock import ManualClock
 from ottla.base.ids import BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.admission import Identity
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.orders import Orders
@@ -19,7 +20,6 @@ from ottla.broker.replication.isr_writer import IsrWriter
 from ottla.broker.replication.lag_limits import lag_limits
 from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.roles import Roles
-from ottla.broker.requests.admission import Identity
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import new_runtime
 from ottla.broker.runtime.signal import Signal

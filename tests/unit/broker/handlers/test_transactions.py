@@ -7,6 +7,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
+from ottla.broker.cluster.admission import Identity as PeerIdentity
 from ottla.broker.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from ottla.broker.handlers.add_partitions_to_txn import AddPartitionsToTxn
 from ottla.broker.handlers.describe_producers import DescribeProducers
@@ -16,7 +17,6 @@ from ottla.broker.handlers.init_producer_id import InitProducerId
 from ottla.broker.handlers.list_transactions import ListTransactions
 from ottla.broker.handlers.txn_offset_commit import TxnOffsetCommit
 from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
-from ottla.broker.requests.admission import Identity as PeerIdentity
 from ottla.record.builder import BatchBuilder
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.wire.messages.add_partitions_to_txn import (

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from ottla.base.clock import Clock
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
-from ottla.broker.requests.quota_settings import QuotaSettings
+from ottla.broker.quotas.quota_settings import QuotaSettings
 from ottla.broker.requests.throttling import Throttling
 from ottla.coordination.store import Store
 from ottla.quota.client_quotas import ClientQuotas, Windows

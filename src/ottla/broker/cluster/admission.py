@@ -2,17 +2,14 @@
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.handshake import Credentials, Receiver
+from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 from ottla.network.connection import Connection
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
-
-if TYPE_CHECKING:
-    from ottla.broker.requests.request import RequestContext
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +77,7 @@ def proven_broker(connection: Connection) -> BrokerId | None:
     return BrokerId(receiver.proven.broker_id)
 
 
-def require_broker(request: "RequestContext", what: str, broker_id: int | None = None) -> BrokerId:
+def require_broker(request: RequestContext, what: str, broker_id: int | None = None) -> BrokerId:
     """The broker that sent the request, which must be `broker_id` where that is given.
 
     Raises OttlaError(CLUSTER_AUTHORIZATION_FAILED), and says so once per connection in the log:
@@ -92,7 +89,7 @@ def require_broker(request: "RequestContext", what: str, broker_id: int | None =
     raise refuse_client(request, what if broker_id is None else f"{what} as broker {broker_id}")
 
 
-def refuse_client(request: "RequestContext", what: str) -> OttlaError:
+def refuse_client(request: RequestContext, what: str) -> OttlaError:
     """The error for a peer that is not the broker it must be; logged once per connection."""
     found = proven_broker(request.connection)
     whose = "a connection not proven to be a broker's" if found is None else f"broker {found}"

@@ -11,16 +11,16 @@ from struct import error as StructError  # noqa: N812  # It is an exception clas
 from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.admission import proven_broker, refuse_client
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.shortcut import FetchShortcut
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.shortcut import ProduceShortcuts
-from ottla.broker.requests.admission import proven_broker, refuse_client
+from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.requests.handler import NO_ANSWER, Handler, OnError, is_coroutine
-from ottla.broker.requests.quotas import Quotas
-from ottla.broker.requests.readiness import Readiness
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.serving.readiness import Readiness
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
@@ -170,7 +170,10 @@ class Conversation:
         )
         if throttling is None or proven_broker(self._connection) is not None:
             return self._handle(served, request, body, frame)
-        throttle = throttling.begin(request)
+        throttle = throttling.begin(
+            self._connection, api_key, request.client_id or "", request.size
+        )
+        request.throttle = throttle
         parts = self._handle(served, request, body, frame)
         throttle.count_time()
         return parts

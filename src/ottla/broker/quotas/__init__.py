@@ -1,0 +1,4 @@
+"""Quotas of clients, users, addresses and connections: what is set, and what enforces it.
+
+The arithmetic is in `ottla.quota`. Begin with `quotas`.
+"""
