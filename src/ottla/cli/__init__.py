@@ -1,4 +1,9 @@
-"""The `ottla` command: one file per noun, each imported only when it is called.
+"""The `ottla` command: it reads words, calls what does the work, and prints the answer.
+
+A folder for each noun, in it a file for each verb: `ottla topic create` is `topic/create`, and
+`ottla produce`, which has no noun, `produce/produce`. What is found out or changed is the work of
+`diagnosis`, `operations` and `client`; `text` reads people's words and makes tables. A noun is
+imported only when it is called.
 
 Every error is one sentence with its cause and what to do, or with `-o json` an object
 (`cli.failing`), on standard error, with exit code 1; wrong words give 2, as shells expect.
@@ -17,18 +22,18 @@ from ottla.cli.failing import show_error, show_misuse
 
 # Noun: where its command is, and its line in the overview (read without importing it).
 _COMMANDS = {
-    "start": ("ottla.cli.start:start", "Start a broker on this machine."),
+    "start": ("ottla.cli.start.start:start", "Start a broker on this machine."),
     "broker": ("ottla.cli.broker:broker", "Run a broker from a file, or empty one."),
     "cluster": ("ottla.cli.cluster:cluster", "Describe a cluster, its health, its balance."),
     "topic": ("ottla.cli.topic:topic", "Create, list, describe, alter and delete topics."),
     "partition": ("ottla.cli.partition:partition", "Elect leaders, move partitions."),
-    "produce": ("ottla.cli.produce:produce", "Send lines to a topic."),
-    "consume": ("ottla.cli.consume:consume", "Show the records of a topic."),
+    "produce": ("ottla.cli.produce.produce:produce", "Send lines to a topic."),
+    "consume": ("ottla.cli.consume.consume:consume", "Show the records of a topic."),
     "group": ("ottla.cli.group:group", "List, describe and rewind consumer groups."),
     "txn": ("ottla.cli.txn:txn", "List, describe and abort transactions."),
     "config": ("ottla.cli.config:config", "Show, change and explain settings."),
     "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
-    "why": ("ottla.cli.why:why", "Tell why a partition is as it is."),
+    "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),
 }
@@ -59,7 +64,7 @@ class _Nouns(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # Whoever read the output has seen enough; what is buffered goes nowhere, quietly.
+            # The reader of the output, such as `head`, has closed it: what is buffered is dropped.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         except KeyboardInterrupt:
@@ -84,8 +89,8 @@ def cli() -> None:
     ottla consume greetings -n 1                  read it back
     ottla lake load greetings --to /tmp/lake      load it into Parquet, exactly once
 
-    Commands talk to localhost:9092 unless told --bootstrap HOST:PORT (or OTTLA_BOOTSTRAP); that
-    may be an Apache Kafka too.
+    Commands talk to localhost:9092, or to --bootstrap HOST:PORT (or OTTLA_BOOTSTRAP), which may be
+    an Apache Kafka too.
     """  # noqa: D301  # click's mark for text that is not to be wrapped.
 
 

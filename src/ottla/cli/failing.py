@@ -56,6 +56,6 @@ def _show_object(code: str, message: str, remedy: str) -> None:
 
 
 def _here(error: OttlaError) -> str:
-    """What helps where no broker was started."""
-    nobody = error.code is ErrorCode.NETWORK_EXCEPTION and "localhost" in error.message
-    return "; `ottla start` starts one" if nobody else ""
+    """What helps where no broker answers on this machine."""
+    is_here = error.code is ErrorCode.NETWORK_EXCEPTION and "localhost" in error.message
+    return "; `ottla start` starts one" if is_here else ""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ottla.cli.units import plain_value
+from ottla.cli.text.units import plain_value
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -96,15 +96,26 @@ def parse_changes(assignments: Iterable[str], unset: Iterable[str]) -> dict[str,
     return changes
 
 
+def at_once(command: Command) -> Command:
+    """`--at-once`: how many partitions of a plan move side by side."""
+    return click.option(
+        "--at-once",
+        type=click.IntRange(1),
+        default=10,
+        show_default=True,
+        help="How many partitions move at a time.",
+    )(command)
+
+
 def yes(command: Command) -> Command:
     """`--yes`: do not ask."""
     return click.option("--yes", "-y", is_flag=True, help="Do it without asking.")(command)
 
 
 def confirm(question: str) -> None:
-    """Ask on a terminal; for no, end with 1. Raises UsageError where nobody can be asked."""
+    """Ask on a terminal; for no, end with 1. Raises UsageError where there is no terminal."""
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody is here to be asked whether that is meant; add --yes")
+        raise click.UsageError("there is no terminal to confirm this on; add --yes")
     if not click.confirm(question, err=True):
         click.echo("nothing was done", err=True)
         raise click.exceptions.Exit(1)

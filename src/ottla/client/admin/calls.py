@@ -92,6 +92,25 @@ class Calls:
                 continue
             yield broker_id, answer
 
+    async def each_in_time(
+        self, broker_ids: Iterable[int], ask: Callable[[int], Awaitable[Result]], patience_s: float
+    ) -> list[Result]:
+        """`ask(broker_id)` of all brokers at once; the answers that come within `patience_s`.
+
+        Brokers that cannot be reached, do not answer in time or do not know the request are left
+        out.
+        """
+
+        async def in_time(broker_id: int) -> list[Result]:
+            try:
+                async with asyncio.timeout(patience_s):
+                    return [await ask(broker_id)]
+            except (UnsupportedByBroker, ConnectionFailed, RequestTimedOut, TimeoutError):
+                return []
+
+        answers = await asyncio.gather(*map(in_time, broker_ids))
+        return [answer for answered in answers for answer in answered]
+
     async def leader_of(self, partition: TopicPartition, what: str) -> int:
         """Id of the leader, which is to do `what`.
 

@@ -1,18 +1,12 @@
 """Compaction of Ottla's brokers: how dirty each replica's log is, and cleaning it on demand."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
-from ottla.client.errors import (
-    ConnectionFailed,
-    RequestTimedOut,
-    UnsupportedByBroker,
-    check,
-)
+from ottla.client.errors import check
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
 from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest, DescribeCleanerResponse
 
@@ -136,24 +130,18 @@ class Compaction:
     async def cleaners(self, patience_s: float = 5.0) -> list[CleanerStanding]:
         """How the cleaner of each live broker is.
 
-        Without brokers that do not answer in time, are no Ottla, or too old a one: who stands
-        still is told of elsewhere.
+        Without brokers that do not answer within `patience_s`, are no Ottla, or an older one.
         """
 
-        async def ask(broker_id: int) -> CleanerStanding | None:
-            request = DescribeCleanerRequest()
-            try:
-                async with asyncio.timeout(patience_s):
-                    answer = await self._calls.cluster.ask(
-                        broker_id, request, DescribeCleanerResponse
-                    )
-            except (UnsupportedByBroker, ConnectionFailed, RequestTimedOut, TimeoutError):
-                return None
+        async def ask(broker_id: int) -> CleanerStanding:
+            answer = await self._calls.cluster.ask(
+                broker_id, DescribeCleanerRequest(), DescribeCleanerResponse
+            )
             check(answer.error_code, "describe the cleaner", answer.error_message)
             return _cleaner(broker_id, answer)
 
-        told = await asyncio.gather(*map(ask, await self._calls.retried(self._calls.brokers)))
-        return [cleaner for cleaner in told if cleaner is not None]
+        live = await self._calls.retried(self._calls.brokers)
+        return await self._calls.each_in_time(live, ask, patience_s)
 
     async def of_topic(
         self, topic: str, action: CompactAction = CompactAction.TELL

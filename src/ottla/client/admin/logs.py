@@ -79,35 +79,45 @@ class Logs:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def directories(self, broker_ids: Iterable[int] | None = None) -> list[LogDirectory]:
-        """Data folders of the brokers (default: all) with the size of each partition's log."""
+    async def directories(
+        self, broker_ids: Iterable[int] | None = None, *, patience_s: float | None = None
+    ) -> list[LogDirectory]:
+        """Data folders of the brokers (default: all) with the size of each partition's log.
+
+        With `patience_s` each broker is asked once, and those that do not answer within that time
+        are left out; else the call raises where one does not answer.
+        """
 
         async def ask() -> list[LogDirectory]:
             live = await self._calls.brokers()
             wanted = live if broker_ids is None else broker_ids
-            found: list[LogDirectory] = []
-            for broker_id in wanted:
-                request = DescribeLogDirsRequest(topics=None)
-                answer = await self._calls.cluster.ask(broker_id, request, DescribeLogDirsResponse)
-                check(answer.error_code, "describe its log directories")
-                found += [
-                    LogDirectory(
-                        broker_id,
-                        result.log_dir,
-                        ErrorCode(result.error_code),
-                        {
-                            TopicPartition(topic.name, entry.partition_index): entry.partition_size
-                            for topic in result.topics
-                            for entry in topic.partitions
-                        },
-                        result.total_bytes,
-                        result.usable_bytes,
-                    )
-                    for result in answer.results
-                ]
-            return found
+            if patience_s is not None:
+                told = await self._calls.each_in_time(wanted, self._directories, patience_s)
+            else:
+                told = [await self._directories(broker_id) for broker_id in wanted]
+            return [directory for directories in told for directory in directories]
 
         return await self._calls.retried(ask)
+
+    async def _directories(self, broker_id: int) -> list[LogDirectory]:
+        request = DescribeLogDirsRequest(topics=None)
+        answer = await self._calls.cluster.ask(broker_id, request, DescribeLogDirsResponse)
+        check(answer.error_code, "describe its log directories")
+        return [
+            LogDirectory(
+                broker_id,
+                result.log_dir,
+                ErrorCode(result.error_code),
+                {
+                    TopicPartition(topic.name, entry.partition_index): entry.partition_size
+                    for topic in result.topics
+                    for entry in topic.partitions
+                },
+                result.total_bytes,
+                result.usable_bytes,
+            )
+            for result in answer.results
+        ]
 
     async def offsets(
         self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False

@@ -1,0 +1,38 @@
+"""`ottla broker remove`: removes the registration of a broker that is gone for good."""
+
+import click
+
+from ottla.cli import options
+from ottla.cli.connect import with_admin
+from ottla.cli.text.output import show_one
+from ottla.client.admin import Admin
+
+
+@click.command()
+@click.argument("broker_id", type=int, metavar="ID")
+@options.yes
+@options.bootstrap
+@options.output
+def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
+    """Forget broker ID, which is stopped and will not come back.
+
+    \b
+    ottla broker drain 3
+    ottla broker remove 3
+
+    New internal topics do not count on it any more. Replicas that it still has stay its own:
+    drain it first. A removed broker that is started again is a member again.
+    """  # noqa: D301
+
+    async def replicas(admin: Admin) -> int:
+        standings = await admin.partitions.standings()
+        return sum(broker_id in one.replicas for one in standings)
+
+    left = with_admin(bootstrap, replicas)
+    if left and not yes:
+        options.confirm(f"It is a replica of {left:,} partitions; remove it all the same?")
+    with_admin(bootstrap, lambda admin: admin.cluster.remove_broker(broker_id))
+    if form == "json":
+        show_one("json", {"removed": broker_id, "replicas_left": left})
+        return
+    click.echo(f"Broker {broker_id} is removed.")

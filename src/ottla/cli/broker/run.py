@@ -1,0 +1,34 @@
+"""`ottla broker run`: a broker with the settings in a file, as Kafka's own scripts run one."""
+
+import logging
+from pathlib import Path
+
+import click
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.log_lines import log_to_stderr
+from ottla.base.settings import BrokerSettings, parse_properties
+from ottla.cli.start.start import LOG_LAYOUT
+
+_log = logging.getLogger(__name__)
+
+
+@click.command()
+@click.argument("properties", type=click.Path(path_type=Path, dir_okay=False))
+def run(properties: Path) -> None:
+    """Run a broker with the settings in the file PROPERTIES; SIGTERM stops it in order.
+
+    \b
+    ottla broker run server.properties
+    """  # noqa: D301
+    try:
+        text = properties.read_text(encoding="utf-8")
+    except OSError as error:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG, f"cannot read {properties}: {error.strerror}"
+        ) from None
+    settings = BrokerSettings(parse_properties(text))
+    log_to_stderr(logging.INFO, LOG_LAYOUT)
+    from ottla.broker.process.main import run as serve  # noqa: PLC0415  # A wrong setting is refused first.
+
+    serve(settings, on_ready=lambda ready: _log.info("serves on port %d", ready.port))

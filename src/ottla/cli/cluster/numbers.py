@@ -1,0 +1,11 @@
+"""The four numbers of a cluster's partitions in one sentence."""
+
+from collections.abc import Mapping
+
+
+def numbers_sentence(partitions: int, numbers: Mapping[str, int]) -> str:
+    """How many partitions there are, and how many of them are in which trouble."""
+    words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in numbers.items())
+    return f"{partitions:,} partitions: {words}".replace("min isr", "min ISR").replace(
+        "under replicated", "under-replicated"
+    )

@@ -1,0 +1,44 @@
+"""What has settings, as people name it: a topic, a broker by its id, all brokers, a group."""
+
+import click
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
+from ottla.base.settings.setting import Setting
+from ottla.client.admin import Admin
+from ottla.client.admin.configs import ResourceKind
+
+KINDS = {
+    "topic": ResourceKind.TOPIC,
+    "broker": ResourceKind.BROKER,
+    "group": ResourceKind.GROUP,
+}
+TABLES: dict[str, dict[str, Setting]] = {
+    "topic": TOPIC_SETTINGS,
+    "broker": BROKER_SETTINGS,
+    "group": GROUP_SETTINGS,
+}
+# What people write for the settings that hold for every broker; the protocol's word is "".
+_ALL = "all"
+
+kind_argument = click.argument("kind", type=click.Choice(list(KINDS)))
+name_argument = click.argument("name")
+
+
+async def require(admin: Admin, kind: str, name: str) -> None:
+    """Raise where the topic or broker does not exist, naming what does."""
+    if kind == "topic":
+        await admin.topics.describe([name])
+    elif kind == "broker" and name != _ALL:
+        ids = [str(broker_id) for broker_id in await admin.cluster.brokers()]
+        if name not in ids:
+            raise OttlaError(
+                ErrorCode.BROKER_NOT_AVAILABLE,
+                f"there is no broker {name!r}; there are {', '.join(ids)} (and `{_ALL}`, for what "
+                "is set for all of them)",
+            )
+
+
+def resource(kind: str, name: str) -> str:
+    """The name by which the protocol knows it."""
+    return "" if kind == "broker" and name == _ALL else name

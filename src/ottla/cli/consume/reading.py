@@ -1,0 +1,164 @@
+"""Reads records for `ottla consume`, and writes them to standard output."""
+
+import asyncio
+import re
+import sys
+from dataclasses import dataclass
+
+import click
+
+from ottla.base.ids import TopicPartition
+from ottla.cli.connect import reach
+from ottla.cli.consume.places import resolved
+from ottla.cli.consume.shape import Shape
+from ottla.cli.text.words import Position
+from ottla.client import Consumer, ConsumerOptions, Records
+from ottla.client.connection.cluster import Cluster
+from ottla.client.consumer.offsets import LATEST
+from ottla.diagnosis.offsets import Offsets, offsets_at, partitions_of
+
+# Records asked for at once: enough for speed, few enough to show them soon.
+_POLL_RECORDS = 10_000
+_POLL_MS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be read, and how it is to be shown."""
+
+    topic: str
+    follow: bool
+    start: Position
+    until: int | None
+    count: int | None
+    chosen: tuple[int, ...]
+    group: str | None
+    pattern: re.Pattern[bytes] | None
+    show: Shape
+
+
+async def read(bootstrap: str, wish: Wish) -> None:
+    """Show what is wished for on standard output, up to the end wished for."""
+    settings = ConsumerOptions(
+        group_id=wish.group,
+        enable_auto_commit=False,
+        auto_offset_reset=wish.start.kind if wish.group else "earliest",
+        client_id="ottla-cli",
+    )
+    assigned = asyncio.Event()
+    async with Consumer(bootstrap, settings, on_assigned=lambda _: assigned.set()) as consumer:
+        await reach(consumer.cluster)
+        partitions = await partitions_of(consumer.cluster, wish.topic, wish.chosen)
+        ends = None if wish.follow else await _ends(consumer, partitions, wish)
+        if wish.group is None:
+            starts = await resolved(consumer.cluster, partitions, wish.start)
+            await _say_if_beyond(consumer.cluster, starts, wish)
+            await consumer.assign(partitions)
+            for place, offset in starts.items():
+                consumer.seek(place, offset)
+            assigned.set()
+        else:
+            consumer.subscribe(wish.topic)
+        await _Reader(consumer, wish, ends, assigned).read()
+
+
+async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
+    """Say where the log ends, if there is no record at the place that was asked for."""
+    if wish.start.kind not in ("offset", "time"):
+        return
+    ends = await offsets_at(cluster, starts, LATEST)
+    asked = wish.start.number
+    is_offset = wish.start.kind == "offset"
+    empty = {
+        place: end for place, end in ends.items() if (asked if is_offset else starts[place]) >= end
+    }
+    # Of some partitions a time finds nothing as a rule; an offset names one record of each.
+    if not empty or (not is_offset and len(empty) < len(ends)):
+        return
+    where = ", ".join(f"{place} ends at offset {end}" for place, end in sorted(empty.items()))
+    what = f"from offset {asked} on" if is_offset else "of that time or later"
+    later = "; what comes is shown" if wish.follow else ""
+    click.echo(f"there is no record {what} yet: {where}{later}", err=True)
+
+
+async def _ends(consumer: Consumer, partitions: list[TopicPartition], wish: Wish) -> Offsets:
+    """Where to end: the end of the log as it is now, or the first record of a time."""
+    ends = await offsets_at(consumer.cluster, partitions, LATEST)
+    if wish.until is not None:
+        found = await offsets_at(consumer.cluster, partitions, wish.until)
+        for place, offset in found.items():
+            if offset >= 0:
+                ends[place] = min(ends[place], offset)
+    return ends
+
+
+class _Reader:
+    """Shows records until enough is shown."""
+
+    def __init__(
+        self, consumer: Consumer, wish: Wish, ends: Offsets | None, assigned: asyncio.Event
+    ) -> None:
+        self._consumer = consumer
+        # Set once it is known which partitions are read.
+        self._assigned = assigned
+        self._wish = wish
+        self._ends = ends
+        self._shown = 0
+
+    async def read(self) -> None:
+        """Show records up to the count or the end, or for ever; commit those that were shown."""
+        while not await self._is_done():
+            found = await self._consumer.poll(_POLL_MS, self._limit())
+            for records in found:
+                self._show(records)
+            sys.stdout.flush()
+            if self._wish.group and found:
+                await self._commit(found)
+
+    async def _commit(self, found: list[Records]) -> None:
+        """Commit positions, but none beyond the end, since records there were not shown."""
+        positions: Offsets = {}
+        for records in found:
+            place = TopicPartition(records.topic, records.partition)
+            reached = await self._consumer.position(place)
+            ends = self._ends or {}
+            positions[place] = min(reached, ends.get(place, reached))
+        await self._consumer.commit(positions)
+
+    def _limit(self) -> int:
+        wish = self._wish
+        if wish.count is None:
+            return _POLL_RECORDS
+        if wish.pattern is not None and not wish.group:
+            # How many it takes is not known.
+            return _POLL_RECORDS
+        # A group commits all that is polled, so no more than is shown.
+        return min(wish.count - self._shown, _POLL_RECORDS)
+
+    async def _is_done(self) -> bool:
+        if self._wish.count is not None and self._shown >= self._wish.count:
+            return True
+        if self._ends is None or not self._assigned.is_set():
+            return False
+        for place in self._consumer.assignment:
+            if await self._consumer.position(place) < self._ends.get(place, 0):
+                return False
+        return True
+
+    def _show(self, found: Records) -> None:
+        place = TopicPartition(found.topic, found.partition)
+        end = None if self._ends is None else self._ends.get(place)
+        wish = self._wish
+        out: list[bytes] = []
+        for record in found.records:
+            if end is not None and record.offset >= end:
+                break
+            if wish.count is not None and self._shown >= wish.count:
+                break
+            if wish.pattern is not None and not (
+                wish.pattern.search(record.value or b"") or wish.pattern.search(record.key or b"")
+            ):
+                continue
+            out.append(wish.show(place, record))
+            self._shown += 1
+        sys.stdout.buffer.write(b"".join(out))

@@ -1,0 +1,16 @@
+"""`ottla lake`: loads from topics into tables of Parquet files, proven. A file per verb."""
+
+import click
+
+from ottla.cli.lake.files import files
+from ottla.cli.lake.load import load
+from ottla.cli.lake.verify import verify
+
+
+@click.group()
+def lake() -> None:
+    """Load topics into a lake, and prove it."""
+
+
+for verb in (files, load, verify):
+    lake.add_command(verb)

@@ -1,0 +1,40 @@
+"""The package of loads, which is an extra, and ledgers as rows of a table."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from types import ModuleType
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.ledger.partition import PartitionLedger
+
+LEDGER_COLUMNS = [
+    "partition",
+    "start",
+    "end",
+    "loaded",
+    "control",
+    "aborted",
+    "compacted",
+    "deleted",
+    "unreadable",
+    "unexplained",
+]
+
+
+def import_lake() -> ModuleType:
+    """`ottla.lake`. Raises OttlaError where a package that it needs is not installed."""
+    try:
+        import ottla.lake  # noqa: PLC0415  # Arrow is an extra, and slow to import.
+    except ImportError as error:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"the lake needs a package that is not installed ({error.name}): "
+            "pip install 'ottla[lake]'",
+        ) from None
+    return ottla.lake
+
+
+def ledger_rows(ledgers: Iterable[PartitionLedger]) -> list[dict[str, Any]]:
+    """A row for each partition, with the remainder that has to be 0."""
+    return [{**asdict(ledger), "unexplained": ledger.unexplained} for ledger in ledgers]

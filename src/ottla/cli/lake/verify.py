@@ -1,0 +1,62 @@
+"""`ottla lake verify`: derives the proof of a table again."""
+
+from dataclasses import asdict
+
+import click
+
+from ottla.base.quantities import counted
+from ottla.cli import options
+from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows
+from ottla.cli.text.output import show, show_one
+
+_BROKER_COLUMNS = [
+    "partition",
+    "data",
+    "control",
+    "aborted",
+    "compacted",
+    "deleted",
+    "lost",
+    "unexplained",
+]
+
+
+@click.command()
+@click.argument("target", metavar="DIR")
+@click.option("--offline", is_flag=True, help="Check files and manifests only, not the topic.")
+@options.bootstrap
+@options.output
+@click.pass_context
+def verify(ctx: click.Context, target: str, offline: bool, bootstrap: str, form: str) -> None:
+    """Derive the proof of the table in DIR anew, from its files and from the topic.
+
+    \b
+    ottla lake verify /lake/flights
+    ottla lake verify /lake/flights --offline
+
+    Names every offset that is missing, doubled or altered; exits with 1 where there is one.
+    """  # noqa: D301
+    loads = import_lake()
+    found = loads.verify(target, bootstrap=None if offline else bootstrap)
+    if form == "json":
+        answer = asdict(found)
+        answer["ledgers"] = ledger_rows(found.ledgers.values())
+        show_one("json", {**answer, "proven": found.proven})
+    else:
+        show(form, ledger_rows(found.ledgers.values()), LEDGER_COLUMNS, empty="an empty table")
+        if found.told:
+            click.echo("\nwhat the brokers' ledger says of these offsets now:")
+            rows = [{"partition": p, **asdict(one)} for p, one in sorted(found.told.items())]
+            show(form, rows, _BROKER_COLUMNS)
+        for line in loads.skipped_lines(found.topic, found.skipped):
+            click.secho(f"left out when loaded: {line}", fg="yellow")
+        for problem in found.problems:
+            click.secho(problem, fg="red")
+        verdict = "proven" if found.proven else f"NOT proven: {len(found.problems)} problem(s)"
+        click.echo(
+            f"{verdict}: {counted(found.rows, 'row')} of {found.topic} in "
+            f"{counted(found.loads, 'load')}, hash {found.hash}; {found.compared:,} compared "
+            f"with the topic, {found.only_in_lake:,} only in the lake by now"
+        )
+    if not found.proven:
+        ctx.exit(1)

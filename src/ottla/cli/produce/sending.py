@@ -1,0 +1,197 @@
+"""Sends lines to a topic, and counts what was delivered; the work behind `ottla produce`."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.cli.connect import administration
+from ottla.cli.produce.lines import lines_of
+from ottla.cli.produce.progress import Bar
+from ottla.client import (
+    BrokerRefused,
+    ClientError,
+    Delivery,
+    Producer,
+    ProducerOptions,
+    ResourceKind,
+)
+from ottla.client.producer.options import Acks
+from ottla.diagnosis.offsets import partitions_of
+
+# Errors of single records: what comes after them may well be taken.
+_OF_ONE_RECORD = frozenset(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.CORRUPT_MESSAGE,
+    }
+)
+_BATCH_BYTES = 256 * 1024
+_LIMIT = "max.message.bytes"
+
+
+class Form(NamedTuple):
+    """How a line becomes a record, and how it is sent."""
+
+    separator: bytes | None
+    null: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    partition: int | None
+    acks: Acks
+    compression: str
+
+
+@dataclass(slots=True)
+class Sent:
+    """What became of the records so far."""
+
+    started_s: float = field(default_factory=monotonic)
+    finished_s: float = 0.0
+    accepted: int = 0
+    delivered: int = 0
+    failed: int = 0
+    first_error: OttlaError | None = None
+    # The error after which it makes no sense to go on.
+    final: bool = False
+    created: bool = False
+    interrupted: bool = False
+    # Partition: records delivered, first offset, last offset (-1 with acks=0).
+    partitions: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+
+    def on_delivery(self, delivery: Delivery) -> None:
+        if delivery.error is not None:
+            self.failed += delivery.record_count
+            self.on_error(delivery.error)
+            return
+        self.delivered += delivery.record_count
+        count, first, last = self.partitions.get(delivery.partition, (0, -1, -1))
+        base = delivery.base_offset
+        if base >= 0:
+            first = base if first < 0 else min(first, base)
+            last = max(last, base + delivery.record_count - 1)
+        self.partitions[delivery.partition] = (count + delivery.record_count, first, last)
+
+    def on_error(self, error: OttlaError) -> None:
+        self.first_error = self.first_error or error
+        self.final |= error.code not in _OF_ONE_RECORD
+
+
+async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form, bar: Bar) -> Sent:
+    """Send the lines of `files`, or of standard input, and wait until each is delivered or failed.
+
+    Raises OttlaError where nothing can be sent at all.
+    """
+    sent = Sent()
+    batch_bytes = await _look(bootstrap, topic, sent)
+    settings = ProducerOptions(
+        acks=form.acks,
+        compression=form.compression,
+        delivery_timeout_ms=30_000,
+        client_id="ottla-cli",
+        batch_bytes=batch_bytes,
+    )
+    try:
+        async with Producer(bootstrap, settings, on_delivery=sent.on_delivery) as producer:
+            chosen = () if form.partition is None else (form.partition,)
+            await partitions_of(producer.cluster, topic, chosen)
+            sent.started_s = monotonic()
+            try:
+                await _send_all(producer, topic, files, form, bar, sent)
+            except asyncio.CancelledError:
+                # Ctrl-C: what was read is still sent and counted.
+                sent.interrupted = True
+            await producer.flush()
+            sent.finished_s = monotonic()
+    finally:
+        bar.close()
+    return sent
+
+
+async def _send_all(
+    producer: Producer, topic: str, files: Sequence[Path], form: Form, bar: Bar, sent: Sent
+) -> None:
+    async with aclosing(lines_of(files, bar.on_read)) as source:
+        async for lines in source:
+            await _send_lines(producer, topic, lines, form, sent)
+            bar.update(sent.delivered)
+            if sent.final:
+                return
+
+
+async def _look(bootstrap: str, topic: str, sent: Sent) -> int:
+    """Whether the topic is there, and how large its batches may be.
+
+    No batch is larger than the topic allows, so that a record that is too large fails alone.
+    """
+    async with administration(bootstrap) as admin:
+        sent.created = topic not in await admin.connections.topic_names()
+        if sent.created:
+            return _BATCH_BYTES
+        try:
+            configs = await admin.configs.describe(ResourceKind.TOPIC, topic, [_LIMIT])
+        except BrokerRefused:
+            # A user may be allowed to write and not to read settings.
+            return _BATCH_BYTES
+    limit = configs[_LIMIT].value if _LIMIT in configs else None
+    return max(1, min(_BATCH_BYTES, int(limit))) if limit else _BATCH_BYTES
+
+
+async def _send_lines(
+    producer: Producer, topic: str, lines: list[bytes], form: Form, sent: Sent
+) -> None:
+    """Hand the lines to the producer; what it cannot take is counted."""
+    values: list[bytes | None] = list(lines)
+    keys: list[bytes | None] | None = None
+    fault: OttlaError | None = None
+    if form.separator is not None:
+        keys, values = _split(lines, form.separator)
+        if len(keys) < len(lines):
+            fault = _unsplit(lines[len(keys)], form.separator, sent.accepted + len(keys) + 1)
+    if form.null is not None:
+        values = [None if value == form.null else value for value in values]
+        keys = keys and [None if key == form.null else key for key in keys]
+    sent.accepted += len(values)
+    try:
+        if form.headers:
+            for number, value in enumerate(values):
+                key = keys[number] if keys else None
+                await producer.send(
+                    topic, value, key, partition=form.partition, headers=form.headers
+                )
+        elif values:
+            await producer.send_batch(topic, values, keys, partition=form.partition)
+    except ClientError as error:
+        # Refused before it was sent, and the rest of these lines with it.
+        fault = error
+    if fault is not None:
+        sent.on_error(fault)
+        sent.final = True
+
+
+def _split(lines: list[bytes], separator: bytes) -> tuple[list[bytes | None], list[bytes | None]]:
+    """Keys and values of the lines up to the first that cannot be split."""
+    keys: list[bytes | None] = []
+    values: list[bytes | None] = []
+    for line in lines:
+        key, found, value = line.partition(separator)
+        if not found:
+            break
+        keys.append(key)
+        values.append(value)
+    return keys, values
+
+
+def _unsplit(line: bytes, separator: bytes, number: int) -> OttlaError:
+    shown = line[:60].decode(errors="replace")
+    return OttlaError(
+        ErrorCode.INVALID_RECORD,
+        f"line {number} has no key separator {separator.decode()!r}: {shown!r}; it and what "
+        "follows was not sent",
+    )

@@ -1,0 +1,25 @@
+"""`ottla quota`: how much clients may use. A file per verb."""
+
+import click
+
+from ottla.cli.quota.alter import alter
+from ottla.cli.quota.describe import describe
+from ottla.cli.quota.list import list_
+
+
+@click.group()
+def quota() -> None:
+    """List, describe and alter quotas: who may use how much.
+
+    \b
+    ottla quota alter --user alice --set producer_byte_rate=10M
+    ottla quota alter --default-client-id --set consumer_byte_rate=5M
+    ottla quota list
+
+    Each broker holds each client to its quotas. Of those that are set the most special counts:
+    a user with a client id, then the user, then the client id; names before defaults.
+    """  # noqa: D301
+
+
+for verb in (alter, describe, list_):
+    quota.add_command(verb)

@@ -1,0 +1,45 @@
+"""Whose quota it is, as options say it, and limits as they are shown."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ottla.metadata.quota_entity import DEFAULT, Name, QuotaEntity
+
+
+def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that name whose quota it is."""
+    for kind, words in (
+        ("ip", "Clients that connect from this address."),
+        ("client-id", "Clients that call themselves so."),
+        ("user", "Clients of this user; ANONYMOUS where clients do not log in."),
+    ):
+        command = click.option(
+            f"--default-{kind}", is_flag=True, help=f"Every {kind} without a quota of its own."
+        )(command)
+        command = click.option(f"--{kind}", metavar="NAME", help=words)(command)
+    return command
+
+
+def entity_of(given: dict[str, Any]) -> QuotaEntity:
+    """The entity that the options name. Raises UsageError where they name none."""
+    names: dict[str, Name | None] = {}
+    for kind in ("user", "client_id", "ip"):
+        name, default = given.pop(kind), given.pop(f"default_{kind}")
+        word = kind.replace("_", "-")
+        if name is not None and default:
+            raise click.UsageError(f"--{word} and --default-{word} exclude each other")
+        if name == "":
+            raise click.UsageError(f"--{word} needs a name; --default-{word} means all the others")
+        names[kind] = DEFAULT if default else name
+    if not any(names.values()):
+        raise click.UsageError("say whose: --user, --client-id, both, or --ip (or --default-…)")
+    if names["ip"] is not None and (names["user"] or names["client_id"]):
+        raise click.UsageError("an address has quotas of its own: give --ip alone")
+    return QuotaEntity(**names)
+
+
+def number(limit: float | None) -> float | int | None:
+    """A limit; a whole one without a fraction."""
+    return int(limit) if limit is not None and limit == int(limit) else limit

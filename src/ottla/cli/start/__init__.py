@@ -1,0 +1,1 @@
+"""`ottla start`, in `start`; `several` runs several brokers under one command."""

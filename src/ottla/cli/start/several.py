@@ -1,0 +1,250 @@
+"""Several brokers on one machine: a process each, under one command.
+
+The brokers' code is imported once, before the processes part, so that three start about as fast
+as one and share its memory. Nothing else is made before: no loop, no thread, no lock.
+"""
+
+import contextlib
+import logging
+import os
+import re
+import select
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.log_lines import OneLineFormatter
+from ottla.base.settings import BrokerSettings
+
+_log = logging.getLogger(__name__)
+
+STORE_FILE = "store.sqlite"
+_PROPERTIES = re.compile(r"broker-(\d+)\.properties")
+# To a broker: all the others stop, too. So ctrl-C reaches them; SIGTERM stops one among many.
+ALL_STOP = signal.SIGINT
+_REPLICAS = 3
+# For a broker that is started by hand: the first consumer of a group does not wait for others.
+AT_HAND = {"group.initial.rebalance.delay.ms": "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to start, where, and with which settings besides."""
+
+    brokers: int
+    data: Path
+    host: str
+    port: int
+    assignments: Mapping[str, str]
+
+    def settings(self, number: int) -> dict[str, str]:
+        """The settings of one broker, counted from 1."""
+        replicas = str(min(_REPLICAS, self.brokers))
+        port = self.port + number - 1 if self.port else 0
+        return {
+            "broker.id": str(number),
+            "listeners": f"PLAINTEXT://{self.host}:{port}",
+            "log.dirs": str(self.folder(number)),
+            **AT_HAND,
+            "coordination.connect": f"sqlite://{self.data.absolute() / STORE_FILE}",
+            "default.replication.factor": replicas,
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            "share.coordinator.state.topic.replication.factor": replicas,
+            "min.insync.replicas": "2" if self.brokers >= _REPLICAS else "1",
+            **self.assignments,
+        }
+
+    def folder(self, number: int) -> Path:
+        """Where a broker's logs lie."""
+        return self.data.absolute() / f"broker-{number}"
+
+    def properties(self, number: int) -> Path:
+        """A file with which the broker can be started by itself."""
+        return self.data.absolute() / f"broker-{number}.properties"
+
+    def left_out(self) -> list[int]:
+        """Brokers that an earlier start made in this folder and this plan does not start."""
+        return [number for number in brokers_in(self.data) if number > self.brokers]
+
+    def prepare(self) -> None:
+        """Make the folder and the files. Raises OttlaError where a single broker's logs are there."""
+        if (self.data / "meta.properties").exists():
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"{self.data} holds the logs of a single broker; choose another --data for"
+                " several, or start one with `ottla start`",
+            )
+        self.data.mkdir(parents=True, exist_ok=True)
+        for number in range(1, self.brokers + 1):
+            lines = [f"{name}={value}\n" for name, value in self.settings(number).items()]
+            self.properties(number).write_text("".join(lines), encoding="utf-8")
+
+
+def brokers_in(data: Path) -> list[int]:
+    """The numbers of the brokers that `ottla start --brokers N` made in the folder `data`."""
+    if not (data / STORE_FILE).exists():
+        return []
+    found = (_PROPERTIES.fullmatch(path.name) for path in data.glob("broker-*.properties"))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def require_single(data: Path) -> None:
+    """Raise OttlaError where `data` holds a cluster or a member: a new broker would begin empty."""
+    member = data.absolute().with_suffix(".properties")
+    if member.exists() and brokers_in(member.parent):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{data} belongs to a broker of the cluster in {member.parent}. Start that broker with "
+            f"`ottla broker run {shlex.quote(str(member))}`, or a new one with another --data",
+        )
+    numbers = brokers_in(data)
+    if numbers:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{data} holds a cluster of {len(numbers)} brokers, and a single one would begin there "
+            f"without their topics. Start the cluster with `ottla start --brokers {numbers[-1]} "
+            f"--data {shlex.quote(str(data))}`, or a new broker with another --data",
+        )
+
+
+class Brokers:
+    """The processes. `start`, then `watch` until all have ended.
+
+    `log_layout` is the layout of their log lines, each of which also names its broker.
+    """
+
+    def __init__(self, plan: Plan, log_layout: str) -> None:
+        self._plan = plan
+        self._log_layout = log_layout
+        self._numbers: dict[int, int] = {}
+        # Ready brokers write their ports to one pipe; from the other they learn that we ended.
+        self._told, self._tell = os.pipe()
+        self._alive, self._hold = os.pipe()
+        self._stopping = False
+
+    def start(self) -> None:
+        """Fork a process for each broker. Raises OttlaError where a setting is wrong."""
+        settings = {
+            number: BrokerSettings(self._plan.settings(number))
+            for number in range(1, self._plan.brokers + 1)
+        }
+        if not hasattr(os, "fork"):
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                "this system cannot fork, so that one command starts one broker: start each by"
+                f" itself with `ottla broker run`, the first with {self._plan.properties(1)}",
+            )
+        from ottla.broker.process import main as _  # noqa: F401, PLC0415  # Once, for all of them.
+
+        for number, chosen in settings.items():
+            process = os.fork()
+            if process == 0:
+                self._run(number, chosen)
+            self._numbers[process] = number
+
+    def ports(self) -> Iterator[tuple[int, int]]:
+        """Number and port of each broker as it becomes ready; fewer where some do not."""
+        waiting = set(self._numbers.values())
+        text = ""
+        while waiting:
+            readable, _, _ = select.select([self._told], [], [], 0.1)
+            if readable:
+                text += os.read(self._told, 4096).decode()
+                *lines, text = text.split("\n")
+                for line in lines:
+                    number, port = map(int, line.split())
+                    waiting.discard(number)
+                    yield number, port
+            waiting -= set(self._reap())
+
+    def watch(self) -> int:
+        """Wait until every broker has ended; the exit code. A signal ends all of them."""
+        with _stopped_by_signals(self._stop):
+            while self._numbers:
+                try:
+                    process, status = os.wait()
+                except InterruptedError:
+                    continue
+                self._ended(process, status)
+        return 0 if self._stopping else 1
+
+    def _reap(self) -> list[int]:
+        ended = []
+        for process, number in list(self._numbers.items()):
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                self._ended(process, status)
+                ended.append(number)
+        return ended
+
+    def _ended(self, process: int, status: int) -> None:
+        number = self._numbers.pop(process, None)
+        if number is None or self._stopping:
+            return
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        _log.error(
+            "broker %d %s; the others go on. Start it again with `ottla broker run %s`",
+            number,
+            how,
+            self._plan.properties(number),
+        )
+
+    def _stop(self) -> None:
+        self._stopping = True
+        for process in self._numbers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, ALL_STOP)
+
+    def _run(self, number: int, settings: BrokerSettings) -> None:
+        """What the process of one broker does. Does not return."""
+        os.close(self._told)
+        os.close(self._hold)
+        layout = self._log_layout.replace("%(message)s", f"broker {number}: %(message)s")
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(OneLineFormatter(layout))
+        # Ctrl-C in a terminal reaches every process of the group; else the parent signals them.
+        threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
+        from ottla.broker.process.broker import Broker  # noqa: PLC0415
+        from ottla.broker.process.main import run  # noqa: PLC0415
+
+        def on_ready(broker: Broker) -> None:
+            os.write(self._tell, f"{number} {broker.port}\n".encode())
+
+        code = 1
+        try:
+            run(settings, on_ready=on_ready, ends_with_others=True)
+            code = 0
+        except OttlaError as error:
+            sys.stderr.write(f"broker {number} cannot start: {error.message}\n")
+        except Exception:  # noqa: BLE001
+            # The process ends here, so that nothing above would log it.
+            _log.exception("broker %d ended by a mistake of ours", number)
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+
+def _end_with(pipe: int) -> None:
+    """Stop this process in order when the process with the other end of the pipe has ended."""
+    os.read(pipe, 1)
+    os.kill(os.getpid(), ALL_STOP)
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    before = {
+        number: signal.signal(number, lambda _number, _frame: stop())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

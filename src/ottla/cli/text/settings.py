@@ -1,0 +1,69 @@
+"""Settings as commands show them, before and after a change."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from ottla.client.admin.configs import ConfigEntry, ConfigSource
+from ottla.diagnosis.settings import set_by_operator
+from ottla.operations.settings import SettingChanges
+
+SOURCE_WORDS = {
+    ConfigSource.UNKNOWN: "unknown",
+    ConfigSource.TOPIC: "topic",
+    ConfigSource.DYNAMIC_BROKER: "broker-dynamic",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER: "cluster-dynamic",
+    ConfigSource.STATIC_BROKER: "broker-file",
+    ConfigSource.DEFAULT: "default",
+    ConfigSource.DYNAMIC_BROKER_LOGGER: "logger",
+    ConfigSource.CLIENT_METRICS: "client-metrics",
+    ConfigSource.GROUP: "group",
+}
+_HIDDEN = "(hidden)"
+
+
+def setting_row(entry: ConfigEntry) -> dict[str, Any]:
+    """One setting: its value, and where that comes from."""
+    return {
+        "setting": entry.name,
+        "value": _HIDDEN if entry.is_sensitive else entry.value,
+        "source": SOURCE_WORDS[entry.source],
+        "read_only": entry.is_read_only,
+        "synonyms": [
+            {"setting": name, "value": value, "source": SOURCE_WORDS[source]}
+            for name, value, source in entry.synonyms
+        ],
+    }
+
+
+def changed_rows(configs: Mapping[str, ConfigEntry]) -> list[dict[str, Any]]:
+    """A row for each setting that was set rather than left at its default."""
+    return [setting_row(entry) for entry in set_by_operator(configs)]
+
+
+def change_rows(done: SettingChanges) -> list[dict[str, Any]]:
+    """A row for each setting that was changed, with its old value and its new one."""
+    return [
+        {"setting": change.name, "old": _value(change.before), "new": _value(change.after)}
+        for change in done.changes
+    ]
+
+
+def show_remarks(done: SettingChanges) -> None:
+    """On standard error: names that Ottla does not know, and what is odd about the new values."""
+    for hint in done.unknown:
+        click.echo(f"the broker took a setting that Ottla does not know: {hint}", err=True)
+    show_notes(done.notes)
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """On standard error, so that what reads the answer does not get them."""
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)
+
+
+def _value(entry: ConfigEntry | None) -> str | None:
+    if entry is None:
+        return None
+    return _HIDDEN if entry.is_sensitive else entry.value

@@ -1,0 +1,75 @@
+"""Values of settings with units: `retention.ms=7d`, `segment.bytes=512Mi` become Kafka's numbers.
+
+Only the command line reads units. What is sent to a broker, or written to a `.properties` file,
+is the plain number, so Kafka's own tools read the same.
+"""
+
+import re
+from collections.abc import Iterator
+
+import click
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, ConfigType, Setting
+from ottla.base.settings.setting import shortened
+from ottla.cli.text.amount import amount
+from ottla.cli.text.moment import span_ms
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_INTEGERS = (ConfigType.SHORT, ConfigType.INT, ConfigType.LONG)
+# The unit that a setting counts in, by the end of its name, in milliseconds.
+_SPANS_MS = (
+    (".ms", 1),
+    (".millis", 1),
+    (".secs", 1_000),
+    (".seconds", 1_000),
+    (".minutes", 60_000),
+    (".hours", 3_600_000),
+)
+
+
+def plain_value(name: str, text: str) -> str:
+    """`text` as a broker takes it for the setting `name`.
+
+    Text that is a plain number, and every value of a setting that is no whole number or that no
+    table names, stays as it is. Raises OttlaError(INVALID_CONFIG) for a unit that does not fit.
+    """
+    value = text.strip()
+    setting = _setting(name)
+    if setting is None or setting.type not in _INTEGERS or _WHOLE.fullmatch(value):
+        return text
+    unit_ms = next((ms for end, ms in _SPANS_MS if name.endswith(end)), None)
+    return _count(name, value) if unit_ms is None else _span(name, value, unit_ms)
+
+
+def _setting(name: str) -> Setting | None:
+    tables: Iterator[dict[str, Setting]] = iter((TOPIC_SETTINGS, BROKER_SETTINGS, GROUP_SETTINGS))
+    return next((table[name] for table in tables if name in table), None)
+
+
+def _span(name: str, value: str, unit_ms: int) -> str:
+    length_ms = span_ms(value)
+    if length_ms is None:
+        raise _invalid(name, value, "write a whole number, or a span such as 500ms, 10m or 7d")
+    count, rest = divmod(length_ms, unit_ms)
+    if rest:
+        unit = name.rpartition(".")[2]
+        raise _invalid(name, value, f"it counts whole {unit}")
+    return str(count)
+
+
+def _count(name: str, value: str) -> str:
+    try:
+        number = amount(value)
+    except click.BadParameter:
+        number = 0.5
+    if not number.is_integer():
+        raise _invalid(name, value, "write a whole number, such as 500000, 500k or 512Mi")
+    return str(int(number))
+
+
+def _invalid(name: str, value: str, remedy: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_CONFIG,
+        f"Invalid value {shortened(value)} for configuration {name}: {remedy}",
+    )

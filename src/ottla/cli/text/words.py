@@ -1,0 +1,96 @@
+"""Words of a command line that are more than text: times, spans, positions in a log.
+
+Each function is the `type` of an option and raises click.BadParameter with what can be written.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+import click
+
+from ottla.cli.text.moment import FORMS, moment_ms, span_ms
+
+_PLAIN_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "\\": "\\"}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in every partition of a topic.
+
+    `number` is the offset, the count of last records, or the time in ms; 0 where none belongs.
+    """
+
+    kind: Literal["earliest", "latest", "offset", "last", "time"]
+    number: int = 0
+
+
+def position(text: str) -> Position:
+    """`earliest`, `latest`, an offset, `-N` for the last N records, or a time."""
+    text = text.strip()
+    if text in ("earliest", "beginning"):
+        return Position("earliest")
+    if text in ("latest", "end"):
+        return Position("latest")
+    if text.isdecimal():
+        return Position("offset", int(text))
+    if text.startswith("-") and text[1:].isdecimal():
+        return Position("last", int(text[1:]))
+    time_ms = moment_ms(text, _now())
+    if time_ms is None:
+        raise click.BadParameter(
+            f"{text!r} is no place in a log; write earliest, latest, an offset, -N for the last "
+            f"N records, or a time: {FORMS}"
+        )
+    return Position("time", time_ms)
+
+
+def moment(text: str) -> int:
+    """A time, in milliseconds since 1970."""
+    time_ms = moment_ms(text, _now())
+    if time_ms is None:
+        raise click.BadParameter(f"{text!r} is no time; write {FORMS}")
+    return time_ms
+
+
+def ago(text: str) -> int:
+    """The time that lies a span before now, in milliseconds since 1970."""
+    span = span_ms(text.strip())
+    if span is None:
+        raise click.BadParameter(f"{text!r} is no span of time; write 30s, 10m, 2h or 1d")
+    return int(_now().timestamp() * 1000) - span
+
+
+def span(text: str | int) -> int:
+    """Milliseconds of `30s`, `5m`; a number is one already, as the default of an option."""
+    found = text if isinstance(text, int) else span_ms(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no span of time; write 30s, 5m or 2h")
+    return found
+
+
+def unescaped(text: str) -> str:
+    r"""`text` with \t, \n, \r, \0, \\ and \xNN read as in C; other backslashes stay."""
+    out: list[str] = []
+    place = 0
+    while place < len(text):
+        following = text[place + 1 : place + 2]
+        if text[place] != "\\" or following not in {*_PLAIN_ESCAPES, "x"}:
+            out.append(text[place])
+            place += 1
+        elif following == "x":
+            digits = text[place + 2 : place + 4]
+            try:
+                out.append(chr(int(digits, 16)))
+            except ValueError:
+                raise click.BadParameter(rf"\x{digits} needs two hexadecimal digits") from None
+            place += 4
+        else:
+            out.append(_PLAIN_ESCAPES[following])
+            place += 2
+    return "".join(out)
+
+
+def _now() -> datetime:
+    """Now, in the zone of this machine."""
+    return datetime.now(UTC).astimezone()

@@ -1,0 +1,43 @@
+"""Partitions in some trouble, for `ottla topic describe --under-replicated` and its like."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ottla.cli.connect import with_admin
+from ottla.cli.text.output import show
+from ottla.client.admin import Admin
+from ottla.client.admin.partitions import PartitionStanding
+
+Condition = Callable[[PartitionStanding], bool]
+
+_COLUMNS = ["partition", "leader", "replicas", "isr", "elr", "min_isr"]
+
+
+def list_where(
+    conditions: Iterable[Condition], name: str | None, bootstrap: str, form: str
+) -> None:
+    """Show the partitions of the topic `name` (None: of all) of which any condition holds."""
+    wanted = list(conditions)
+
+    async def work(admin: Admin) -> list[PartitionStanding]:
+        return await admin.partitions.standings(None if name is None else [name])
+
+    rows = [
+        standing_row(one)
+        for one in with_admin(bootstrap, work)
+        if any(condition(one) for condition in wanted)
+    ]
+    show(form, rows, _COLUMNS, empty="there is no such partition")
+
+
+def standing_row(one: PartitionStanding) -> dict[str, Any]:
+    """How one partition stands, for a table or for JSON."""
+    return {
+        "partition": str(one.name),
+        "leader": None if one.is_offline else one.leader,
+        "leader_epoch": one.leader_epoch,
+        "replicas": list(one.replicas),
+        "isr": list(one.isr),
+        "elr": list(one.elr),
+        "min_isr": one.min_isr,
+    }

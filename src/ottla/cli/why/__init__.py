@@ -1,0 +1,22 @@
+"""`ottla why`: the decisions that made a partition or a group what it is. A file per question."""
+
+import click
+
+from ottla.cli.why.compaction import compaction
+from ottla.cli.why.isr import isr
+from ottla.cli.why.leader import leader
+from ottla.cli.why.lso import lso
+from ottla.cli.why.rebalance import rebalance
+from ottla.cli.why.retention import retention
+
+
+@click.group()
+def why() -> None:
+    """Tell why a partition or group is as it is: what was decided, on what evidence, by what.
+
+    Each broker remembers the latest decisions it took since it started; all are asked.
+    """
+
+
+for question in (compaction, isr, leader, lso, rebalance, retention):
+    why.add_command(question)

@@ -1,0 +1,162 @@
+"""Which partitions are in trouble, why, and what helps, in sentences. Pure.
+
+Four numbers say how far partitions are from all being well: under-replicated (a replica is not
+in sync), offline (no leader), under min ISR (acks=all is refused), at min ISR (the next replica
+that leaves the ISR leads there). They nest; each partition is in one finding, under the worst
+trouble that holds.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from ottla.base.ids import TopicPartition
+from ottla.client.admin.partitions import PartitionStanding
+from ottla.diagnosis.findings import Finding, Trouble
+
+
+def counts(standings: Iterable[PartitionStanding]) -> dict[str, int]:
+    """How many partitions are in each trouble; an offline one is under min ISR, too."""
+    every = list(standings)
+    return {
+        "under_replicated": sum(one.is_under_replicated for one in every),
+        "offline": sum(one.is_offline for one in every),
+        "under_min_isr": sum(one.is_under_min_isr for one in every),
+        "at_min_isr": sum(one.is_at_min_isr for one in every),
+    }
+
+
+def findings(
+    standings: Iterable[PartitionStanding],
+    live: Collection[int],
+    moving: Collection[TopicPartition] = (),
+    *,
+    has_controller: bool = True,
+) -> list[Finding]:
+    """All that is wrong with partitions; `moving` are those with a reassignment under way."""
+    every = list(standings)
+    widest = max((len(one.replicas) for one in every), default=0)
+    grouped: dict[tuple[Trouble, str, str], list[TopicPartition]] = {}
+    for one in every:
+        trouble = _worst(one)
+        if trouble is None:
+            continue
+        cause, remedy = _explained(trouble, one, live, widest, is_moving=one.name in moving)
+        grouped.setdefault((trouble, cause, remedy), []).append(one.name)
+    order = list(Trouble)
+    found = [
+        Finding(trouble, cause, remedy, tuple(names))
+        for (trouble, cause, remedy), names in grouped.items()
+    ]
+    found.sort(key=lambda finding: (order.index(finding.trouble), -len(finding.partitions)))
+    if not has_controller:
+        found.append(
+            Finding(
+                Trouble.NO_CONTROLLER,
+                "no broker is controller, so no leader is elected and no topic deleted",
+                "see whether the brokers reach their store (coordination.connect); their logs say",
+                (),
+            )
+        )
+    return found
+
+
+def _worst(one: PartitionStanding) -> Trouble | None:
+    if one.is_offline:
+        return Trouble.OFFLINE
+    if one.is_under_min_isr:
+        return Trouble.UNDER_MIN_ISR
+    if one.is_at_min_isr:
+        return Trouble.AT_MIN_ISR
+    return Trouble.UNDER_REPLICATED if one.is_under_replicated else None
+
+
+def _explained(
+    trouble: Trouble,
+    one: PartitionStanding,
+    live: Collection[int],
+    widest: int,
+    *,
+    is_moving: bool,
+) -> tuple[str, str]:
+    """Cause and remedy. `widest` is the greatest number of replicas of any partition."""
+    if trouble is Trouble.OFFLINE:
+        return _offline(one, live)
+    cause, remedy = _missing(one, live, widest, is_moving=is_moving)
+    needed = f"{len(one.isr)} in sync and min.insync.replicas needs {one.min_isr}"
+    if trouble is Trouble.UNDER_MIN_ISR:
+        return f"{cause}; {needed}, so that acks=all is refused", remedy
+    if trouble is Trouble.AT_MIN_ISR:
+        next_loss = "the partition is offline" if one.min_isr == 1 else "acks=all is refused"
+        return f"{cause}; {needed}: one more that leaves, and {next_loss}", remedy
+    return cause, remedy
+
+
+def _missing(
+    one: PartitionStanding, live: Collection[int], widest: int, *, is_moving: bool
+) -> tuple[str, str]:
+    """Why replicas are not in sync."""
+    out = sorted(broker for broker in one.replicas if broker not in one.isr)
+    down = [broker for broker in out if broker not in live]
+    if down:
+        return f"{_brokers(down)} down", _without(down, len(live), widest)
+    if is_moving:
+        return (
+            f"the partition moves, and {_brokers(out)} copying it",
+            "wait: `ottla partition status`",
+        )
+    return (
+        f"{_brokers(out)} alive and not in sync",
+        f"it catches up or is too slow: `ottla why isr {one.name}` tells which",
+    )
+
+
+def _without(down: Sequence[int], live: int, widest: int) -> str:
+    """What helps where brokers are down: a drain needs a live broker for every replica."""
+    again = f"start {_named(down)} again"
+    if live < widest:
+        return (
+            f"{again}; to do without {'it' if len(down) == 1 else 'one'}, start another broker "
+            f"first: {live} alive cannot hold {widest} replicas"
+        )
+    if len(down) == 1:
+        return f"{again}, or do without it: `ottla broker drain {down[0]}`"
+    return f"{again}, or do without one: `ottla broker drain ID`"
+
+
+def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:
+    safe = [*one.isr, *(broker for broker in one.elr if broker not in one.isr)]
+    unclean = (
+        f"`ottla partition elect --unclean {one.name}` elects another replica and may lose records"
+    )
+    others = any(broker in live for broker in one.replicas if broker not in safe)
+    last = f"; {unclean}" if others else ""
+    waiting = [broker for broker in safe if broker not in live]
+    if safe and len(waiting) == len(safe):
+        which = _named(waiting) if len(waiting) == 1 else f"one of {_list(waiting)}"
+        return (
+            f"{_brokers(waiting)} down, and no other broker has all acknowledged records",
+            f"start {which}{last}",
+        )
+    if not safe and one.last_known_elr:
+        missing = [broker for broker in one.last_known_elr if broker not in live]
+        return (
+            f"every replica that was in sync stopped uncleanly, {_list(one.last_known_elr)} last",
+            f"start {_named(missing)}: with all of them back the longest log leads{last}"
+            if missing
+            else f"see `ottla why leader {one.name}`{last}",
+        )
+    return "it has no leader", f"an election is due: `ottla why leader {one.name}` tells more{last}"
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    """`broker 3 is`, `brokers 1 and 3 are`."""
+    return f"{_named(ids)} {'is' if len(ids) == 1 else 'are'}"
+
+
+def _named(ids: Sequence[int]) -> str:
+    """`broker 3`, `brokers 1 and 3`."""
+    return f"broker{'' if len(ids) == 1 else 's'} {_list(ids)}"
+
+
+def _list(ids: Sequence[int]) -> str:
+    *first, last = map(str, ids)
+    return f"{', '.join(first)} and {last}" if first else last

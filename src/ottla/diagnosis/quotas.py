@@ -1,0 +1,53 @@
+"""Which of the quotas that are set hold for a client. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
+from ottla.quota.keys import QuotaKey, keys_of
+from ottla.quota.table import QuotaTable
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLimit:
+    """A limit that holds, and the entity it was set for."""
+
+    key: QuotaKey
+    limit: float
+    set_for: QuotaEntity
+
+
+def limits_of(
+    entity: QuotaEntity, found: Mapping[QuotaEntity, Mapping[str, float]]
+) -> list[HeldLimit]:
+    """The limits that hold for `entity`, of all that are set.
+
+    Its own where it has one, else that of the most special entity that it falls under. For a
+    default entity, its own limits.
+    """
+    table = QuotaTable({one: _known(one, limits) for one, limits in found.items()})
+    held: list[HeldLimit] = []
+    for key in keys_of(entity):
+        for level in _levels(entity):
+            limit = table.quotas.get(level, {}).get(key)
+            if limit is not None:
+                held.append(HeldLimit(key, limit, level))
+                break
+    return held
+
+
+def _levels(entity: QuotaEntity) -> Iterable[QuotaEntity]:
+    """The entities whose quotas hold for one, the most special first."""
+    if entity.ip is not None:
+        return dict.fromkeys((entity, QuotaEntity(ip=DEFAULT)))
+    users = dict.fromkeys((entity.user, DEFAULT)) if entity.user is not None else {}
+    clients = dict.fromkeys((entity.client_id, DEFAULT)) if entity.client_id is not None else {}
+    levels = []
+    for user in users:
+        levels += [QuotaEntity(user, client) for client in clients]
+        levels.append(QuotaEntity(user))
+    return [*levels, *(QuotaEntity(client_id=client) for client in clients)]
+
+
+def _known(entity: QuotaEntity, limits: Mapping[str, float]) -> dict[QuotaKey, float]:
+    return {key: limits[key.value] for key in keys_of(entity) if key.value in limits}

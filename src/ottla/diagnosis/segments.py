@@ -1,0 +1,121 @@
+"""The batches in a partition's `.log` files, damaged ones included, without a broker.
+
+Files are read as they are: nothing is cut, repaired or locked, so this may run beside a broker.
+"""
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.record.header import BatchHeader
+from ottla.record.reader import CorruptBatch, batches, check_batch
+from ottla.storage.directory.meta_properties import META_PROPERTIES
+from ottla.storage.directory.names import parse_partition_folder, parse_segment_file
+from ottla.storage.recovery.damage import valid_batch_behind
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentBatch:
+    """A batch at `position` of `buffer`, the content of `file`.
+
+    `fault` None: its checksum is right.
+    """
+
+    file: Path
+    buffer: memoryview
+    position: int
+    header: BatchHeader
+    fault: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoBatch:
+    """Bytes from `position` on that are no batch, and why.
+
+    `is_end`: nothing valid follows, as after a crash; the broker cuts them off when it starts.
+    """
+
+    file: Path
+    position: int
+    size: int
+    why: str
+    is_end: bool
+
+
+def segments(path: Path) -> list[Path]:
+    """The segment that `path` is, or those of the partition whose folder it is, in order.
+
+    Raises OttlaError(LOG_DIR_NOT_FOUND).
+    """
+    if path.is_file():
+        return [path]
+    found = sorted(path.glob("*.log"))
+    if not found:
+        raise OttlaError(ErrorCode.LOG_DIR_NOT_FOUND, _why_nothing(path))
+    return found
+
+
+def batches_in(file: Path) -> Iterator[SegmentBatch | NoBatch]:
+    """Each batch of a segment, and what lies between and behind batches."""
+    with file.open("rb") as opened:
+        if file.stat().st_size == 0:
+            return
+        mapped = memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+    known = parse_segment_file(file.name)
+    base_offset = 0 if known is None else known[0]
+    end = 0
+    while end < len(mapped):
+        begin, why = end, "a batch that ends behind the file"
+        try:
+            for position, header in batches(mapped[begin:]):
+                yield _batch(file, mapped, begin + position, header)
+                end = begin + position + header.size
+        except CorruptBatch as error:
+            why = error.message or why
+        if end == len(mapped):
+            return
+        behind = valid_batch_behind(_Mapped(mapped), end + 1, len(mapped), base_offset)
+        if behind < 0:
+            break
+        yield NoBatch(file, end, behind - end, why, is_end=False)
+        end = behind
+    yield NoBatch(file, end, len(mapped) - end, why, is_end=True)
+
+
+def _why_nothing(path: Path) -> str:
+    if path.exists():
+        return (
+            f"{path} holds no .log files; give the folder of a partition, such as "
+            "ottla-data/flights-0"
+        )
+    partition = parse_partition_folder(path.name)
+    if partition is None or not (path.parent / META_PROPERTIES).exists():
+        return (
+            f"there is no file or folder {path}; give the folder of a partition, such as "
+            "ottla-data/flights-0"
+        )
+    return (
+        f"{path.parent} has no files of {partition}: this broker has no replica of it, or one that "
+        "is empty, for a partition's folder is made by its first record; "
+        f"`ottla topic describe {partition.topic}` shows replicas and offsets"
+    )
+
+
+def _batch(file: Path, buffer: memoryview, position: int, header: BatchHeader) -> SegmentBatch:
+    try:
+        check_batch(buffer, position, header)
+    except CorruptBatch as error:
+        return SegmentBatch(file, buffer, position, header, error.message or "damaged")
+    return SegmentBatch(file, buffer, position, header, None)
+
+
+class _Mapped:
+    """A file in memory, as `valid_batch_behind` reads it."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content = content
+
+    def pread(self, size: int, position: int, /) -> bytes:
+        return bytes(self._content[position : position + size])

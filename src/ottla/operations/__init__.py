@@ -1,0 +1,11 @@
+"""Changes of a cluster that take more than one request: planned as values, then carried out.
+
+A plan is a frozen value that can be shown before anything changes; a function that takes it and an
+`Admin` of `ottla.client` carries it out, and tells how far it is through a callback. What has begun
+goes on in the cluster when the caller stops waiting. Nothing here prints, asks a person, or reads
+options.
+
+`lake`, `testing` and `cli` may import it; it imports `diagnosis`, `client` and the cores below.
+Begin with `plans` (what a plan of moves says) and `moving` (how it is carried out); `drain`,
+`balance` and `placement` make such plans.
+"""

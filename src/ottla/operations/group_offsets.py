@@ -1,0 +1,234 @@
+"""Moves the offsets from which a group resumes: planned partition by partition, then applied."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.client.admin import Admin
+from ottla.client.admin.share_groups import SHARE
+from ottla.client.consumer.offsets import EARLIEST, LATEST
+from ottla.diagnosis.groups import described_group
+from ottla.diagnosis.offsets import Offsets, known_offsets, offsets_at, partitions_of
+from ottla.operations.groups import require_idle
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetMove:
+    """One partition: the offset committed, and the one to commit. None: nothing is committed.
+
+    For a share group, its start offset. `done` counts acknowledged records at and after
+    the old one: they are delivered again.
+    """
+
+    place: TopicPartition
+    start: int
+    end: int
+    old: int | None
+    new: int | None
+    note: str = ""
+    done: int = 0
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything is to be done. No new offset with a note: it could not be found."""
+        if self.new is None and self.note:
+            return False
+        return self.new != self.old or self.done > 0
+
+    @property
+    def change(self) -> int | None:
+        """By how much the offset moves; None where there was none, or will be none."""
+        return None if self.old is None or self.new is None else self.new - self.old
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetTarget:
+    """Where to: one of these is set. None in `singles`: delete the committed offset."""
+
+    earliest: bool = False
+    latest: bool = False
+    offset: int | None = None
+    singles: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    time_ms: int | None = None
+    by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """The offsets of a group now; None: a share group has the partition and no start offset."""
+
+    is_share: bool = False
+    offsets: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    done: Offsets = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetPlan:
+    """What is to be moved, and of which kind of group."""
+
+    is_share: bool
+    moves: Sequence[OffsetMove]
+
+    @property
+    def undoing(self) -> list[tuple[TopicPartition, int | None]]:
+        """The offsets that take it back; None deletes one.
+
+        A share group forgets whole topics only: of a topic in which it had no start offset
+        anywhere, all partitions are forgotten; in a topic where it had some, those without stay.
+        """
+        moved = [move for move in self.moves if move.is_change]
+        if self.is_share:
+            begun = {move.place.topic for move in self.moves if move.old is not None}
+            moved = [
+                move
+                for move in moved
+                if move.new != move.old and (move.old is not None or move.place.topic not in begun)
+            ]
+        return [(move.place, move.old) for move in moved]
+
+
+async def planned(
+    admin: Admin, group_id: str, target: OffsetTarget, topics: Sequence[tuple[str, list[int]]]
+) -> OffsetPlan:
+    """What would change, in order. Raises OttlaError for a group that is active or unknown.
+
+    `topics` restricts it to some topics, or partitions of theirs; else it is all that the group
+    has committed. A group that does not exist yet gets committed offsets, if `topics` names any.
+    """
+    listed = {entry.group_id for entry in await admin.groups.all()}
+    standing = _Standing()
+    if group_id in listed or not (topics or target.singles):
+        description = await described_group(admin, group_id)
+        require_idle(description, "move")
+        if description.protocol_type == SHARE:
+            standing = await _share_group_now(admin, group_id)
+        else:
+            told = await admin.groups.offsets(group_id)
+            standing = _Standing(offsets={place: entry.offset for place, entry in told.items()})
+    known = standing.offsets
+    places = await _places(admin, group_id, target, topics, list(known))
+    starts = await known_offsets(admin, places, EARLIEST)
+    ends = await known_offsets(admin, places, LATEST)
+    at_time: Offsets = {}
+    if target.time_ms is not None:
+        at_time = await offsets_at(admin.connections, list(ends), target.time_ms)
+    moves: list[OffsetMove] = []
+    for place in places:
+        if place in starts and place in ends:
+            start, end, old = starts[place], ends[place], known.get(place)
+            wish, note = wished(target, place, start, end, old, at_time.get(place, -1))
+            move = bounded(place, start, end, old, wish, note)
+            done = standing.done.get(place, 0)
+            if done and move.new is not None and move.new <= (old or 0):
+                note = "; ".join(filter(None, (move.note, f"{done} done with come again")))
+                move = replace(move, note=note, done=done)
+            moves.append(move)
+    return OffsetPlan(standing.is_share, moves)
+
+
+async def _share_group_now(admin: Admin, group_id: str) -> _Standing:
+    positions = await admin.share_groups.positions(group_id)
+    ends = await known_offsets(admin, positions, LATEST)
+    done: Offsets = {}
+    for place, position in positions.items():
+        start, lag = position.start_offset, position.lag
+        if start is not None and lag is not None and place in ends:
+            done[place] = max(0, ends[place] - start - lag)
+    offsets = {place: position.start_offset for place, position in positions.items()}
+    return _Standing(is_share=True, offsets=offsets, done=done)
+
+
+def wished(
+    target: OffsetTarget, place: TopicPartition, start: int, end: int, old: int | None, at_time: int
+) -> tuple[int | None, str]:
+    """The offset wished for, and what is to be said of it. `at_time` -1: no record is as late."""
+    if target.earliest:
+        return start, ""
+    if target.latest:
+        return end, ""
+    if target.time_ms is not None:
+        return (at_time, "") if at_time >= 0 else (end, "no record is as late: the end")
+    if target.by is not None:
+        return (None, "nothing committed to start from") if old is None else (old + target.by, "")
+    return (target.singles[place] if target.singles else target.offset), ""
+
+
+def bounded(
+    place: TopicPartition, start: int, end: int, old: int | None, wish: int | None, note: str
+) -> OffsetMove:
+    """The move, to within what the log holds."""
+    if wish is None:
+        return OffsetMove(place, start, end, old, wish, note)
+    if wish < start:
+        wish, note = start, f"{wish} is before the first record"
+    elif wish > end:
+        wish, note = end, f"{wish} is beyond the end"
+    return OffsetMove(place, start, end, old, wish, note)
+
+
+async def _places(
+    admin: Admin,
+    group_id: str,
+    target: OffsetTarget,
+    topics: Sequence[tuple[str, list[int]]],
+    known: Sequence[TopicPartition],
+) -> list[TopicPartition]:
+    """The partitions that are meant."""
+    if target.singles:
+        for place in target.singles:
+            await partitions_of(admin.connections, place.topic, [place.partition])
+        return sorted(target.singles)
+    if topics:
+        found: set[TopicPartition] = set()
+        for topic, partitions in topics:
+            found.update(await partitions_of(admin.connections, topic, partitions))
+        return sorted(found)
+    if not known:
+        raise OttlaError(
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            f"group {group_id!r} has committed nothing; say which topic: --topic TOPIC",
+        )
+    return sorted(known)
+
+
+async def apply(admin: Admin, group_id: str, plan: OffsetPlan) -> None:
+    """Commit the new offsets. Raises NON_EMPTY_GROUP where a consumer joined meanwhile."""
+    moves = plan.moves
+    changed = {move.place: move.new for move in moves if move.is_change and move.new is not None}
+    forgotten = [move.place for move in moves if move.is_change and move.new is None]
+    if plan.is_share:
+        topics = await _forgotten_topics(admin, group_id, forgotten)
+        if changed:
+            await admin.share_groups.alter_positions(group_id, changed)
+        if topics:
+            await admin.share_groups.delete_positions(group_id, topics)
+        return
+    try:
+        if changed:
+            await admin.groups.set_offsets(group_id, changed)
+        if forgotten:
+            await admin.groups.delete_offsets(group_id, forgotten)
+    except OttlaError as error:
+        if error.code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            raise OttlaError(
+                ErrorCode.NON_EMPTY_GROUP,
+                f"a consumer joined group {group_id!r} meanwhile; nothing was changed: stop it",
+            ) from None
+        raise
+
+
+async def _forgotten_topics(
+    admin: Admin, group_id: str, forgotten: Sequence[TopicPartition]
+) -> list[str]:
+    """The topics of these partitions. Raises OttlaError where they have other partitions, too."""
+    topics = sorted({place.topic for place in forgotten})
+    for topic in topics:
+        left = set(await partitions_of(admin.connections, topic)) - set(forgotten)
+        if left:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"share group {group_id!r} forgets whole topics: name all partitions of {topic!r} "
+                f"with =none, or none of them ({', '.join(map(str, sorted(left)))} missing)",
+            )
+    return topics

@@ -1,0 +1,101 @@
+"""Topics created and deleted, with what is worth knowing at that moment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import TOPIC_SETTINGS
+from ottla.client.admin import Admin
+from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.admin.topics import BROKER_DEFAULT
+from ottla.client.connection.view import TopicView
+from ottla.diagnosis.consequences import away_sentence, notes
+from ottla.diagnosis.topics import brokers_down, fewest_alive
+from ottla.operations.settings import naming_nearest
+
+DELETE_DELAY = "file.delete.delay.ms"
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """A topic that is there now; `is_new`: it was created. `live` are the brokers alive."""
+
+    view: TopicView
+    is_new: bool
+    live: tuple[int, ...]
+    configs: Mapping[str, ConfigEntry]
+
+    @property
+    def values(self) -> dict[str, str | None]:
+        """The settings in effect."""
+        return {entry.name: entry.value for entry in self.configs.values()}
+
+    @property
+    def replication_factor(self) -> int:
+        return len(self.view.partitions[0].replicas)
+
+    @property
+    def brokers_down(self) -> tuple[int, ...]:
+        """Brokers that have replicas of it and are down."""
+        return brokers_down([self.view], self.live)
+
+    @property
+    def notes(self) -> list[str]:
+        """What its owner should know, a sentence each."""
+        down = self.brokers_down
+        found = notes(self.replication_factor, self.values)
+        if down:
+            least = fewest_alive(self.view, self.live)
+            found.insert(0, away_sentence(down, least, self.values))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedTopics:
+    """When the brokers remove the files, and which brokers do so only when they are back."""
+
+    delay_ms: int
+    brokers_down: tuple[int, ...]
+
+
+async def create_topic(
+    admin: Admin,
+    name: str,
+    partitions: int | None,
+    replication_factor: int | None,
+    settings: Mapping[str, str],
+    *,
+    if_not_exists: bool = False,
+) -> CreatedTopic:
+    """Create a topic; None leaves a number to the brokers.
+
+    Raises OttlaError where the broker refuses, naming the nearest for settings that do not exist.
+    """
+    is_new = True
+    try:
+        await admin.topics.create(
+            name, partitions or BROKER_DEFAULT, replication_factor or BROKER_DEFAULT, settings
+        )
+    except OttlaError as error:
+        if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise naming_nearest(error, settings, TOPIC_SETTINGS) from None
+        is_new = False
+    (view,) = await admin.topics.describe([name])
+    live = tuple(broker.broker_id for broker in (await admin.cluster.describe()).brokers)
+    configs = await admin.configs.describe(ResourceKind.TOPIC, name)
+    return CreatedTopic(view, is_new, live, configs)
+
+
+async def delete_topics(admin: Admin, names: Sequence[str]) -> DeletedTopics:
+    """Delete topics with all their records. Raises UnknownTopic, before any is deleted."""
+    views = await admin.topics.describe(names)
+    live = await admin.cluster.brokers()
+    delays_ms = [await _delete_delay_ms(admin, name) for name in names]
+    await admin.topics.delete(names)
+    return DeletedTopics(max(delays_ms), brokers_down(views, live))
+
+
+async def _delete_delay_ms(admin: Admin, name: str) -> int:
+    """How long the brokers keep the files of a topic that was deleted."""
+    found = await admin.configs.describe(ResourceKind.TOPIC, name, [DELETE_DELAY])
+    return int(found[DELETE_DELAY].value or 0)
