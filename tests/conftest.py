@@ -19,6 +19,9 @@ if str(ROOT) not in sys.path:
 _FOLDERS = [folder for folder in sorted((ROOT / "tests").rglob("*")) if folder.is_dir()]
 sys.path += map(str, sorted(_FOLDERS, key=lambda folder: folder.name != "cli"))
 
+# A fixture for all tests; it needs the path set above.
+from rig.small_disk import small_disk  # noqa: E402, F401
+
 IN_CI = os.environ.get("CI") == "true"
 
 # A shell has what it starts in the background ignore interrupts, and programs started from there

@@ -1,13 +1,9 @@
 """A disk that fills up under a running broker: writes are refused, reads go on, space heals it."""
 
-import os
 import struct
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.broker import ottla
@@ -15,26 +11,11 @@ from rig.consuming import read
 from rig.frames import batch, produce_answer, produce_request
 from rig.nodes import Node
 from rig.probe import receive_frame, request_frame
+from rig.small_disk import MEBIBYTE
 from rig.wire_client import WireClient
 
-MEBIBYTE = 1 << 20
 KAFKA_STORAGE_ERROR = 56
 TOPIC = "filling"
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 24 MiB in memory."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk needs root")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def offer(client: WireClient) -> int:

@@ -80,7 +80,7 @@ def test_health_tells_what_a_dead_broker_costs(brokers: ThreadedCluster, ask: Co
     found = {row["trouble"]: row for row in told["findings"]}
     assert found["offline"]["partitions"] == ["lone-0"]
     assert found["offline"]["cause"] == (
-        "broker 3 is down, and nobody else has all that was acknowledged"
+        "broker 3 is down, and no other broker has all acknowledged records"
     )
     assert found["offline"]["remedy"] == "start broker 3"
     assert found["under min ISR"]["partitions"] == ["pair-0"]
@@ -135,8 +135,8 @@ def test_why_tells_the_story_of_all_brokers(brokers: ThreadedCluster, ask: Comma
     """Creation, the controller's election and the leader's ISR change, in the order of time."""
     brokers.create_topic("t", [3, 1, 2])
     title, made, because, seen = ask("why", "leader", "t-0").lines
-    assert title == "t-0  led by 3 in term 0  replicas 3, 1, 2  ISR 3, 1, 2  needs 2"
-    assert "partition created, in term 0, by broker " in made
+    assert title == "t-0  led by 3 in leader epoch 0  replicas 3, 1, 2  ISR 3, 1, 2  needs 2"
+    assert "partition created, in leader epoch 0, by broker " in made
     assert because == "  because     partition 0 of topic t was created"
     assert seen == "  seen        replicas [3, 1, 2], ISR [3, 1, 2]; broker 3 leads"
     brokers.kill(3)
@@ -156,7 +156,7 @@ def test_why_tells_the_story_of_all_brokers(brokers: ThreadedCluster, ask: Comma
     assert all(entry["cause"] and entry["evidence"] for entry in story["decisions"])
     told = ask("why", "leader", "t-0").lines
     del told[1:4]  # The creation, as above.
-    assert told[1].endswith(f"leader elected, in term 1, by broker {elected['broker']}")
+    assert told[1].endswith(f"leader elected, in leader epoch 1, by broker {elected['broker']}")
     assert told[2].split()[0] == "because"
     assert told[3].split()[0] == "seen"
     assert "has partitions 0 to 0, not 7" in ask.refused("why", "isr", "t-7")
@@ -225,7 +225,7 @@ def test_partitions_are_moved_by_hand_and_by_plan(
     brokers.until_state(lambda state: state.replicas == (3, 1) and state.leader == 3, "t")
     assert ask("consume", "t", "-n", "2").lines == ["a", "b"]
     again = ask("partition", "reassign", "t-0", "--to", "3,1").out
-    assert again == "They lie so already.\n"
+    assert again == "They are there already.\n"
     plan = ask("partition", "plan", "t", "--brokers", "1,2", "-o", "json").json
     assert plan["version"] == 1
     assert [(e["partition"], sorted(e["replicas"])) for e in plan["partitions"]] == [(0, [1, 2])]
@@ -291,7 +291,7 @@ def test_a_broker_is_drained(brokers: ThreadedCluster, ask: Command) -> None:
     brokers.create_topic("lone", [3])
     told = ask("broker", "drain", "3", "--leaders", "--yes")
     assert told.out == "Broker 3 leads nothing that others have any more.\n"
-    assert "leads lone-0 on: nobody else has them" in told.error
+    assert "leads lone-0 on: no other broker has a replica" in told.error
     until(lambda: shares(ask)[2] == (1, 2))
     planned = ask("broker", "drain", "3", "--plan", "-o", "json").json
     assert len(planned["partitions"]) == 3

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -139,19 +138,6 @@ def test_a_single_broker_does_not_begin_empty_in_the_folder_of_a_cluster(tmp_pat
     said = Command("localhost:1").refused("start", "--port", "0", "--data", str(member))
     assert f"Start that broker with `ottla broker run {member}.properties`" in said
     assert list(member.iterdir()) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 16 mebibytes in memory."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk needs root")
-    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(tmp_path)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr.strip()}")
-    yield tmp_path
-    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
 
 
 def fill(ballast: Path) -> None:

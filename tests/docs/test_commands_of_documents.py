@@ -10,7 +10,7 @@ import pytest
 from ottla.cli import cli
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "docs" / "operating.md", ROOT / "src" / "ottla" / "cli" / "health.py")
+PAGES = (ROOT / "docs" / "operating.md", ROOT / "src" / "ottla" / "diagnosis" / "health.py")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`(ottla [^`]+)`")
 

@@ -135,7 +135,7 @@ def test_a_broker_process_starts_and_stops(tmp_path: Path) -> None:
 # Guarded where they stand, by the line that uses them or the one before.
 GUARDED = {
     "base/system.py": None,
-    "cli/several.py": None,
+    "cli/start/several.py": None,
     "coordination/bell.py": {"O_NONBLOCK", "O_CLOEXEC"},
     "network/output.py": {"preadv", "writev"},
     "storage/disk/filesystem.py": {"preadv"},
@@ -169,7 +169,7 @@ def test_several_brokers_by_one_command_need_fork(tmp_path: Path) -> None:
     """Where there is none the refusal says how to start them."""
     script = """
     from ottla.base.errors import OttlaError
-    from ottla.cli.several import Brokers, Plan
+    from ottla.cli.start.several import Brokers, Plan
     try:
         Brokers(Plan(3, folder, "127.0.0.1", 0, {}), "%(message)s").start()
     except OttlaError as error:

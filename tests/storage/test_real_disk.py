@@ -1,12 +1,11 @@
 """What only a real file system can show: a full disk, and page cache reads."""
 
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from rig.small_disk import SIZE_BYTES
 
 from ottla.base.ids import TopicPartition
 from ottla.record.builder import BatchBuilder
@@ -18,19 +17,6 @@ from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
 
 PARTITION = TopicPartition("flights", 0)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one mebibyte in memory."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk needs root")
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr.strip()}")
-    yield tmp_path
-    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
 
 
 def append(log: Log) -> None:
@@ -45,7 +31,7 @@ def test_full_disk_refuses_writes_serves_reads_and_heals(small_disk: Path) -> No
     directories = LogDirectories(OsFileSystem(), [str(small_disk)], cluster_id="c", node_id=1)
     log = directories.open(PARTITION, UUID(int=1), LogConfig(), now_ms=1_000)
     ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(400_000))
+    ballast.write_bytes(bytes(SIZE_BYTES - 650_000))
     with pytest.raises(DiskFull, match="no space left"):  # noqa: PT012  # Until it is full.
         for _ in range(100):
             append(log)

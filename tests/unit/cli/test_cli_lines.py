@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.cli.lines import cut, lines_of, size_of
+from ottla.cli.produce.lines import cut, lines_of, size_of
 
 
 def read(*paths: Path) -> tuple[list[bytes], int]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from ottla.cli.moment import iso, moment_ms, span_ms, span_words
+from ottla.cli.text.moment import moment_ms, span_ms
 
 NOW = datetime(2024, 3, 10, 15, 30, tzinfo=timezone(timedelta(hours=2)))
 
@@ -66,24 +66,3 @@ def test_moment_without_a_zone_is_of_the_zone_of_now(text: str, expected: int) -
 def test_moment_that_is_none_is_refused(text: str) -> None:
     """Digits alone are an offset, never a date; impossible days are none."""
     assert moment_ms(text, NOW) is None
-
-
-def test_iso_tells_utc_or_the_number() -> None:
-    """A time beyond every calendar is shown as the number it is."""
-    assert iso(1_704_067_200_000) == "2024-01-01T00:00:00.000Z"
-    assert iso(2**62) == "4611686018427387904"
-
-
-@pytest.mark.parametrize(
-    ("span", "words"),
-    [
-        (604_800_000, "7 days"),
-        (86_400_000, "1 day"),
-        (5_400_000, "1 hour 30 minutes"),
-        (1_500, "1 second 500 ms"),
-        (0, "0 ms"),
-    ],
-)
-def test_span_words_name_each_unit_once(span: int, words: str) -> None:
-    """Units that are zero are not mentioned."""
-    assert span_words(span) == words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.cli.output import fitted, show, show_one
+from ottla.cli.text.output import fitted, show, show_one
 
 ROWS = [
     {"setting": "log.retention.check.interval.ms", "doc": "Time between two looks", "count": 300000}

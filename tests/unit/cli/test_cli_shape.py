@@ -6,7 +6,7 @@ import click
 import pytest
 
 from ottla.base.ids import TopicPartition
-from ottla.cli import shape
+from ottla.cli.consume import shape
 from ottla.record.codec import Record
 
 PLACE = TopicPartition("flights", 3)

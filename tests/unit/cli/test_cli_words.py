@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from ottla.cli.words import Position, ago, moment, position, unescaped
+from ottla.cli.text.words import Position, ago, moment, position, unescaped
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def reset(
     elif undo:
         click.echo(f"\nDone. To undo it:\n  {undo}")
     else:
-        click.echo("\nNothing to do: the group is there already.")
+        click.echo("\nNothing to do: the group stands there already.")
 
 
 def _target(

@@ -73,7 +73,7 @@ class Plan:
         return [number for number in brokers_in(self.data) if number > self.brokers]
 
     def prepare(self) -> None:
-        """Make the folder and the files. Raises OttlaError where a single broker's logs are there."""
+        """Make the folder and files. Raises OttlaError where a single broker's logs are there."""
         if (self.data / "meta.properties").exists():
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,

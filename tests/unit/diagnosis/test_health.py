@@ -1,12 +1,13 @@
-"""What a cluster's health is said to be."""
+"""What is wrong with partitions and disks, why, and what helps."""
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.cli.disks import disk_findings
-from ottla.cli.health import Finding, Trouble, counts, findings
 from ottla.client.admin.logs import LogDirectory
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.connection.view import NO_LEADER
+from ottla.diagnosis.disks import disk_findings
+from ottla.diagnosis.findings import Finding, Trouble
+from ottla.diagnosis.health import counts, findings
 
 
 def standing(
@@ -35,7 +36,7 @@ def test_all_is_well() -> None:
     assert set(counts(well).values()) == {0}
 
 
-def test_the_numbers_nest_and_each_partition_is_told_once_under_the_worst() -> None:
+def test_the_numbers_nest_and_each_partition_is_in_one_finding_under_the_worst() -> None:
     """Three brokers of which 3 is down."""
     cluster = [
         standing(1, (1, 2, 3), (1, 2), 1, index=0),
@@ -95,22 +96,23 @@ def test_too_few_in_sync_say_what_is_refused() -> None:
     assert cause.endswith("needs 2: one more that leaves, and acks=all is refused")
 
 
-def test_an_offline_partition_waits_for_who_has_everything() -> None:
-    """The ISR or the eligible; an unclean election is named only where somebody else lives."""
+def test_an_offline_partition_waits_for_a_replica_with_all_acknowledged_records() -> None:
+    """The ISR or the eligible; an unclean election is named only where another replica is alive."""
     _, cause, remedy = only(findings([standing(NO_LEADER, (1, 2), (2,))], {1}))
-    assert cause == "broker 2 is down, and nobody else has all that was acknowledged"
+    assert cause == "broker 2 is down, and no other broker has all acknowledged records"
     assert remedy == (
-        "start broker 2; `ottla partition elect --unclean t-0` elects another and may lose records"
+        "start broker 2; `ottla partition elect --unclean t-0` elects another replica and may lose "
+        "records"
     )
     eligible = standing(NO_LEADER, (1, 2), (), elr=(2, 1))
     _, _, remedy = only(findings([eligible], ()))
     assert remedy == "start one of 2 and 1"
     doubtful = standing(NO_LEADER, (1, 2, 3), (), last_known=(1, 2))
     _, cause, remedy = only(findings([doubtful], {1}))
-    assert cause == "all who were in sync stopped uncleanly, 1 and 2 last"
-    assert remedy.startswith("start broker 2: with all of them back the furthest is elected")
+    assert cause == "every replica that was in sync stopped uncleanly, 1 and 2 last"
+    assert remedy.startswith("start broker 2: with all of them back the longest log leads")
     _, cause, remedy = only(findings([standing(NO_LEADER, (1, 2), (1,))], {1}))
-    assert cause == "nobody leads it"
+    assert cause == "it has no leader"
     assert "`ottla why leader t-0`" in remedy
 
 

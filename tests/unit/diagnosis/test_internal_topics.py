@@ -1,8 +1,8 @@
 """Internal topics with fewer replicas than they were meant to have."""
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.internal_topics import too_few_replicas
 from ottla.client.admin.partitions import PartitionStanding
+from ottla.diagnosis.internal_topics import too_few_replicas
 
 FACTORS = {
     "offsets.topic.replication.factor": 3,
@@ -14,8 +14,8 @@ def standing(topic: str, *replicas: int) -> PartitionStanding:
     return PartitionStanding(TopicPartition(topic, 0), replicas[0], 0, replicas, replicas, 1)
 
 
-def test_only_internal_topics_that_could_have_more_are_told() -> None:
-    """As many as their setting says, and as brokers live; other topics have what was asked for."""
+def test_only_internal_topics_that_could_have_more_are_found() -> None:
+    """As many as the setting says, and as brokers are alive; other topics are as asked for."""
     every = [
         standing("__consumer_offsets", 1),
         standing("__transaction_state", 1, 2),

@@ -1,0 +1,62 @@
+"""A noun and a verb of the command line are found in the file of that name."""
+
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from ottla.cli import cli
+
+
+def commands(
+    command: click.Command, words: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every noun and verb of the parser, with its words."""
+    if words:
+        yield words, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, (*words, name))
+
+
+def module_of(command: click.Command) -> str:
+    """Where the function that serves a command stands."""
+    assert command.callback is not None
+    return command.callback.__module__
+
+
+ALL = dict(commands(cli))
+# Nouns themselves do nothing: they stand in the `__init__` of their folder.
+NOUNS = {words: command for words, command in ALL.items() if isinstance(command, click.Group)}
+VERBS = {words: command for words, command in ALL.items() if words not in NOUNS}
+
+
+@pytest.mark.parametrize("words", NOUNS, ids=" ".join)
+def test_a_noun_is_the_folder_of_its_name(words: tuple[str, ...]) -> None:
+    """`ottla topic` is `cli/topic/__init__.py`."""
+    assert module_of(NOUNS[words]) == ".".join(("ottla.cli", *words))
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_a_verb_is_the_file_of_its_name(words: tuple[str, ...]) -> None:
+    """`ottla why lso` is `cli/why/lso.py`; `ottla produce`, without noun, `produce/produce.py`."""
+    home = words if len(words) > 1 else (*words, *words)
+    assert module_of(VERBS[words]) == ".".join(("ottla.cli", *home))
+
+
+def test_the_walk_finds_the_commands() -> None:
+    """It would pass if it found none."""
+    assert len(NOUNS) == 11
+    assert {("why", "lso"), ("topic", "create"), ("config", "set"), ("produce",)} <= set(VERBS)
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_every_command_has_an_example_in_its_help(words: tuple[str, ...]) -> None:
+    """Help costs no broker, says what the command does, and shows how it is meant."""
+    command = VERBS[words]
+    said, _, examples = (command.help or "").partition("\b")
+    assert said.strip().split("\n")[0]
+    assert "ottla " + " ".join(words) in examples
