@@ -147,6 +147,18 @@ def fill(ballast: Path) -> None:
             pass
 
 
+def test_dump_of_an_empty_partition_does_not_say_that_it_is_absent(tmp_path: Path) -> None:
+    """Its folder is made by its first record, which dump then shows."""
+    with started("start", "--port", "0", "--data", str(tmp_path)) as (run, _, _):
+        run("topic", "create", "flights")
+        said = run.refused("log", "dump", str(tmp_path / "flights-0"))
+        assert "has no replica of it, or one that is empty" in said
+        assert "`ottla topic describe flights`" in said
+        run("produce", "flights", stdin="a\n")
+        (row,) = run("log", "dump", str(tmp_path / "flights-0"), "-o", "json").json
+        assert row["base_offset"] == 0
+
+
 def test_health_tells_of_a_full_disk_and_what_makes_room(small_disk: Path) -> None:
     """While produce requests fail all is not well; with room again it is."""
     with started("start", "--port", "0", "--data", str(small_disk / "data")) as (run, _, _):
