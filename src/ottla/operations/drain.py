@@ -24,7 +24,7 @@ async def plan_drain(admin: Admin, broker_id: int, *, only_leaders: bool) -> Dra
     """Move all replicas off the broker, or (`only_leaders`) all leadership.
 
     Raises BROKER_NOT_AVAILABLE where there is no such broker and it has no replicas, and
-    INVALID_REPLICA_ASSIGNMENT where the other brokers are too few to take its replicas.
+    INVALID_REPLICATION_FACTOR where the other brokers are too few to take its replicas.
     """
     found = await admin.cluster.describe()
     standings = await admin.partitions.standings()

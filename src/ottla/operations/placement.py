@@ -21,7 +21,8 @@ async def plan_placement(
     """Put `names` on the `chosen` brokers (None: all that are alive), as many replicas of each.
 
     Replicas that are on chosen brokers stay there. Raises INVALID_REPLICA_ASSIGNMENT where a
-    chosen broker is not alive, or there are too few brokers, and UNKNOWN_TOPIC_OR_PARTITION.
+    chosen broker is not alive, INVALID_REPLICATION_FACTOR where they are too few for the
+    replicas, and UNKNOWN_TOPIC_OR_PARTITION.
     """
     found = await admin.cluster.describe()
     racks = {broker.broker_id: broker.rack for broker in found.brokers}

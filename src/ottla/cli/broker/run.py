@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 @click.command()
 @click.argument("properties", type=click.Path(path_type=Path, dir_okay=False))
 def run(properties: Path) -> None:
-    """Run a broker with the settings in the file PROPERTIES; SIGTERM stops it in order.
+    """Run a broker with the settings in a file. SIGTERM stops it in order.
 
     \b
     ottla broker run server.properties

@@ -21,7 +21,7 @@ from ottla.operations.plans import to_json
 def balance(
     only_plan: bool, apply_it: bool, at_once: int, yes: bool, bootstrap: str, form: str
 ) -> None:
-    """Let each broker have as many replicas, and lead as often, as any other.
+    """Spread replicas and leaders evenly over the brokers.
 
     \b
     ottla cluster balance --plan

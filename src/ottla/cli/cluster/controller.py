@@ -13,7 +13,7 @@ from ottla.diagnosis.cluster import live_controller
 @options.output
 @click.pass_context
 def controller(context: click.Context, bootstrap: str, form: str) -> None:
-    """Show which broker controls the cluster; the exit code is 1 if none does.
+    """Show which broker controls the cluster. The exit code is 1 if none does.
 
     \b
     ottla cluster controller

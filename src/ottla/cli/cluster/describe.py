@@ -21,7 +21,7 @@ _COLUMNS = ["broker", "address", "rack", "state", "leads", "follows", "not_in_sy
 @options.bootstrap
 @options.output
 def describe(bootstrap: str, form: str) -> None:
-    """Describe the cluster: its brokers, what they lead and follow, and what is not in sync.
+    """Describe the cluster: its brokers, what they lead and follow.
 
     \b
     ottla cluster describe

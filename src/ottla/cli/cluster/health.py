@@ -20,7 +20,7 @@ from ottla.diagnosis.findings import Finding
 @options.output
 @click.pass_context
 def health(context: click.Context, bootstrap: str, form: str) -> None:
-    """Show what is wrong with the cluster, why, and what helps; the exit code is 1 if anything is.
+    """Show what is wrong with the cluster, why, and what helps. The exit code is 1 if anything is.
 
     \b
     ottla cluster health

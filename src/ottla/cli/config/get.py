@@ -22,7 +22,7 @@ from ottla.client.admin.configs import ConfigEntry
 def get(
     kind: str, name: str, settings: tuple[str, ...], changed: bool, bootstrap: str, form: str
 ) -> None:
-    """Show the settings of a topic, a broker (by its id) or a group, and where they come from.
+    """Show settings of a topic, a broker or a group. Sources are shown, too.
 
     \b
     ottla config get topic flights

@@ -33,14 +33,14 @@ def set_(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Change settings of a topic, a broker (by its id; `all` for all brokers) or a group, at once.
+    """Change settings of a topic, a broker or a group, at once.
 
     \b
     ottla config set topic flights retention.ms=3600000
     ottla config set topic flights --unset retention.ms
     ottla config set broker all log.retention.ms=3600000
 
-    Shows old and new values.
+    A broker is named by its id; `all` stands for all brokers. Shows old and new values.
     """  # noqa: D301
     changes = options.parse_changes(assignments, unset)
     if not changes:

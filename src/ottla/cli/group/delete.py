@@ -14,7 +14,7 @@ from ottla.operations.groups import require_all_idle
 @options.bootstrap
 @options.output
 def delete(group_ids: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None:
-    """Delete groups that have no members, with the offsets they have committed.
+    """Delete groups without members, and their committed offsets.
 
     \b
     ottla group delete audit

@@ -29,7 +29,7 @@ _SHARE_COLUMNS = ["topic", "partition", "start_offset", "lag", "members"]
 @options.bootstrap
 @options.output
 def describe(group_id: str, bootstrap: str, form: str) -> None:
-    """Describe GROUP: its members, and what it has committed in each partition.
+    """Describe GROUP: its members, committed offsets and lag.
 
     \b
     ottla group describe audit

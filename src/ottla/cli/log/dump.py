@@ -50,7 +50,7 @@ def dump(
     count: int | None,
     form: str,
 ) -> None:
-    """Show the batches in PATH, a .log file or the folder of a partition.
+    """Show the batches in PATH, a partition's folder or a .log file.
 
     \b
     ottla log dump ottla-data/flights-0

@@ -40,7 +40,7 @@ def ledger(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Account for every offset of TOPIC-P: what it is, or what became of it.
+    """Account for every offset of TOPIC-P: what became of it.
 
     \b
     ottla log ledger flights-0

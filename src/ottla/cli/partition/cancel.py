@@ -17,7 +17,7 @@ from ottla.operations import moving
 @options.bootstrap
 @options.output
 def cancel(words: tuple[str, ...], every: bool, bootstrap: str, form: str) -> None:
-    """Cancel moves that have not ended: partitions go back to where they were.
+    """Cancel moves that have not ended. Partitions go back to where they were.
 
     \b
     ottla partition cancel flights-0

@@ -36,7 +36,7 @@ def elect(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Elect leaders; the exit code is 1 where one was wanted and there is none.
+    """Elect leaders. The exit code is 1 where one was wanted and there is none.
 
     \b
     ottla partition elect flights-0

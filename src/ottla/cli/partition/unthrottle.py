@@ -10,10 +10,12 @@ from ottla.operations.throttle import remove_throttle
 @click.command()
 @options.bootstrap
 def unthrottle(bootstrap: str) -> None:
-    """Remove the throttle of moves that have ended (`reassign --throttle` without --wait).
+    """Remove the throttle of moves that have ended.
 
     \b
     ottla partition unthrottle
+
+    `ottla partition reassign --throttle` leaves it where it does not --wait.
     """  # noqa: D301
     throttled = with_admin(bootstrap, remove_throttle)
     click.echo(

@@ -24,7 +24,7 @@ _DONE_COLUMNS = ["partition", "broker", "clean_up_to", "records_kept", "bytes_ke
 def compact(
     name: str, dry_run: bool, now: bool, waits: bool, timeout: int, bootstrap: str, form: str
 ) -> None:
-    """Compact the topic TOPIC: of each key only the latest record stays.
+    """Compact TOPIC: of each key only the latest record stays.
 
     \b
     ottla topic compact planes --dry-run

@@ -36,7 +36,7 @@ def describe(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Describe the topic NAME: its partitions, and the settings that differ from the defaults.
+    """Describe the topic NAME: partitions, and settings that were set.
 
     \b
     ottla topic describe flights

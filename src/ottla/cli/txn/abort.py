@@ -20,7 +20,7 @@ def abort(
     start_offset: int | None,
     bootstrap: str,
 ) -> None:
-    """Abort what is open under the transactional id ID; its producer is fenced.
+    """Abort the transaction of the transactional id ID. Its producer is fenced.
 
     \b
     ottla txn abort loader-1

@@ -29,7 +29,7 @@ _OLDEST_MS = 15 * 60_000
 @options.bootstrap
 @options.output
 def hanging(topics: tuple[str, ...], older_than: int, bootstrap: str, form: str) -> None:
-    """Find transactions that no coordinator will end, and that hold readers back.
+    """Find transactions that no coordinator will end. They hold readers back.
 
     \b
     ottla txn hanging

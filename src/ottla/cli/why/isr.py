@@ -14,7 +14,7 @@ from ottla.diagnosis.decisions import ABOUT_ISR
 @options.bootstrap
 @options.output
 def isr(name: TopicPartition, bootstrap: str, form: str) -> None:
-    """Show why the in-sync replicas of a partition are those they are.
+    """Show why the ISR of a partition is what it is.
 
     \b
     ottla why isr flights-0

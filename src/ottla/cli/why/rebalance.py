@@ -22,7 +22,7 @@ _COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved", "stopped"
 @options.bootstrap
 @options.output
 def rebalance(group_id: str, is_all: bool, bootstrap: str, form: str) -> None:
-    """Show why a group rebalanced, what each rebalance cost, and which setting decided.
+    """Show why a group rebalanced, and what that cost.
 
     \b
     ottla why rebalance audit
