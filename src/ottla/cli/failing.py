@@ -51,8 +51,8 @@ def _show_object(code: str, message: str, remedy: str) -> None:
     # Only a mistake pays for the import.
     import json  # noqa: PLC0415
 
-    told = {"error": {"code": code, "message": message, "remedy": remedy or None}}
-    click.echo(json.dumps(told), err=True)
+    answer = {"error": {"code": code, "message": message, "remedy": remedy or None}}
+    click.echo(json.dumps(answer), err=True)
 
 
 def _here(error: OttlaError) -> str:

@@ -41,7 +41,7 @@ def notes(
     """What is odd about a topic's settings in effect, a sentence each.
 
     With `changed`, only oddities in which one of these settings takes part. None are found where
-    the broker did not tell all the settings that are compared.
+    the broker did not send all the settings that are compared.
     """
     return [
         oddity.sentence

@@ -19,7 +19,7 @@ class GroupPosition:
     """A partition that a consumer group has committed in, or that a member has.
 
     `committed` None: nothing is committed; `end_offset` None: the partition is gone or has no
-    leader. `loss` is None where the brokers do not tell it.
+    leader. `loss` is None where the brokers do not say it.
     """
 
     name: TopicPartition

@@ -105,7 +105,7 @@ def _missing(
         )
     return (
         f"{_brokers(out)} alive and not in sync",
-        f"it catches up or is too slow: `ottla why isr {one.name}` tells which",
+        f"it catches up or is too slow: `ottla why isr {one.name}` says which",
     )
 
 
@@ -144,7 +144,7 @@ def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:
             if missing
             else f"see `ottla why leader {one.name}`{last}",
         )
-    return "it has no leader", f"an election is due: `ottla why leader {one.name}` tells more{last}"
+    return "it has no leader", f"an election is due: `ottla why leader {one.name}` says more{last}"
 
 
 def _brokers(ids: Sequence[int]) -> str:

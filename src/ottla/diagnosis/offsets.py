@@ -33,8 +33,8 @@ async def partitions_of(
 
 async def offsets_at(cluster: Cluster, partitions: Iterable[TopicPartition], at: int) -> Offsets:
     """Offsets by name (EARLIEST, LATEST) or time in ms; -1 where no record is as late."""
-    told = await list_offsets(cluster, dict.fromkeys(partitions, at))
-    return {partition: entry.offset for partition, entry in told.items()}
+    found = await list_offsets(cluster, dict.fromkeys(partitions, at))
+    return {partition: entry.offset for partition, entry in found.items()}
 
 
 async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int) -> Offsets:

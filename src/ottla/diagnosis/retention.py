@@ -58,7 +58,7 @@ class RetentionDiagnosis:
 
 
 async def retention_of(admin: Admin, name: TopicPartition) -> RetentionDiagnosis:
-    """When records of `name` are deleted, and for whom that waits.
+    """When records of `name` are deleted, and which groups that waits for.
 
     Raises UnsupportedByBroker where the cluster is no Ottla.
     """

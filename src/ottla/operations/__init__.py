@@ -1,7 +1,7 @@
 """Changes of a cluster that take more than one request: planned as values, then carried out.
 
 A plan is a frozen value that can be shown before anything changes; a function that takes it and an
-`Admin` of `ottla.client` carries it out, and tells how far it is through a callback. What has begun
+`Admin` of `ottla.client` carries it out, and reports progress to a callback. What has begun
 goes on in the cluster when the caller stops waiting. Nothing here prints, asks a person, or reads
 options.
 

@@ -28,7 +28,7 @@ async def compact(
             raise OttlaError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 f"not compacted after {timeout_s} s: {', '.join(waiting)}; "
-                f"`ottla why compaction {waiting[0]}` tells what holds it up",
+                f"`ottla why compaction {waiting[0]}` says what holds it up",
             )
         await asyncio.sleep(_POLL_S)
         standings = await admin.compaction.of_topic(topic)

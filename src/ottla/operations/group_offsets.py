@@ -104,8 +104,10 @@ async def planned(
         if description.protocol_type == SHARE:
             standing = await _share_group_now(admin, group_id)
         else:
-            told = await admin.groups.offsets(group_id)
-            standing = _Standing(offsets={place: entry.offset for place, entry in told.items()})
+            committed = await admin.groups.offsets(group_id)
+            standing = _Standing(
+                offsets={place: entry.offset for place, entry in committed.items()}
+            )
     known = standing.offsets
     places = await _places(admin, group_id, target, topics, list(known))
     starts = await known_offsets(admin, places, EARLIEST)

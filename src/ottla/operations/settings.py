@@ -87,7 +87,7 @@ def nearest_names(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def _is_made(before: ConfigEntry | None, after: ConfigEntry | None, asked: str | None) -> bool:
-    """Whether a change is seen, or cannot be told from none."""
+    """Whether a change is seen, or cannot be seen, as it changes nothing."""
     if before is None or after is None or after.is_sensitive:
         return True
     if (before.value, before.source) != (after.value, after.source):

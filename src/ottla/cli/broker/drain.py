@@ -38,8 +38,8 @@ def drain(
 
     For a restart nothing is needed: a broker that stops in order hands over by itself. --leaders
     is for a longer look at a broker, the whole for one that goes for good, dead ones included.
-    The
-    command waits for the end; after an interruption it goes on where it was. `ottla cluster balance` brings load back.
+    The command waits for the end; after an interruption it goes on where it was. `ottla cluster
+    balance` brings load back.
     """  # noqa: D301
     found = with_admin(
         bootstrap, lambda admin: plan_drain(admin, broker_id, only_leaders=only_leaders)

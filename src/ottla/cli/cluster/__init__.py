@@ -10,7 +10,7 @@ from ottla.cli.cluster.health import health
 
 @click.group()
 def cluster() -> None:
-    """Describe a cluster, tell what is wrong with it, even out its load."""
+    """Describe a cluster, find what is wrong with it, even out its load."""
 
 
 for verb in (balance, controller, describe, health):

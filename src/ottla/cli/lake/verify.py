@@ -28,7 +28,7 @@ _BROKER_COLUMNS = [
 @options.output
 @click.pass_context
 def verify(ctx: click.Context, target: str, offline: bool, bootstrap: str, form: str) -> None:
-    """Derive the proof of a table again, from its files and the topic.
+    """Derive the proof of a table again, from files and topic.
 
     \b
     ottla lake verify /lake/flights

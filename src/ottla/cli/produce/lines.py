@@ -44,7 +44,7 @@ def size_of(paths: Iterable[Path]) -> int | None:
 async def cut(
     chunks: AsyncGenerator[bytes], on_read: Callable[[int], None]
 ) -> AsyncGenerator[list[bytes]]:
-    """The lines in `chunks`, wherever those begin and end."""
+    """The lines in `chunks`; a line may reach over several chunks."""
     # What has come of a line that is not whole yet.
     parts: list[bytes] = []
     async for chunk in chunks:

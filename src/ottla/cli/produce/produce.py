@@ -83,7 +83,7 @@ def produce(
     tail -F app.log | ottla produce logs --header host=web1
 
     A topic that is not there is created, if the cluster allows that. Records with a key go to the
-    partition that Java's producer would choose. Tells how many were delivered, and the first
+    partition that Java's producer would choose. Shows how many were delivered, and the first
     error; exits with 1 where there was one.
     """  # noqa: D301
     shape = Form(

@@ -9,7 +9,7 @@ from ottla.cli.quota.list import list_
 
 @click.group()
 def quota() -> None:
-    """List, describe and alter quotas: who may use how much.
+    """List, describe and alter quotas: how much clients may use.
 
     \b
     ottla quota alter --user alice --set producer_byte_rate=10M

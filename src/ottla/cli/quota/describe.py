@@ -16,7 +16,7 @@ from ottla.diagnosis.quotas import limits_of
 @options.bootstrap
 @options.output
 def describe(bootstrap: str, form: str, **given: Any) -> None:
-    """Show which limits hold for a client, and for whom they were set.
+    """Show which limits hold for a client, and where they come from.
 
     \b
     ottla quota describe --user ANONYMOUS --client-id loader

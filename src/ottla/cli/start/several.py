@@ -123,8 +123,8 @@ class Brokers:
         self._plan = plan
         self._log_layout = log_layout
         self._numbers: dict[int, int] = {}
-        # Ready brokers write their ports to one pipe; from the other they learn that we ended.
-        self._told, self._tell = os.pipe()
+        # Ready brokers write their ports to one pipe; from the other they learn that we have ended.
+        self._ports_in, self._ports_out = os.pipe()
         self._alive, self._hold = os.pipe()
         self._stopping = False
 
@@ -153,9 +153,9 @@ class Brokers:
         waiting = set(self._numbers.values())
         text = ""
         while waiting:
-            readable, _, _ = select.select([self._told], [], [], 0.1)
+            readable, _, _ = select.select([self._ports_in], [], [], 0.1)
             if readable:
-                text += os.read(self._told, 4096).decode()
+                text += os.read(self._ports_in, 4096).decode()
                 *lines, text = text.split("\n")
                 for line in lines:
                     number, port = map(int, line.split())
@@ -204,18 +204,18 @@ class Brokers:
 
     def _run(self, number: int, settings: BrokerSettings) -> None:
         """What the process of one broker does. Does not return."""
-        os.close(self._told)
+        os.close(self._ports_in)
         os.close(self._hold)
         layout = self._log_layout.replace("%(message)s", f"broker {number}: %(message)s")
         for handler in logging.getLogger().handlers:
             handler.setFormatter(OneLineFormatter(layout))
-        # Ctrl-C in a terminal reaches every process of the group; else the parent signals them.
+        # The parent passes signals on; this thread stops the broker where the parent has died.
         threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
         from ottla.broker.process.broker import Broker  # noqa: PLC0415
         from ottla.broker.process.main import run  # noqa: PLC0415
 
         def on_ready(broker: Broker) -> None:
-            os.write(self._tell, f"{number} {broker.port}\n".encode())
+            os.write(self._ports_out, f"{number} {broker.port}\n".encode())
 
         code = 1
         try:

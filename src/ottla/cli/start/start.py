@@ -78,8 +78,9 @@ def start(
 
     def on_ready(broker: Broker) -> None:
         if form == "json":
-            told = {"bootstrap": f"{host}:{broker.port}", "port": broker.port, "data": str(data)}
-            click.echo(json.dumps(told))
+            address = f"{host}:{broker.port}"
+            answer = {"bootstrap": address, "port": broker.port, "data": str(data)}
+            click.echo(json.dumps(answer))
             return
         click.echo(f"Ottla serves on {host}:{broker.port}, data in {data}")
         click.echo(_CONTRACT[settings.text("log.flush.policy")] + "; ctrl-C stops")

@@ -36,13 +36,14 @@ def describe(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Describe the topic NAME: partitions, and settings that were set.
+    """Describe the topic NAME: its partitions and settings.
 
     \b
     ottla topic describe flights
     ottla topic describe flights -o json
     ottla topic describe --under-replicated
 
+    Settings are shown that were set, rather than left at their defaults.
     With one of the conditions only the partitions that meet it, of NAME or of all topics.
     """  # noqa: D301
     asked = (

@@ -12,7 +12,7 @@ from ottla.cli.why.retention import retention
 
 @click.group()
 def why() -> None:
-    """Tell why a partition or group is as it is: what was decided, on what evidence, by what.
+    """Show why a partition or group is as it is: decisions, evidence, settings.
 
     Each broker remembers the latest decisions it took since it started; all are asked.
     """

@@ -19,7 +19,7 @@ from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_wor
 @options.bootstrap
 @options.output
 def retention(name: TopicPartition, bootstrap: str, form: str) -> None:
-    """Show when records are deleted, and for which readers that waits.
+    """Show when records are deleted, and what that waits for.
 
     \b
     ottla why retention flights-0
