@@ -8,9 +8,7 @@ from ottla.base.quantities import iso
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show, show_one, show_title
-from ottla.client.admin import Admin
-from ottla.client.admin.groups import GroupDescription
-from ottla.client.admin.rebalances import RebalanceStory
+from ottla.diagnosis.rebalances import first_cause, rebalances_of
 from ottla.wire.messages.describe_rebalances import DescribedRebalance, RebalanceCause
 
 _COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved", "stopped", "cause"]
@@ -31,11 +29,8 @@ def rebalance(group_id: str, is_all: bool, bootstrap: str, form: str) -> None:
 
     Each broker remembers the latest rebalances of the groups it coordinated since it started.
     """  # noqa: D301
-
-    async def work(admin: Admin) -> tuple[GroupDescription, RebalanceStory]:
-        return (await admin.groups.describe([group_id]))[0], await admin.rebalances.of(group_id)
-
-    group, story = with_admin(bootstrap, work)
+    found = with_admin(bootstrap, lambda admin: rebalances_of(admin, group_id))
+    group, story = found.group, found.story
     rows = [_row(broker_id, one) for broker_id, one in story.rebalances]
     if form == "json":
         silent = {str(broker): error.message for broker, error in story.silent.items()}
@@ -77,7 +72,7 @@ def _row(broker_id: int, one: DescribedRebalance) -> dict[str, Any]:
         "stopped": one.without_members,
         "without_partitions_total_ms": one.without_total_ms,
         "without_partitions": {each.member_id: each.without_ms for each in one.waits},
-        "cause": _short(one),
+        "cause": first_cause(one) or "-",
         "causes": [_cause(cause) for cause in one.causes],
         "causes_omitted": one.causes_omitted,
     }
@@ -122,17 +117,6 @@ def _show(one: DescribedRebalance) -> None:
         )
     elif one.ending == "stable":
         click.echo("  stopped     no member")
-
-
-def _short(one: DescribedRebalance) -> str:
-    """Which member did what, of the first cause; the details have the others."""
-    if not one.causes:
-        return "-"
-    first = one.causes[0]
-    name = first.instance_id or first.client_id or first.member_id
-    more = len(one.causes) - 1 + one.causes_omitted
-    words = f"{name} {first.kind}" if name else first.kind
-    return f"{words} (and {more} more)" if more else words
 
 
 def _who(cause: RebalanceCause) -> str:

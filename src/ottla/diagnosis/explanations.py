@@ -1,0 +1,120 @@
+"""What a setting does, from Ottla's own tables. Pure: it needs no broker."""
+
+from dataclasses import dataclass
+
+from ottla.base.quantities import size_words, span_words
+from ottla.base.settings import (
+    BROKER_SETTINGS,
+    GROUP_SETTINGS,
+    TOPIC_SETTINGS,
+    ConfigType,
+    Setting,
+    UpdateMode,
+)
+from ottla.base.settings.former import FORMER_SETTINGS
+from ottla.base.settings.setting import Use
+from ottla.base.settings.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
+from ottla.base.settings.tables import unknown_name
+
+_TABLES = (("topic", TOPIC_SETTINGS), ("broker", BROKER_SETTINGS), ("group", GROUP_SETTINGS))
+_CHANGES = {
+    UpdateMode.READ_ONLY: "only in the broker's file, with a restart",
+    UpdateMode.PER_BROKER: "while running, for one broker",
+    UpdateMode.CLUSTER_WIDE: "while running, for one broker or all",
+}
+_USES = {
+    Use.USED: "",
+    Use.UNUSED: "accepted, and changes nothing",
+    Use.REFUSED: "refused where it is set: Ottla has no such part",
+}
+_LONGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A setting of one kind (topic, broker or group). Empty texts where nothing is to be said.
+
+    `default_words` has a long number as people say it beside; `synonyms` give the value where
+    the setting is not set itself, or stand in for it, finest first.
+    """
+
+    name: str
+    kind: str
+    doc: str
+    type: str = ""
+    default: str | None = None
+    default_words: str | None = None
+    rule: str = ""
+    change: str = ""
+    synonyms: tuple[str, ...] = ()
+    differs: str = ""
+    use: str = ""
+
+
+def explanations(name: str) -> list[Explanation]:
+    """The setting `name` of each kind that has it; none where there is no such setting."""
+    found = [_explanation(kind, table[name]) for kind, table in _TABLES if name in table]
+    if name in FORMER_SETTINGS:
+        found.append(
+            Explanation(
+                name,
+                "broker",
+                f"A setting of earlier versions of Kafka. {FORMER_SETTINGS[name]}",
+                use=_USES[Use.UNUSED],
+            )
+        )
+    return found
+
+
+def settings_with(part: str) -> list[Explanation]:
+    """The settings whose names contain `part`. Raises OttlaError, naming the nearest, for none."""
+    found = [
+        _explanation(kind, entry)
+        for kind, table in _TABLES
+        for name, entry in table.items()
+        if part in name and not entry.internal
+    ]
+    if not found:
+        names = {name for _, table in _TABLES for name in table} | set(FORMER_SETTINGS)
+        raise unknown_name(part, names, "topic, broker or group")
+    return found
+
+
+def _explanation(kind: str, setting: Setting) -> Explanation:
+    default = "(hidden)" if setting.sensitive else setting.text_of(setting.default)
+    return Explanation(
+        setting.name,
+        kind,
+        setting.doc,
+        ConfigType(setting.type).name.lower(),
+        default,
+        _with_words(setting, default),
+        setting.validator.rule if setting.validator else "",
+        f"while running, for one {kind}" if kind != "broker" else _CHANGES[setting.update],
+        tuple(_synonyms(kind, setting.name)),
+        setting.differs,
+        _USES[setting.use],
+    )
+
+
+def _with_words(setting: Setting, default: str | None) -> str | None:
+    """Long numbers as people say them beside."""
+    value = setting.default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1000:
+        return default if default != "" else "(empty)"
+    if value == _LONGEST:
+        return f"{default} (never)" if setting.name.endswith((".ms", ".messages")) else default
+    if setting.name.endswith(".ms"):
+        return f"{default} ({span_words(value)})"
+    if setting.name.endswith(".bytes"):
+        return f"{default} ({size_words(value)})"
+    return default
+
+
+def _synonyms(kind: str, name: str) -> list[str]:
+    """What gives its value where it is not set itself, or stands in for it, finest first."""
+    if kind == "topic":
+        return [f"broker's {other}" for other, _ in TOPIC_SYNONYMS.get(name, ())]
+    if kind == "group":
+        return [f"broker's {other}" for other, _ in GROUP_SYNONYMS.get(name, ())]
+    return [other for other in BROKER_SYNONYMS.get(name, ()) if other != name]
