@@ -1,6 +1,7 @@
 """Programs diagnose and change a cluster without the command line; nothing is printed."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from ottla.operations.topics import create_topic, delete_topics
 from .conftest import unique
 
 Result = TypeVar("Result")
+_PATIENCE_S = 120.0
 
 
 def with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[Result]]) -> Result:
@@ -35,9 +37,11 @@ async def once(
     look: Callable[[], Awaitable[Result]], condition: Callable[[Result], bool]
 ) -> Result:
     """What `look` finds when `condition` holds: Kafka shows a change after confirming it."""
-    async with asyncio.timeout(120):
-        while not condition(found := await look()):
-            await asyncio.sleep(0.05)
+    deadline_s = time.monotonic() + _PATIENCE_S
+    found = await look()
+    while not condition(found) and time.monotonic() < deadline_s:
+        await asyncio.sleep(0.05)
+        found = await look()
     return found
 
 
