@@ -125,17 +125,17 @@ def test_flush_by_count_and_by_time():
             for _ in range(4):
                 await client.call(produce("a", batch(b"x"), acks=1), 9)
                 await broker.parts.flusher.settle()
-                points.append(log.recovery_point)
+                points.append(log.flush_state.recovery_point)
             assert points == [0, 0, 3, 3]
         settings = {"log.flush.policy": "os", "log.flush.interval.ms": "1"}
         async with connected(settings) as (broker, client):
             log = broker.parts.partitions.get("a", 0).log
             await client.call(produce("a", batch(b"x"), acks=1), 9)
-            assert log.recovery_point == 0
-            log.last_flush_ms -= 10
+            assert log.flush_state.recovery_point == 0
+            log.flush_state.last_flush_ms -= 10
             await broker.parts.maintenance.flush_by_time()
             await broker.parts.flusher.settle()
-            assert log.recovery_point == 1
+            assert log.flush_state.recovery_point == 1
 
     run(scenario())
 

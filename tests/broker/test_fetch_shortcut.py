@@ -232,7 +232,7 @@ def test_aborted_transactions_are_told_to_a_fetch_that_waited():
     """By the general way, which knows them."""
 
     async def scenario(world):
-        world.partition.log.active.transactions.append(AbortedTransaction(9, 2, 9, 9))
+        world.partition.log.segments.active.transactions.append(AbortedTransaction(9, 2, 9, 9))
         request = world.fetch(6, 16, max_wait_ms=120_000, isolation_level=_COMMITTED)
         world.learn(request, 16)
         assert world.serve(request, 16) == []
@@ -359,7 +359,7 @@ def test_aborted_transactions_are_told_by_the_general_way():
     """Readers of committed records are given their list; others need none."""
 
     async def scenario(world):
-        world.partition.log.active.transactions.append(AbortedTransaction(9, 2, 3, 4))
+        world.partition.log.segments.active.transactions.append(AbortedTransaction(9, 2, 3, 4))
         for isolation_level, is_taken in ((0, True), (_COMMITTED, False)):
             request = world.fetch(2, 16, isolation_level=isolation_level)
             world.learn(request, 16)

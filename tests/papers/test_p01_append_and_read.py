@@ -16,7 +16,7 @@ from ottla.base.ids import TopicPartition
 from ottla.record.header import read_header
 from ottla.storage.disk.filesystem import OsFile, OsFileSystem
 from ottla.storage.log.config import LogConfig
-from ottla.storage.log.log import Log
+from ottla.storage.log.opening import open_log
 
 from .raw import FETCH_VERSION, batch, fetch, fetch_request, produce, stored
 
@@ -51,7 +51,7 @@ def test_one_append_is_one_write_and_one_read_a_few_steps_in_logs_of_any_length(
         partition = TopicPartition("flights", length)
         # Eight segments or more, so that finding the right one is part of it.
         config = LogConfig(segment_bytes=100 * length // 10)
-        log = Log.open(OsFileSystem(), folder, partition, config, now_ms=0)
+        log = open_log(OsFileSystem(), folder, partition, config, now_ms=0)
         records = bytearray(batch(b"v"))
         assert len(records) < 100
         for _ in range(length):

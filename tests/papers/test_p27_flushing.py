@@ -98,6 +98,8 @@ def wait_until_flushed(running: Broker, offset: int) -> None:
     partition = running._require_running().parts.partitions.get("a", 0)
     assert partition is not None
     deadline_s = time.monotonic() + 120
-    while partition.log.recovery_point < offset:
-        assert time.monotonic() < deadline_s, f"flushed to {partition.log.recovery_point}"
+    while partition.log.flush_state.recovery_point < offset:
+        assert time.monotonic() < deadline_s, (
+            f"flushed to {partition.log.flush_state.recovery_point}"
+        )
         time.sleep(0.005)

@@ -60,7 +60,7 @@ def test_the_loop_does_not_wait_for_the_checkpoint_before_a_cut():
         partition = scene.partition(1, "a")
         nonce = partition.follower.nonce
         assert nonce != NO_FETCH
-        assert (partition.log_end_offset, partition.log.recovery_point) == (6, 6)
+        assert (partition.log_end_offset, partition.log.flush_state.recovery_point) == (6, 6)
         for _ in range(100):
             await asyncio.sleep(0)
         assert (partition.follower.nonce, partition.log_end_offset) == (nonce, 6)

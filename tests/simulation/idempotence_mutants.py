@@ -6,10 +6,11 @@ import pytest
 
 from ottla.record.header import BatchHeader
 from ottla.storage.cleaner.keeping import Keeping
-from ottla.storage.log import append_log
+from ottla.storage.log import old_segments, opening, truncation
 from ottla.storage.log.log import Log
 from ottla.storage.producers import entry as producer_entry
 from ottla.storage.producers import state as producer_state
+from ottla.storage.segment.segment import Segment
 
 
 def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
@@ -26,19 +27,19 @@ def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
 
 def a_start_forgets_producers(patch: pytest.MonkeyPatch) -> None:
     """A log that is opened knows nobody."""
-    load = append_log.load
+    load = opening.load
 
     def open_anew(*arguments: Any, **named: Any) -> Any:
         loaded = load(*arguments, **named)
         loaded.producers.entries.clear()
         return loaded
 
-    patch.setattr(append_log, "load", open_anew)
+    patch.setattr(opening, "load", open_anew)
 
 
 def a_cut_forgets_nothing(patch: pytest.MonkeyPatch) -> None:
     """Batches that were cut off a log are still known as written."""
-    patch.setattr(Log, "_reload_producers", lambda *_: None)
+    patch.setattr(truncation, "_reload_producers", lambda *_: None)
 
 
 def gaps_are_taken(patch: pytest.MonkeyPatch) -> None:
@@ -68,17 +69,16 @@ def sequences_do_not_wrap(patch: pytest.MonkeyPatch) -> None:
 
 def retention_forgets_producers(patch: pytest.MonkeyPatch) -> None:
     """Who has no record left in a log is a stranger there."""
-    delete = Log.delete_old_segments
+    set_aside = old_segments.set_segments_aside
 
-    def drop(self: Log, *arguments: Any, **named: Any) -> Any:
-        deletions = delete(self, *arguments, **named)
-        entries = self.producers.entries
+    def drop(log: Log, removed: list[Segment]) -> Any:
+        entries = log.producers.entries
         for producer_id, entry in list(entries.items()):
-            if entry.last_offset < self.log_start_offset:
+            if entry.last_offset < log.log_start_offset:
                 del entries[producer_id]
-        return deletions
+        return set_aside(log, removed)
 
-    patch.setattr(Log, "delete_old_segments", drop)
+    patch.setattr(old_segments, "set_segments_aside", drop)
 
 
 def compaction_takes_the_last_batch(patch: pytest.MonkeyPatch) -> None:

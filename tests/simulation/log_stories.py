@@ -7,6 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
+from ottla.storage.log.old_segments import delete_old_segments
 from tests.unit.storage.compacting import add, clean, compacted_log
 from tests.unit.storage.logs import append, open_log, ranges
 
@@ -73,7 +74,7 @@ def _first_of_life(sequence: int) -> bytes:
     source = open_log()
     appended = append(source, producer_id=7, producer_epoch=0, sequence=sequence)
     assert appended.base_offset == 0
-    return source.active.file.pread(source.active.size, 0)
+    return source.segments.active.file.pread(source.segments.active.size, 0)
 
 
 def s27_a_batch_is_sent_again_after_retention_took_it() -> None:
@@ -83,7 +84,7 @@ def s27_a_batch_is_sent_again_after_retention_took_it() -> None:
     _send(log, 0, timestamp=1_000)
     append(log, timestamp=9_000)
     append(log, timestamp=9_000)
-    for deletion in log.delete_old_segments(9_000, 3):
+    for deletion in delete_old_segments(log, 9_000, 3):
         deletion.run()
     assert log.log_start_offset == 1
     assert _send(log, 0) == (0, True)
@@ -102,9 +103,9 @@ def s27_a_batch_is_sent_again_after_compaction_took_its_records() -> None:
     for number in range(4):
         add(log, [(b"k", b"x%d" % number)])
     clean(log)
-    for snapshot in log.snapshots:
+    for snapshot in log.flush_state.snapshots:
         filesystem.unlink(f"{log.folder}/{snapshot:020d}.snapshot")
-    log = compacted_log(filesystem, recovery_point=log.recovery_point)
+    log = compacted_log(filesystem, recovery_point=log.flush_state.recovery_point)
     assert _send(log, 1) == (1, True)
 
 

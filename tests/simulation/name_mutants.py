@@ -2,9 +2,9 @@
 
 import pytest
 
-from ottla.storage.directory.log_directory import LogDirectory
+from ottla.storage.directory.checkpoints import Checkpoints
 
 
 def checkpoints_name_what_is_deleted(patch: pytest.MonkeyPatch) -> None:
     """What they say of a deleted log stays on the disk until they are written next (befbc1a)."""
-    patch.setattr(LogDirectory, "prepare_removals", lambda _self: [])
+    patch.setattr(Checkpoints, "prepare_removals", lambda _self: [])

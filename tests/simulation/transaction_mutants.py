@@ -10,8 +10,8 @@ from ottla.broker.transactions import marker_sender
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.verification import Verifications
 from ottla.group.coordinator import Coordinator as GroupCoordinator
-from ottla.storage.log.log import Log
 from ottla.storage.producers.state import ProducerStates
+from ottla.storage.segment.segments import Segments
 from ottla.transaction import ending, initializing
 from ottla.transaction.coordinator import Coordinator
 from ottla.transaction.outcome import TransactionOutcome
@@ -20,7 +20,7 @@ from ottla.transaction.turn import Decision
 
 def aborted_are_not_named(patch: pytest.MonkeyPatch) -> None:
     """Readers of committed records are not told which transactions were aborted."""
-    patch.setattr(Log, "aborted_transactions", lambda *_: [])
+    patch.setattr(Segments, "aborted_transactions", lambda *_: [])
 
 
 def stable_offset_is_ignored(patch: pytest.MonkeyPatch) -> None:

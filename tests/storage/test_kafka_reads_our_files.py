@@ -14,6 +14,7 @@ from ottla.record.compression import Compression
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header
 from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.log import opening
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
 from ottla.transaction.records import encode
@@ -83,7 +84,7 @@ def _append(log: Log, batch: bytearray, epoch: int) -> int:
 
 def open_log(folder: Path, **options: int) -> Log:
     config = LogConfig(segment_bytes=60_000, index_interval_bytes=1_000)
-    return Log.open(
+    return opening.open_log(
         OsFileSystem(),
         f"{folder}/flights-0",
         TopicPartition("flights", 0),
@@ -151,8 +152,8 @@ def test_kafka_reads_snapshots_and_transaction_indexes(tmp_path: Path) -> None:
     """The dump tells what the log knows of its producers."""
     log = open_log(tmp_path)
     fill(log)
-    [idempotent, transactional] = log.describe_producers()
-    aborted = log.aborted_transactions(0, log.log_end_offset)
+    [idempotent, transactional] = log.producers.described()
+    aborted = log.segments.aborted_transactions(0, log.log_end_offset)
     log.close(clean=True)
     output = dump(tmp_path, (".txnindex", ".snapshot"))
     assert len(aborted) == 20

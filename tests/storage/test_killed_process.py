@@ -13,6 +13,7 @@ from ottla.record.header import computed_crc, read_header
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
+from ottla.storage.log.opening import open_log
 
 # Appends batches of 1 to 40 records for ever, and tells each offset that it was given.
 WRITER = """
@@ -23,10 +24,10 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
 from ottla.storage.log.config import LogConfig
 from ottla.storage.disk.filesystem import OsFileSystem
-from ottla.storage.log.log import Log
+from ottla.storage.log.opening import open_log
 
 folder, seed = sys.argv[1], int(sys.argv[2])
-log = Log.open(OsFileSystem(), folder, TopicPartition("flights", 0),
+log = open_log(OsFileSystem(), folder, TopicPartition("flights", 0),
                LogConfig(segment_bytes=300_000), now_ms=0)
 random, sequence = Random(seed), log.log_end_offset
 while True:
@@ -65,12 +66,12 @@ def test_log_of_a_killed_process_is_found_whole(tmp_path: Path, seed: int) -> No
     folder = f"{tmp_path}/flights-0"
     for round_number in range(3):
         told = _write_and_kill(folder, 40 + 60 * seed, seed * 10 + round_number)
-        log = Log.open(OsFileSystem(), folder, TopicPartition("flights", 0), LogConfig(), now_ms=0)
+        log = open_log(OsFileSystem(), folder, TopicPartition("flights", 0), LogConfig(), now_ms=0)
         found = read_all(log)
         assert log.log_end_offset - 1 >= told
         assert found[-1][1] == log.log_end_offset - 1
         assert [first for first, _ in found] == [0, *(last + 1 for _, last in found[:-1])]
-        [producer] = log.describe_producers()
+        [producer] = log.producers.described()
         assert producer.last_offset == log.log_end_offset - 1
         log.close(clean=False)
 

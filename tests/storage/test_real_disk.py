@@ -15,6 +15,7 @@ from ottla.storage.disk.errors import DiskFull
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
+from ottla.storage.log.opening import open_log
 
 PARTITION = TopicPartition("flights", 0)
 
@@ -37,7 +38,7 @@ def test_full_disk_refuses_writes_serves_reads_and_heals(small_disk: Path) -> No
             append(log)
     end, size = log.log_end_offset, log.size_bytes
     assert 5 < end < 20
-    assert log.active.file.size() == size
+    assert log.segments.active.file.size() == size
     for _ in range(3):
         with pytest.raises(DiskFull):
             append(log)
@@ -68,7 +69,7 @@ def test_reader_that_keeps_up_reads_no_disk(tmp_path: Path) -> None:
     The count is the whole process's, pages of its own code among them, which the system may have
     dropped: of 25 MB not a quarter may have come from a disk.
     """
-    log = Log.open(OsFileSystem(), f"{tmp_path}/flights-0", PARTITION, LogConfig(), now_ms=0)
+    log = open_log(OsFileSystem(), f"{tmp_path}/flights-0", PARTITION, LogConfig(), now_ms=0)
     before = _read_bytes()
     for offset in range(500):
         append(log)

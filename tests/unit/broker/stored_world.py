@@ -61,7 +61,7 @@ from ottla.share.settings import ShareStateSettings
 from ottla.share.states import Delivery, StateBatch
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.config import LogConfig
-from ottla.storage.log.log import Log
+from ottla.storage.log.opening import open_log
 from ottla.storage.recovery.readable import Whole
 from ottla.transaction import records as transaction_records
 from ottla.transaction.settings import TransactionSettings
@@ -193,7 +193,7 @@ class StoredWorld:
         self.kind = kind
         self.filesystem = MemoryFileSystem()
         self.topic_partition = TopicPartition(TOPICS[kind], 0)
-        self.log = Log.open(
+        self.log = open_log(
             self.filesystem,
             f"/logs/{self.topic_partition}",
             self.topic_partition,
@@ -226,7 +226,7 @@ class StoredWorld:
 
     def _append_batch(self, batch: bytearray, content: list[Written]) -> None:
         self.log.append_as_leader(memoryview(batch), read_header(batch), 0, 0)
-        active = self.log.active
+        active = self.log.segments.active
         self.batches.append((active.path(), active.size - len(batch), active.size, content))
 
     def damage(self, path: str, position: int, content: bytes) -> None:

@@ -28,7 +28,7 @@ def test_recovery_starts_behind_all_that_was_written_to_each_of_many_partitions(
         lines = (tmp_path / "logs/recovery-point-offset-checkpoint").read_text().splitlines()
         assert sorted(lines[2:]) == sorted(f"t {number} 1" for number in range(PARTITIONS))
         for partition in broker.parts.partitions:
-            assert partition.log.snapshots == [1]
+            assert partition.log.flush_state.snapshots == [1]
 
     settings = {"log.dirs": str(tmp_path / "logs")}
     inprocess.run(scenario, settings, filesystem=OsFileSystem())

@@ -147,7 +147,7 @@ def test_newer_clients_leave_adding_to_the_leader_and_get_a_new_epoch():
             who = (answer.producer_id, answer.producer_epoch)
         assert (await complete(caller)).producer_epoch == 3
         partition = caller.broker.parts.partitions.get("t", 0)
-        (aborted,) = partition.log.aborted_transactions(0, 9)
+        (aborted,) = partition.log.segments.aborted_transactions(0, 9)
         assert (aborted.first_offset, aborted.last_offset) == (3, 5)
 
     run(scenario, FEW)

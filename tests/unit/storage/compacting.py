@@ -46,7 +46,7 @@ def clean(
 ) -> CleaningOutcome:
     """Clean the closed segments and put the outcome in place."""
     log.flush()
-    cleaning = LogCleaning(log, log.segments.last.base_offset)
+    cleaning = LogCleaning(log, log.segments.active.base_offset)
     job = cleaning.job(first_dirty, now_ms=now_ms, keys_max=keys_max)
     job = CleaningJob.decode(job.encode())
     outcome = Cleaning(log.filesystem, job, lambda _: None).run()

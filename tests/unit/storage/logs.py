@@ -4,6 +4,7 @@ from ottla.base.ids import TopicPartition
 from ottla.record.header import BatchHeader, read_header
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log import opening
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Appended, Log
 
@@ -28,7 +29,7 @@ def open_log(
     **settings: int | str | frozenset[str],
 ) -> Log:
     """A log in memory, or on `filesystem`; `settings` are fields of its LogConfig."""
-    return Log.open(
+    return opening.open_log(
         filesystem or MemoryFileSystem(),
         folder,
         partition,

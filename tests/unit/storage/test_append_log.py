@@ -99,7 +99,7 @@ def test_reader_that_goes_on_reads_no_header(monkeypatch: pytest.MonkeyPatch) ->
     log.read(0, 1 << 20, max_offset=1)
     append(log)
     reads: list[int] = []
-    monkeypatch.setattr(type(log.active.file), "pread", lambda *_: reads.append(1))
+    monkeypatch.setattr(type(log.segments.active.file), "pread", lambda *_: reads.append(1))
     located = log.read(1, 1 << 20, max_offset=2)
     assert (located.position, located.size, reads) == (81, 81, [])
 
@@ -110,7 +110,7 @@ def test_small_batches_are_found_by_index_and_a_short_walk() -> None:
     for _ in range(300):
         append(log)
     reads: list[int] = []
-    active = log.active.file
+    active = log.segments.active.file
     pread = type(active).pread
 
     class Counting:
@@ -121,7 +121,7 @@ def test_small_batches_are_found_by_index_and_a_short_walk() -> None:
             reads.append(size)
             return pread(active, size, position)  # type: ignore[arg-type]  # The real file.
 
-    log.active._file = Counting()  # type: ignore[assignment]  # Stands in for the file.
+    log.segments.active._file = Counting()  # type: ignore[assignment]  # Stands in for the file.
     for offset in (0, 1, 149, 150, 299):
         reads.clear()
         assert log.read(offset, 81, max_offset=300).position == offset * 81
@@ -200,7 +200,7 @@ def test_follower_keeps_offsets_and_epochs_of_the_leader() -> None:
     assert log.log_end_offset == 8
     assert log.leader_epochs.entries == [(3, 0), (4, 7)]
     assert ranges(log) == [(0, 1), (7, 7)]
-    assert log.active.file.pread(200, 0) == bytes(first + second)
+    assert log.segments.active.file.pread(200, 0) == bytes(first + second)
 
 
 @pytest.mark.parametrize("damage", ["crc", "order", "length"])

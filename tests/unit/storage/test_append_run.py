@@ -51,17 +51,17 @@ def content(filesystem: MemoryFileSystem) -> bytes:
 
 def state(log: Log) -> tuple[object, ...]:
     """Everything that an append changes."""
-    active = log.active
+    active = log.segments.active
     return (
         log.log_end_offset,
-        log.unflushed_records,
+        log.log_end_offset - log.flush_state.recovery_point,
         log.leader_epochs.latest,
         active.size,
-        active.max_timestamp,
-        active.max_timestamp_offset,
+        active.indexes.max_timestamp,
+        active.indexes.max_timestamp_offset,
         active.first_timestamp,
-        active.offsets.encode(),
-        active.times.encode(),
+        active.indexes.offsets.encode(),
+        active.indexes.times.encode(),
     )
 
 

@@ -10,6 +10,7 @@ from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
+from ottla.storage.log.timestamps import max_timestamp_offset, offset_for_timestamp
 
 from .compacting import DAY_MS, Pair, add, clean, compacted_log, found
 from .logs import ranges, read_headers
@@ -66,7 +67,7 @@ def test_what_stays_is_what_a_replay_says(
         for pairs in batches:
             model.add(add(log, pairs, compression=codec), pairs)
         now_ms += 2 * DAY_MS if long_after else 1
-        end = log.segments.last.base_offset
+        end = log.segments.active.base_offset
         if end > cleaned:
             outcome = clean(log, first_dirty=cleaned, now_ms=now_ms)
             assert outcome.end == end
@@ -115,9 +116,9 @@ def test_a_tombstone_stays_for_its_time_and_then_goes() -> None:
     add(log, [(b"c", b"4")])
     clean(log, now_ms=5_000)
     assert (1, b"a", None) in found(log)
-    clean(log, first_dirty=log.segments.last.base_offset - 1, now_ms=5_000 + DAY_MS - 1)
+    clean(log, first_dirty=log.segments.active.base_offset - 1, now_ms=5_000 + DAY_MS - 1)
     assert (1, b"a", None) in found(log)
-    clean(log, first_dirty=log.segments.last.base_offset - 1, now_ms=5_000 + DAY_MS)
+    clean(log, first_dirty=log.segments.active.base_offset - 1, now_ms=5_000 + DAY_MS)
     assert [key for _, key, _ in found(log)].count(b"a") == 0
 
 
@@ -130,8 +131,8 @@ def test_timestamps_survive_a_horizon() -> None:
     first = read_header(log.segments.first.file.pread(61, 0))
     assert first.attributes & 0x40
     assert (first.base_timestamp, first.max_timestamp) == (900_000 + DAY_MS, 123_456)
-    assert log.max_timestamp_offset() == (123_457, 2, 0)
-    located = log.offset_for_timestamp(123_456)
+    assert max_timestamp_offset(log) == (123_457, 2, 0)
+    located = offset_for_timestamp(log, 123_456)
     assert located is not None
     assert (located.timestamp, located.offset) == (123_456, 0)
 
@@ -147,10 +148,10 @@ def test_a_producers_last_batch_stays_as_a_header() -> None:
     clean(log)
     first = read_headers(log, 0)[0]
     assert (first.producer_id, first.base_sequence, first.record_count) == (7, 1, 0)
-    for snapshot in list(log.snapshots):
+    for snapshot in list(log.flush_state.snapshots):
         filesystem.unlink(f"{log.folder}/{snapshot:020d}.snapshot")
-    again = compacted_log(filesystem, recovery_point=log.recovery_point)
-    (entry,) = again.describe_producers()
+    again = compacted_log(filesystem, recovery_point=log.flush_state.recovery_point)
+    (entry,) = again.producers.described()
     assert (entry.producer_epoch, entry.last_sequence, entry.last_offset) == (2, 1, 1)
 
 
@@ -164,10 +165,10 @@ def test_a_full_map_ends_the_range_there() -> None:
     assert outcome.end == 3
     assert found(log) == before
     passes = 0
-    while outcome.end < log.segments.last.base_offset and passes < 20:
+    while outcome.end < log.segments.active.base_offset and passes < 20:
         outcome = clean(log, first_dirty=outcome.end, keys_max=7)
         passes += 1
-    assert outcome.end == log.segments.last.base_offset
+    assert outcome.end == log.segments.active.base_offset
     closed = [entry for entry in found(log) if entry[0] < outcome.end]
     assert len(closed) == len({key for _, key, _ in closed})
 
@@ -182,7 +183,9 @@ def commit(log: Log, producer_id: int, *, aborts: bool = False) -> None:
 
 def committed(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
     """What a reader of committed data sees: aborted transactions left out, as clients do it."""
-    aborted = sorted(log.aborted_transactions(0, log.log_end_offset), key=lambda a: a.first_offset)
+    aborted = sorted(
+        log.segments.aborted_transactions(0, log.log_end_offset), key=lambda a: a.first_offset
+    )
     result, coming, open_ids = [], list(aborted), set[int]()
     everything = {offset: (key, value) for offset, key, value in found(log)}
     for segment in log.segments:

@@ -90,7 +90,9 @@ def check(
     filesystem: MemoryFileSystem, log: Log, before: list[tuple[int, bytes | None, bytes | None]]
 ) -> None:
     """What a start shows is between all there was and what the cleaning leaves of it."""
-    again = compacted_log(filesystem, segment_bytes=250, recovery_point=log.recovery_point)
+    again = compacted_log(
+        filesystem, segment_bytes=250, recovery_point=log.flush_state.recovery_point
+    )
     shown = found(again)
     assert set(shown) <= set(before)
     offsets = [offset for offset, _, _ in shown]
@@ -105,7 +107,7 @@ def check(
     assert not values or values[-1][1] is None, "a deleted key has come back"
     names = filesystem.listdir(log.folder)
     assert not [name for name in names if name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX))]
-    (entry,) = again.describe_producers()
+    (entry,) = again.producers.described()
     assert entry.last_sequence == 8
     # And it goes on.
     again.flush()
@@ -154,6 +156,8 @@ def test_a_start_that_is_killed_is_good_for_another(step: int) -> None:
 
         filesystem.fault = stop
         with contextlib.suppress(OSError, StorageError):
-            compacted_log(filesystem, segment_bytes=250, recovery_point=log.recovery_point)
+            compacted_log(
+                filesystem, segment_bytes=250, recovery_point=log.flush_state.recovery_point
+            )
         filesystem.crash()
         check(filesystem, log, before)

@@ -19,6 +19,9 @@ from ottla.storage.directory.names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_S
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.ledger.accounting import Accounting
 from ottla.storage.log.log import Log
+from ottla.storage.log.old_segments import delete_old_segments
+from ottla.storage.log.relocation import leave
+from ottla.storage.log.truncation import restart_at, truncate_to
 
 from .compacting import add, compacted_log, found
 
@@ -26,10 +29,10 @@ Change = Callable[[Log], list[Deletion]]
 
 # Where the log is cut. Segments are of two batches of two records.
 CHANGES: dict[str, Change] = {
-    "cut behind it": lambda log: log.truncate_to(18, 5_000),
-    "cut inside": lambda log: log.truncate_to(5, 5_000),
-    "cut to the start": lambda log: log.truncate_to(0, 5_000),
-    "begun anew": lambda log: log.restart_at(40, 5_000),
+    "cut behind it": lambda log: truncate_to(log, 18, 5_000),
+    "cut inside": lambda log: truncate_to(log, 5, 5_000),
+    "cut to the start": lambda log: truncate_to(log, 0, 5_000),
+    "begun anew": lambda log: restart_at(log, 40, 5_000),
     "its first segment gone": lambda log: start_at(log, 4),
     "all that is closed gone": lambda log: start_at(log, 20),
     "nothing": lambda _log: [],
@@ -48,7 +51,7 @@ MOMENTS = (
 def start_at(log: Log, offset: int) -> list[Deletion]:
     """Delete the segments below `offset`, as retention does."""
     log.advance_log_start(offset, Cause.DELETE_RECORDS, 5_000)
-    return log.delete_old_segments(5_000, log.log_end_offset)
+    return delete_old_segments(log, 5_000, log.log_end_offset)
 
 
 def dirty() -> tuple[MemoryFileSystem, Log]:
@@ -172,7 +175,7 @@ def test_a_change_in_the_middle_of_a_replacement_holds(
         again = compacted_log(
             filesystem,
             segment_bytes=260,
-            recovery_point=log.recovery_point,
+            recovery_point=log.flush_state.recovery_point,
             log_start_offset=start,
         )
         assert [one for one in found(again) if one[0] >= start] == after
@@ -190,7 +193,7 @@ def test_a_replacement_leaves_the_next_topic_of_that_name_alone(moment: str) -> 
     made: list[Log] = []
 
     def make_anew(old: Log) -> list[Deletion]:
-        (deletion,) = depart([old.leave(UUID(int=7))])
+        (deletion,) = depart([leave(old, UUID(int=7))])
         assert isinstance(deletion, Deletion)
         new = compacted_log(filesystem, segment_bytes=260)
         for number in range(9):
@@ -212,14 +215,14 @@ def test_files_are_found_whose_names_have_changed_in_the_cleaners_thread() -> No
     filesystem, log = dirty()
     swap = Meeting(filesystem, log, "", None).prepare()[2]
     for segment in log.segments.as_list()[:-1]:
-        segment.loaded = False
+        segment.indexes.loaded = False
     swap.begin()
     swap.announce()
     swap.take_over()
     swap.put_in_place()
     new = log.segments[4]
     new.close()
-    assert (new.swap_suffix, new.loaded) == (SWAP_SUFFIX, False)
+    assert (new.swap_suffix, new.indexes.loaded) == (SWAP_SUFFIX, False)
     assert new.known_max_timestamp() == 1_000
     assert new.file.size() == new.size
     assert Accounting(log, 16, 20).run().unexplained == 0

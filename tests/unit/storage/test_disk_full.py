@@ -78,4 +78,4 @@ def test_failed_fsync_is_never_tried_again(number: int) -> None:
     )
     with pytest.raises(DirectoryFailed, match="could not flush"):
         log.flush()
-    assert log.recovery_point == 0
+    assert log.flush_state.recovery_point == 0

@@ -29,7 +29,7 @@ def _log_whose_flush_failed(filesystem: MemoryFileSystem, segment_bytes: int) ->
     )
     with pytest.raises(DirectoryFailed, match="could not flush"):
         log.flush()
-    assert log.recovery_point == 2
+    assert log.flush_state.recovery_point == 2
     filesystem.fault = None
 
 
@@ -44,7 +44,7 @@ def test_records_of_a_failed_flush_survive_once_a_later_process_has_flushed_them
     filesystem.crash()
     log = open_log(filesystem, recovery_point=2, segment_bytes=segment_bytes)
     log.flush()
-    assert log.recovery_point == 5
+    assert log.flush_state.recovery_point == 5
     filesystem.crash(Random(seed))
     again = open_log(filesystem, recovery_point=5, segment_bytes=segment_bytes)
     assert ranges(again) == [(offset, offset) for offset in range(5)]
@@ -68,7 +68,7 @@ def test_log_that_was_closed_as_clean_after_a_failed_flush_is_not_believed() -> 
     _log_whose_flush_failed(filesystem, 1 << 20)
     filesystem.crash()
     log = open_log(filesystem, recovery_point=2, clean=True)
-    assert log.recovery_point == 2
+    assert log.flush_state.recovery_point == 2
     assert not filesystem.exists(f"{FOLDER}/{FAILED_FLUSH}")
 
 
@@ -86,7 +86,7 @@ def test_closing_a_log_whose_flush_failed_in_a_thread_does_not_flush_it_again() 
     filesystem.fault = None
     with pytest.raises(DirectoryFailed, match="could not flush"):
         log.close(clean=True)
-    assert log.recovery_point == 0
+    assert log.flush_state.recovery_point == 0
 
 
 def test_file_written_again_in_place_holds_the_same_bytes(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from ottla.storage.disk.errors import DirectoryFailed, StorageError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.old_segments import delete_old_segments
+from ottla.storage.log.truncation import truncate_to
 
 from .logs import FOLDER, append, open_log, ranges
 
@@ -18,9 +20,16 @@ def test_recovery_point_is_what_the_job_was_made_for() -> None:
     job = log.prepare_flush()
     append(log, 2)
     job.run()
-    assert (log.recovery_point, log.unflushed_records) == (0, 5)
+    assert (
+        log.flush_state.recovery_point,
+        log.log_end_offset - log.flush_state.recovery_point,
+    ) == (0, 5)
     log.on_flushed(job, 7_000)
-    assert (log.recovery_point, log.unflushed_records, log.last_flush_ms) == (3, 2, 7_000)
+    assert (
+        log.flush_state.recovery_point,
+        log.log_end_offset - log.flush_state.recovery_point,
+        log.flush_state.last_flush_ms,
+    ) == (3, 2, 7_000)
 
 
 def test_flushed_records_survive_a_power_cut_and_others_may_not() -> None:
@@ -67,7 +76,7 @@ def test_flush_after_a_restart_covers_what_the_killed_process_wrote(seed: int) -
     filesystem.crash()
     log = open_log(filesystem, segment_bytes=162)
     log.flush()
-    assert log.recovery_point == 7
+    assert log.flush_state.recovery_point == 7
     filesystem.crash(Random(seed))
     again = open_log(filesystem, segment_bytes=162, recovery_point=7)
     assert ranges(again) == [(offset, offset) for offset in range(7)]
@@ -125,7 +134,7 @@ def test_failed_fsync_is_fatal_for_the_directory() -> None:
     )
     with pytest.raises(DirectoryFailed, match=r"could not flush: Input/output error.*offline"):
         job.run()
-    assert log.recovery_point == 0
+    assert log.flush_state.recovery_point == 0
 
 
 def test_full_disk_postpones_side_files_but_not_the_flush() -> None:
@@ -136,7 +145,7 @@ def test_full_disk_postpones_side_files_but_not_the_flush() -> None:
         append(log)
     filesystem.capacity_bytes = 3 * 81
     log.flush()
-    assert (log.recovery_point, log.needs_flush) == (3, True)
+    assert (log.flush_state.recovery_point, log.needs_flush) == (3, True)
     filesystem.capacity_bytes = None
     log.flush()
     assert (log.needs_flush, filesystem.exists(f"{FOLDER}/00000000000000000000.timeindex")) == (
@@ -159,7 +168,7 @@ def test_checkpoint_leaves_nothing_to_read_again() -> None:
     filesystem.fault = lambda operation, path: reads.append(path) if operation == "read" else None
     log = open_log(filesystem, recovery_point=100, index_interval_bytes=500)
     assert (log.log_end_offset, log.recovery.scanned_bytes) == (100, 0)
-    assert [entry.last_sequence for entry in log.describe_producers()] == [99]
+    assert [entry.last_sequence for entry in log.producers.described()] == [99]
     assert sum(path.endswith(".log") for path in reads) == 4
 
 
@@ -181,11 +190,14 @@ def test_flush_that_was_overtaken_by_a_truncation_promises_nothing() -> None:
         append(log)
     job = log.prepare_flush()
     job.run()
-    log.truncate_to(1, 1_000)
+    truncate_to(log, 1, 1_000)
     append(log)
     append(log)
     log.on_flushed(job)
-    assert (log.recovery_point, log.unflushed_records) == (0, 3)
+    assert (
+        log.flush_state.recovery_point,
+        log.log_end_offset - log.flush_state.recovery_point,
+    ) == (0, 3)
 
 
 def test_segments_may_be_deleted_while_they_are_flushed() -> None:
@@ -195,13 +207,16 @@ def test_segments_may_be_deleted_while_they_are_flushed() -> None:
     for timestamp in (1_000, 1_000, 2_000, 2_000, 3_000):
         append(log, timestamp=timestamp)
     job = log.prepare_flush()
-    for deletion in log.delete_old_segments(1_500, 5):
+    for deletion in delete_old_segments(log, 1_500, 5):
         deletion.run()
     job.run()
     append(log, timestamp=3_000)
     append(log, timestamp=3_000)
     log.on_flushed(job)
-    assert (log.recovery_point, [segment.base_offset for segment in log.rolled]) == (5, [4])
+    assert (
+        log.flush_state.recovery_point,
+        [segment.base_offset for segment in log.flush_state.rolled],
+    ) == (5, [4])
 
 
 def test_closed_log_refuses_reads_and_writes() -> None:

@@ -11,12 +11,14 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory.log_directories import LogDirectories, Wanted
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.directory.log_opening import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull, LogCorrupt, StorageError
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
+from ottla.storage.log.truncation import restart_at
 
 from .logs import append, flip, overwrite, ranges
 
@@ -114,7 +116,7 @@ def test_checkpoints_are_written_and_used() -> None:
     filesystem.crash()
     directories = start(filesystem, "/one")
     log = open_one(directories)
-    assert (log.log_start_offset, log.recovery_point, log.log_end_offset) == (2, 4, 5)
+    assert (log.log_start_offset, log.flush_state.recovery_point, log.log_end_offset) == (2, 4, 5)
     assert (directories.high_watermark(partition(0)), log.recovery.scanned_bytes) == (3, 81)
 
 
@@ -128,7 +130,11 @@ def test_clean_stop_leaves_a_marker_that_the_next_start_takes_away() -> None:
     directories = start(filesystem, "/one")
     assert not filesystem.exists("/one/.kafka_cleanshutdown")
     log = open_one(directories)
-    assert (log.recovery.scanned_bytes, log.recovery_point, ranges(log)) == (0, 1, [(0, 0)])
+    assert (log.recovery.scanned_bytes, log.flush_state.recovery_point, ranges(log)) == (
+        0,
+        1,
+        [(0, 0)],
+    )
 
 
 def test_unclean_stop_leaves_no_marker() -> None:
@@ -301,11 +307,11 @@ def test_a_log_that_is_to_be_cut_is_promised_no_further_whoever_writes_the_check
     directories.hold_down(partition(0), 1)
     directories.write_checkpoints({})
     assert recovery_points(filesystem) == b"0\n1\nflights 0 1\n"
-    assert log.recovery_point == 3
+    assert log.flush_state.recovery_point == 3
     directories.let_go(partition(0))
     directories.write_checkpoints({})
     assert recovery_points(filesystem) == b"0\n1\nflights 0 3\n"
-    directories.hold_down(partition(0), 1).unsure.clear()
+    directories.hold_down(partition(0), 1).checkpoints.note_lowered([partition(0)])
     directories.write_checkpoints({})
     syncs: list[str] = []
 
@@ -316,7 +322,7 @@ def test_a_log_that_is_to_be_cut_is_promised_no_further_whoever_writes_the_check
     filesystem.fault = note
     directories.truncate(partition(0), 1, 1_000)
     directories.let_go(partition(0))
-    assert (syncs, log.recovery_point, log.log_end_offset) == ([], 1, 1)
+    assert (syncs, log.flush_state.recovery_point, log.log_end_offset) == ([], 1, 1)
 
 
 def test_a_checkpoint_that_could_not_be_lowered_is_lowered_before_the_next_attempt() -> None:
@@ -547,7 +553,7 @@ def test_whatever_needs_its_folder_makes_a_log_that_holds_nothing() -> None:
     for number, act in enumerate(
         (
             lambda log: log.flush(),
-            lambda log: log.restart_at(7, 1_000),
+            lambda log: restart_at(log, 7, 1_000),
             lambda log: log.roll(1_000, 2**31),
         )
     ):

@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.log.old_segments import delete_old_segments
+from ottla.storage.log.truncation import truncate_to
 
 from .logs import append, open_log, read_headers
 
@@ -42,18 +44,18 @@ class LogModel(RuleBasedStateMachine):
     @rule()
     def rolls(self) -> None:
         self.log.roll(self.now_ms)
-        assert self.log.active.size == 0
+        assert self.log.segments.active.size == 0
 
     @rule(checkpoint=st.booleans())
     def flushes(self, checkpoint: bool) -> None:
         self.log.flush(checkpoint=checkpoint)
-        assert self.log.recovery_point == self.end_offset
+        assert self.log.flush_state.recovery_point == self.end_offset
 
     @rule(data=st.data())
     def truncates(self, data: st.DataObject) -> None:
         places = [first for first, _, _ in self.batches if first >= self.start_offset]
         offset = data.draw(st.sampled_from([*places, self.end_offset]))
-        self.log.truncate_to(offset, self.now_ms)
+        truncate_to(self.log, offset, self.now_ms)
         self.batches = [one for one in self.batches if one[0] < offset]
         self.end_offset = offset
 
@@ -66,7 +68,7 @@ class LogModel(RuleBasedStateMachine):
     @rule(passed_ms=st.integers(0, 300))
     def applies_retention(self, passed_ms: int) -> None:
         self.now_ms += passed_ms
-        for deletion in self.log.delete_old_segments(self.now_ms, self.end_offset):
+        for deletion in delete_old_segments(self.log, self.now_ms, self.end_offset):
             deletion.run()
         start = self.log.log_start_offset
         assert start >= self.start_offset
@@ -76,7 +78,7 @@ class LogModel(RuleBasedStateMachine):
 
     @rule(clean=st.booleans())
     def reopens(self, clean: bool) -> None:
-        recovery_point = self.log.recovery_point
+        recovery_point = self.log.flush_state.recovery_point
         if clean:
             self.log.close(clean=True)
             recovery_point = self.end_offset

@@ -43,8 +43,8 @@ def first_topic(filesystem: MemoryFileSystem, *paths: str) -> LogDirectories:
     log.advance_log_start(9)
     home = directories.home(partition(0))
     assert home is not None
-    home.cleaned[partition(0)] = 9
-    home.prepare_cleaned_checkpoint().run()
+    home.checkpoints.cleaned[partition(0)] = 9
+    home.checkpoints.prepare_cleaned().run()
     directories.write_checkpoints({partition(0): 10})
     assert named_in(filesystem, home.path) == list(FILES)
     return directories
@@ -62,7 +62,7 @@ def check_second(directories: LogDirectories, log: Log, appended: int) -> None:
     assert directories.high_watermark(partition(0)) <= appended
     home = directories.home(partition(0))
     assert home is not None
-    assert home.cleaned.get(partition(0), 0) == 0
+    assert home.checkpoints.cleaned.get(partition(0), 0) == 0
 
 
 def delete_and_make_again(directories: LogDirectories, told: list[int]) -> None:
@@ -76,7 +76,7 @@ def delete_and_make_again(directories: LogDirectories, told: list[int]) -> None:
     told[1] = 3
     home = directories.home(partition(0))
     assert home is not None
-    home.prepare_cleaned_checkpoint().run()
+    home.checkpoints.prepare_cleaned().run()
     directories.write_checkpoints({partition(0): 3})
 
 
@@ -247,7 +247,7 @@ def moved(filesystem: MemoryFileSystem) -> LogDirectories:
     assert target is not None
     log = directories.home(partition(0)).logs[partition(0)]  # type: ignore[union-attr]
     copy = directories.open_future(partition(0), TOPIC_ID, log.config, target, 0, 1_000)
-    content = log.active.file.pread(log.active.size, 0)
+    content = log.segments.active.file.pread(log.segments.active.size, 0)
     copy.append_as_follower(bytearray(content), 1_000)
     target.futures[partition(0)] = copy
     directories.move(partition(0), target).run()
@@ -298,7 +298,7 @@ def test_the_name_is_of_one_partition_alone() -> None:
     directories.delete(partition(0))
     content = filesystem.read_bytes(f"/one/{RECOVERY_POINTS}")
     assert content == b"0\n1\nflights 10 5\n"
-    assert TopicPartition("flights", 10) in directories.directories[0].recovery_points
+    assert TopicPartition("flights", 10) in directories.directories[0].checkpoints.recovery_points
 
 
 def test_many_partitions_are_deleted_with_one_write_of_the_checkpoints() -> None:

@@ -14,6 +14,9 @@ from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.ledger.accounting import Accounting
 from ottla.storage.log.log import Log
+from ottla.storage.log.old_segments import delete_old_segments, note_old_segments, old_segments
+from ottla.storage.log.relocation import take_over
+from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
 
 from .batches import batch, marker, parsed
 from .compacting import DAY_MS, add, clean, compacted_log
@@ -146,7 +149,7 @@ def compacted_log_again(log: Log, **settings: int | bool) -> Log:
     """The same log, opened anew after a kill."""
     return open_log(
         log.filesystem,
-        recovery_point=log.recovery_point,
+        recovery_point=log.flush_state.recovery_point,
         log_start_offset=log.log_start_offset,
         config=log.config,
         **settings,  # type: ignore[arg-type]
@@ -192,7 +195,7 @@ def test_retention_says_by_which_setting() -> None:
     log = open_log(segment_bytes=300, retention_ms=1_000, retention_bytes=100)
     for number in range(6):
         append(log, 3, payload=b"x" * 200, timestamp=1_000 if number < 2 else 10_000)
-    log.delete_old_segments(10_000, log.log_end_offset)
+    delete_old_segments(log, 10_000, log.log_end_offset)
     found = account(log)
     assert by_cause(found) == {Cause.RETENTION_TIME: 6, Cause.RETENTION_BYTES: 9}
     assert terms(found) == {"data": 3, "deleted": 15}
@@ -205,7 +208,7 @@ def test_deleted_records_are_told_apart_from_retention() -> None:
         append(log, 3, payload=b"x" * 200, timestamp=1_000)
     log.advance_log_start(4, Cause.DELETE_RECORDS, 1_500)
     assert terms(account(log)) == {"data": 5, "deleted": 4}
-    log.delete_old_segments(10_000, 9)
+    delete_old_segments(log, 10_000, 9)
     assert by_cause(account(log)) == {Cause.DELETE_RECORDS: 4, Cause.RETENTION_TIME: 5}
     assert terms(account(log)) == {"deleted": 9}
 
@@ -215,7 +218,7 @@ def test_history_outlives_the_segments() -> None:
     log = open_log(segment_bytes=300, retention_ms=1_000)
     for _ in range(3):
         append(log, 3, payload=b"x" * 200, timestamp=1_000)
-    log.delete_old_segments(10_000, 9)
+    delete_old_segments(log, 10_000, 9)
     log.flush()
     again = open_log(log.filesystem, recovery_point=9)
     assert terms(account(again)) == {"deleted": 9}
@@ -256,7 +259,7 @@ def test_a_copy_that_was_killed_knows_its_holes_again() -> None:
             found = source.read(log.log_end_offset, 1, max_offset=source.log_end_offset)
             log.append_as_follower(found.file.pread(found.size, found.position), 5_000)
         log.flush()
-        checkpoint = log.recovery_point
+        checkpoint = log.flush_state.recovery_point
         copy_rest(source, log)
         if flushed % 2:
             log.flush()
@@ -271,10 +274,12 @@ def test_a_cut_in_the_middle_of_holes_counts_them_anew() -> None:
     for cut in range(1, source.log_end_offset):
         log = copied(source, segment_bytes=400)
         log.flush()
-        log.recovery_point = min(log.recovery_point, cut)
-        log.truncate_to(cut, 6_000)
+        log.flush_state.lower_recovery_point(cut)
+        truncate_to(log, cut, 6_000)
         assert account(log).unexplained == 0, cut
-        again = open_log(log.filesystem, recovery_point=log.recovery_point, config=log.config)
+        again = open_log(
+            log.filesystem, recovery_point=log.flush_state.recovery_point, config=log.config
+        )
         assert account(again).unexplained == 0, cut
         copy_rest(source, again)
         assert terms(account(again)) == terms(account(source)), cut
@@ -285,7 +290,7 @@ def test_a_replica_made_anew_knows_why_it_begins_where_it_does() -> None:
     log = open_log()
     append(log, 10)
     log.ledger.history.delete(0, 30, Cause.RETENTION_TIME, 5)
-    log.restart_at(40, 2_000)
+    restart_at(log, 40, 2_000)
     append(log, 2)
     assert by_cause(account(log)) == {Cause.RETENTION_TIME: 30, Cause.WHOLE: 10}
     assert terms(account(log)) == {"data": 2, "deleted": 40}
@@ -296,7 +301,7 @@ def test_lost_offsets_are_told_until_they_are_written_again() -> None:
     log = open_log()
     for _ in range(5):
         append(log, 2)
-    log.truncate_to(4, 2_000)
+    truncate_to(log, 4, 2_000)
     append(log, 4)
     log.ledger.history.lose(Loss(4, 10, 2, 2_000))
     found = account(log, 0, 10)
@@ -313,9 +318,9 @@ def test_deletions_are_kept_by_a_log_that_moves() -> None:
     log.advance_log_start(4, Cause.DELETE_RECORDS, 1_500)
     other = open_log(folder="/other/flights-0", log_start_offset=4)
     found = log.read(4, 1000, max_offset=10)
-    other.begin_within(found.file.pread(found.size, found.position), 2_000)
+    begin_within(other, found.file.pread(found.size, found.position), 2_000)
     other.append_as_follower(found.file.pread(found.size, found.position), 2_000)
-    other.take_over(log)
+    take_over(other, log)
     assert terms(account(other)) == {"deleted": 4, "data": 6}
     assert by_cause(account(other)) == {Cause.DELETE_RECORDS: 4}
 
@@ -355,11 +360,11 @@ def test_a_power_cut_anywhere_in_a_deletion_leaves_every_offset_explained(step: 
 
         filesystem.fault = stop
         with contextlib.suppress(OSError, StorageError):
-            log.note_old_segments(log.old_segments(10_000, 9), 10_000)
+            note_old_segments(log, old_segments(log, 10_000, 9), 10_000)
             job = log.ledger.job(filesystem, FOLDER)
             assert job is not None
             job.run()
-            for deletion in log.delete_old_segments(10_000, 9):
+            for deletion in delete_old_segments(log, 10_000, 9):
                 deletion.run()
         filesystem.crash(Random(seed))
         again = open_log(filesystem, recovery_point=12, config=log.config)

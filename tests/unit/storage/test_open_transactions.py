@@ -31,9 +31,9 @@ def test_deleted_records_hold_no_reader_below_the_logs_start() -> None:
     log = open_log()
     begin(log)
     append(log, 4)
-    assert log.last_stable_offset(5) == 0
+    assert log.producers.last_stable_offset(5, log.log_start_offset) == 0
     log.advance_log_start(3)
-    assert log.last_stable_offset(5) == 3
+    assert log.producers.last_stable_offset(5, log.log_start_offset) == 3
 
 
 def test_a_coordinators_batch_counts_no_sequence() -> None:

@@ -7,6 +7,7 @@ import pytest
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
+from ottla.storage.log.truncation import end_truncated_to, truncate_to
 
 from .logs import FOLDER, append, flip, open_log, overwrite, ranges, read_headers
 
@@ -56,7 +57,7 @@ class Life:
             # A follower's cut that was half undone looks like damage: it begins anew.
             assert len(self.versions) > 1
             return None
-        log.has_new_folder = not self.checkpoint
+        log.flush_state.has_new_folder = not self.checkpoint
         found = batches(log)
         assert found[: len(self.flushed)] == self.flushed
         if self.lost_power:
@@ -84,14 +85,14 @@ class Life:
                 self.flushed = batches(log)
                 self.versions = [self.flushed]
                 if random.random() < 0.5:
-                    self.checkpoint = log.recovery_point
+                    self.checkpoint = log.flush_state.recovery_point
             else:
                 self.cut(log)
 
     def cut(self, log: Log) -> None:
-        end = log.cut_end(self.random.randint(0, log.log_end_offset))
+        end = end_truncated_to(log, self.random.randint(0, log.log_end_offset))
         self.checkpoint = min(self.checkpoint, end)
-        log.truncate_to(end, 1_000)
+        truncate_to(log, end, 1_000)
         self.flushed = [batch for batch in self.flushed if batch[1] < log.log_end_offset]
         self.versions.append(batches(log))
         self.epoch += 1
@@ -220,8 +221,8 @@ def test_segments_before_a_cut_are_flushed_as_before() -> None:
         log = open_log(filesystem, segment_bytes=TWO)
         for _ in range(6):
             append(log)
-        log.truncate_to(3, 1_000)
-        assert [segment.base_offset for segment in log.rolled] == [0]
+        truncate_to(log, 3, 1_000)
+        assert [segment.base_offset for segment in log.flush_state.rolled] == [0]
         log.flush()
         filesystem.fsync_directory("/kafka")
         filesystem.fsync_directory("/")
@@ -252,7 +253,7 @@ def test_cut_that_a_power_cut_undoes_leaves_one_history() -> None:
         log.flush()
         for name in ("/", "/kafka"):
             filesystem.fsync_directory(name)
-        log.truncate_to(2, 1_000)
+        truncate_to(log, 2, 1_000)
         append(log, payload=b"y" * 300, leader_epoch=1)
         assert [segment.base_offset for segment in log.segments] == [0, 2]
         filesystem.crash(Random(seed))

@@ -38,7 +38,7 @@ def run(log: Log, todo: list[tuple[int, int] | str]) -> tuple[list[tuple[int, in
         )
         sequence += count
         expected.append((appended.base_offset, appended.last_offset))
-    return expected, log.recovery_point
+    return expected, log.flush_state.recovery_point
 
 
 def check_reopened(
@@ -48,7 +48,7 @@ def check_reopened(
     assert found == expected[: len(found)]
     assert log.log_end_offset == (found[-1][1] + 1 if found else 0)
     assert log.log_end_offset >= flushed
-    entries = log.describe_producers()
+    entries = log.producers.described()
     assert [entry.last_offset for entry in entries] == ([found[-1][1]] if found else [])
     # And it goes on: the retry of what was lost is no duplicate, nor is it out of order.
     appended = append(log, 1, producer_id=1, producer_epoch=0, sequence=log.log_end_offset)
@@ -119,7 +119,7 @@ def test_any_flipped_byte_is_cut_or_refused_but_never_served(
     log = open_log(filesystem)
     starts = []
     for size in sizes:
-        starts.append(log.active.size)
+        starts.append(log.segments.active.size)
         append(log, payload=b"x" * size)
     number = data.draw(st.integers(0, len(sizes) - 1))
     is_last = number == len(sizes) - 1
@@ -141,7 +141,7 @@ def test_hole_in_what_a_lossy_broker_had_not_flushed_is_the_end_of_its_log() -> 
     log = open_log(filesystem)
     append(log)
     log.flush()
-    hole = log.active.size
+    hole = log.segments.active.size
     append(log, payload=b"x" * 200)
     append(log)
     flip(filesystem, LOG, hole + 100)

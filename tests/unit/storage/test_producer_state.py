@@ -153,7 +153,7 @@ def test_state_comes_from_the_snapshot_after_a_clean_stop() -> None:
         send(log, sequence)
     log.close(clean=True)
     log = open_log(filesystem, clean=True, recovery_point=7)
-    assert [entry.last_sequence for entry in log.describe_producers()] == [6]
+    assert [entry.last_sequence for entry in log.producers.described()] == [6]
     assert [send(log, sequence) for sequence in range(2, 7)] == [
         (offset, True) for offset in range(2, 7)
     ]
@@ -179,9 +179,9 @@ def test_silent_producer_is_forgotten() -> None:
     """producer.id.expiration.ms, counted from its last batch's timestamp."""
     log = open_log()
     send(log, 0, timestamp=1_000)
-    log.expire_producers(86_400_999, 86_400_000)
+    log.producers.expire(86_400_999, 86_400_000)
     assert refused(log, 5) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    log.expire_producers(86_401_000, 86_400_000)
+    log.producers.expire(86_401_000, 86_400_000)
     assert send(log, 5) == (1, False)
 
 
@@ -189,8 +189,8 @@ def test_producer_with_an_open_transaction_does_not_expire() -> None:
     """Its transaction still holds back the last stable offset."""
     log = open_log()
     send(log, 0, attributes=TRANSACTIONAL)
-    log.expire_producers(10**15, 86_400_000)
-    assert log.last_stable_offset(1) == 0
+    log.producers.expire(10**15, 86_400_000)
+    assert log.producers.last_stable_offset(1, log.log_start_offset) == 0
 
 
 def test_open_transaction_holds_back_the_last_stable_offset() -> None:
@@ -199,11 +199,11 @@ def test_open_transaction_holds_back_the_last_stable_offset() -> None:
     append(log)
     send(log, 0, attributes=TRANSACTIONAL)
     append(log)
-    assert log.last_stable_offset(3) == 1
-    assert log.last_stable_offset(1) == 1
+    assert log.producers.last_stable_offset(3, log.log_start_offset) == 1
+    assert log.producers.last_stable_offset(1, log.log_start_offset) == 1
     assert end(log, commit=True) == 3
-    assert log.last_stable_offset(3) == 1
-    assert log.last_stable_offset(4) == 4
+    assert log.producers.last_stable_offset(3, log.log_start_offset) == 1
+    assert log.producers.last_stable_offset(4, log.log_start_offset) == 4
 
 
 def test_aborted_transaction_is_indexed_and_a_committed_one_is_not() -> None:
@@ -213,8 +213,8 @@ def test_aborted_transaction_is_indexed_and_a_committed_one_is_not() -> None:
     end(log, commit=True)
     send(log, 1, attributes=TRANSACTIONAL)
     end(log, commit=False)
-    assert log.aborted_transactions(0, 4) == [(7, 2, 3, 4)]
-    assert log.aborted_transactions(0, 2) == []
+    assert log.segments.aborted_transactions(0, 4) == [(7, 2, 3, 4)]
+    assert log.segments.aborted_transactions(0, 2) == []
 
 
 def test_plain_batch_inside_a_transaction_is_refused() -> None:
@@ -247,7 +247,7 @@ def test_transactions_survive_a_restart(clean: bool) -> None:
     send(log, 1, attributes=TRANSACTIONAL)
     log.close(clean=clean)
     log = open_log(filesystem, clean=clean, recovery_point=3 if clean else 0)
-    assert log.aborted_transactions(0, 3) == [(7, 0, 1, 2)]
-    assert log.last_stable_offset(3) == 2
+    assert log.segments.aborted_transactions(0, 3) == [(7, 0, 1, 2)]
+    assert log.producers.last_stable_offset(3, log.log_start_offset) == 2
     assert end(log, commit=False) == 3
-    assert log.aborted_transactions(0, 4) == [(7, 0, 1, 2), (7, 2, 3, 4)]
+    assert log.segments.aborted_transactions(0, 4) == [(7, 0, 1, 2), (7, 2, 3, 4)]

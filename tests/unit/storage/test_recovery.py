@@ -180,12 +180,15 @@ def test_damaged_index_is_made_again(suffix: str, damage: str, clean: bool) -> N
 def test_indexes_after_recovery_equal_those_of_a_clean_stop() -> None:
     """What a scan makes again is byte for byte what appending had made."""
     filesystem, log = written(200, flushed=77, index_interval_bytes=100)
-    offsets, times = log.active.offsets.encode(), log.active.times.encode()
+    offsets, times = (
+        log.segments.active.indexes.offsets.encode(),
+        log.segments.active.indexes.times.encode(),
+    )
     filesystem.crash()
     log = open_log(filesystem, recovery_point=77, index_interval_bytes=100)
-    assert log.active.offsets.encode() == offsets
-    assert log.active.times.encode() == times
-    assert log.active.max_timestamp == 1_199
+    assert log.segments.active.indexes.offsets.encode() == offsets
+    assert log.segments.active.indexes.times.encode() == times
+    assert log.segments.active.indexes.max_timestamp == 1_199
 
 
 @pytest.mark.parametrize("recovery_point", [0, 3, 77, 120])
@@ -201,9 +204,15 @@ def test_index_entries_above_the_recovery_point_are_made_again(
         cut(filesystem, LOG, end * BATCH_BYTES + 3)
     recovered = open_log(filesystem, recovery_point=recovery_point, index_interval_bytes=100)
     _, expected = written(end, index_interval_bytes=100)
-    assert recovered.active.offsets.encode() == expected.active.offsets.encode()
-    assert recovered.active.times.encode() == expected.active.times.encode()
-    assert recovered.active.max_timestamp == 999 + end
+    assert (
+        recovered.segments.active.indexes.offsets.encode()
+        == expected.segments.active.indexes.offsets.encode()
+    )
+    assert (
+        recovered.segments.active.indexes.times.encode()
+        == expected.segments.active.indexes.times.encode()
+    )
+    assert recovered.segments.active.indexes.max_timestamp == 999 + end
 
 
 def test_closed_segments_are_recovered_as_they_were_closed() -> None:
@@ -213,8 +222,8 @@ def test_closed_segments_are_recovered_as_they_were_closed() -> None:
     recovered = open_log(filesystem, segment_bytes=162)
     assert recovered.needs_flush
     for found, expected in zip(recovered.segments, log.segments, strict=True):
-        assert found.offsets.encode() == expected.offsets.encode()
-        assert found.times.encode() == expected.times.encode()
+        assert found.indexes.offsets.encode() == expected.indexes.offsets.encode()
+        assert found.indexes.times.encode() == expected.indexes.times.encode()
 
 
 @given(st.data())
@@ -283,7 +292,7 @@ def test_damaged_snapshot_is_replaced_by_the_log() -> None:
     log.close(clean=True)
     overwrite(filesystem, f"{FOLDER}/00000000000000000003.snapshot", 20, b"\xff")
     log = open_log(filesystem, clean=True, recovery_point=3)
-    assert [entry.last_sequence for entry in log.describe_producers()] == [2]
+    assert [entry.last_sequence for entry in log.producers.described()] == [2]
 
 
 def test_damaged_transaction_index_is_made_again() -> None:
@@ -295,7 +304,7 @@ def test_damaged_transaction_index_is_made_again() -> None:
     log.close(clean=True)
     overwrite(filesystem, LOG.replace(".log", TRANSACTION_INDEX_SUFFIX), 0, b"\xff")
     log = open_log(filesystem, clean=True, recovery_point=2)
-    assert log.aborted_transactions(0, 2) == [(7, 0, 1, 2)]
+    assert log.segments.aborted_transactions(0, 2) == [(7, 0, 1, 2)]
 
 
 def test_leftovers_of_interrupted_work_are_removed() -> None:

@@ -5,6 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
+from ottla.storage.log.old_segments import delete_old_segments
 
 from .logs import FOLDER, append, open_log, ranges
 
@@ -29,7 +30,7 @@ def kept(log: Log) -> list[int]:
 def test_segments_older_than_retention_ms_go(now_ms: int, expected: list[int]) -> None:
     """A segment is as old as its newest record."""
     log = filled(retention_ms=1_000)
-    log.delete_old_segments(now_ms, 8)
+    delete_old_segments(log, now_ms, 8)
     assert kept(log) == expected
     assert log.log_start_offset == expected[0]
 
@@ -37,9 +38,9 @@ def test_segments_older_than_retention_ms_go(now_ms: int, expected: list[int]) -
 def test_active_segment_goes_by_time_too() -> None:
     """A new one is begun first, so that offsets go on."""
     log = filled(retention_ms=1_000)
-    log.delete_old_segments(10_000, 8)
+    delete_old_segments(log, 10_000, 8)
     assert (kept(log), log.log_start_offset, log.log_end_offset) == ([8], 8, 8)
-    assert log.delete_old_segments(20_000, 8) == []
+    assert delete_old_segments(log, 20_000, 8) == []
     assert append(log).base_offset == 8
 
 
@@ -50,7 +51,7 @@ def test_active_segment_goes_by_time_too() -> None:
 def test_segments_beyond_retention_bytes_go(retention_bytes: int, expected: list[int]) -> None:
     """As long as the log stays at least that large without them."""
     log = filled(retention_ms=-1, retention_bytes=retention_bytes)
-    log.delete_old_segments(10**15, 8)
+    delete_old_segments(log, 10**15, 8)
     assert kept(log) == expected
 
 
@@ -58,20 +59,20 @@ def test_segments_below_the_log_start_offset_go() -> None:
     """DeleteRecords moves the start; whole segments before it are removed."""
     log = filled(retention_ms=-1, cleanup_policy=frozenset({"compact"}))
     log.advance_log_start(5)
-    log.delete_old_segments(10**15, 8)
+    delete_old_segments(log, 10**15, 8)
     assert (kept(log), log.log_start_offset, ranges(log)[0]) == ([4, 6], 5, (5, 5))
 
 
 def test_compacted_log_keeps_old_segments() -> None:
     """Without the delete policy neither age nor size lets a segment go."""
     log = filled(retention_ms=1, retention_bytes=1, cleanup_policy=frozenset({"compact"}))
-    assert log.delete_old_segments(10**15, 8) == []
+    assert delete_old_segments(log, 10**15, 8) == []
 
 
 def test_records_above_the_high_watermark_stay() -> None:
     """What is not committed may still be needed by followers."""
     log = filled(retention_ms=1_000)
-    log.delete_old_segments(10_000, 5)
+    delete_old_segments(log, 10_000, 5)
     assert kept(log) == [4, 6]
 
 
@@ -80,7 +81,7 @@ def test_files_are_set_aside_first_and_removed_by_the_job() -> None:
     filesystem = MemoryFileSystem()
     log = filled(filesystem, retention_ms=1_000, file_delete_delay_ms=60_000)
     located = log.read(0, 1 << 20, max_offset=8)
-    [deletion] = log.delete_old_segments(2_001, 8)
+    [deletion] = delete_old_segments(log, 2_001, 8)
     assert deletion.delay_ms == 60_000
     assert "00000000000000000000.log.deleted" in filesystem.listdir(FOLDER)
     assert len(located.file.pread(located.size, located.position)) == 162
@@ -96,8 +97,8 @@ def test_unloaded_segments_tell_their_age_from_the_time_index() -> None:
     filesystem = MemoryFileSystem()
     filled(filesystem).close(clean=True)
     log = open_log(filesystem, clean=True, recovery_point=8, retention_ms=1_000)
-    log.delete_old_segments(3_500, 8)
-    assert (kept(log), log.segments.first.loaded) == ([4, 6], False)
+    delete_old_segments(log, 3_500, 8)
+    assert (kept(log), log.segments.first.indexes.loaded) == ([4, 6], False)
 
 
 def test_log_start_offset_does_not_pass_the_end() -> None:

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
+from ottla.storage.log.old_segments import delete_old_segments
+from ottla.storage.log.truncation import truncate_to
 from ottla.storage.recovery.scrub import STEP_BYTES, SegmentScrub, scrubs
 
 from .logs import FOLDER, append, flip, open_log
@@ -101,10 +103,10 @@ def test_a_scrub_of_what_is_gone_says_so(change: str) -> None:
     _, log = filled()
     scrub: SegmentScrub = scrubs(log)[0]
     if change == "truncated":
-        log.truncate_to(3, 2_000)
+        truncate_to(log, 3, 2_000)
     elif change == "deleted":
         log.advance_log_start(8)
-        log.delete_old_segments(2_000, log.log_end_offset)
+        delete_old_segments(log, 2_000, log.log_end_offset)
     else:
         log.offline = "its disk failed"
     assert not scrub.still_holds

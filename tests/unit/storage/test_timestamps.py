@@ -7,6 +7,7 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
+from ottla.storage.log.timestamps import max_timestamp_offset, offset_for_timestamp
 
 from .logs import open_log
 
@@ -49,7 +50,7 @@ def test_search_by_time_equals_a_linear_scan(
     expected = [
         (time, offset) for offset, time in enumerate(flat) if time >= timestamp and offset >= start
     ]
-    found = log.offset_for_timestamp(timestamp)
+    found = offset_for_timestamp(log, timestamp)
     assert (found[:2] if found else None) == (expected[0] if expected else None)
 
 
@@ -59,10 +60,10 @@ def test_greatest_timestamp_is_found_with_its_first_record() -> None:
     add(log, [5], 1)
     add(log, [3, 9, 9], 2)
     add(log, [7], 3)
-    assert log.max_timestamp_offset() == (9, 2, 2)
+    assert max_timestamp_offset(log) == (9, 2, 2)
 
 
 def test_empty_log_has_no_record_at_any_time() -> None:
     """None, rather than an offset that is not there."""
     log = open_log()
-    assert (log.max_timestamp_offset(), log.offset_for_timestamp(0)) == (None, None)
+    assert (max_timestamp_offset(log), offset_for_timestamp(log, 0)) == (None, None)

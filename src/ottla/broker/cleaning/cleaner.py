@@ -98,7 +98,7 @@ class Cleaner:
         """How dirty a partition's log is now. Raises StorageError."""
         log = partition.log
         home = self._directories.home(partition.topic_partition)
-        cleaned = None if home is None else home.cleaned.get(partition.topic_partition)
+        cleaned = None if home is None else home.checkpoints.cleaned.get(partition.topic_partition)
         limit = min(partition.high_watermark, partition.last_stable_offset)
         try:
             return look(log, cleaned, limit, self._runtime.clock.now_ms())
@@ -218,13 +218,14 @@ class Cleaner:
     def _roll_overdue(self, partition: Partition, now_ms: int) -> None:
         """Close an active segment whose records must be compacted by now, as nobody else does."""
         log, lag_ms = partition.log, partition.config.max_compaction_lag_ms
-        if log.active.size and 0 <= log.active.oldest_timestamp() < now_ms - lag_ms:
+        active = log.segments.active
+        if active.size and 0 <= active.oldest_timestamp() < now_ms - lag_ms:
             self._roll(partition)
 
     def _roll(self, partition: Partition) -> None:
         log = partition.log
         log.roll(self._runtime.clock.now_ms())
-        if log.rolled:
+        if log.flush_state.rolled:
             self._flusher.mark_dirty(partition)
 
     async def _clean(self, partition: Partition, dirt: Dirt) -> None:
@@ -340,8 +341,8 @@ class Cleaner:
         home = self._directories.home(partition.topic_partition)
         if home is None or home.logs.get(partition.topic_partition) is not partition.log:
             return
-        home.cleaned[partition.topic_partition] = outcome.end
-        await self._in_thread(home.prepare_cleaned_checkpoint().run)
+        home.checkpoints.cleaned[partition.topic_partition] = outcome.end
+        await self._in_thread(home.checkpoints.prepare_cleaned().run)
 
 
 def _remove_unfinished(cleaning: LogCleaning) -> None:

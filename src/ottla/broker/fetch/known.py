@@ -179,7 +179,7 @@ class KnownFetch:
         partition = self.partition
         log = partition.log
         high_watermark = partition.high_watermark
-        stable = log.last_stable_offset(high_watermark)
+        stable = log.producers.last_stable_offset(high_watermark, log.log_start_offset)
         end = stable if self.committed else high_watermark
         if not log.log_start_offset <= offset <= log.log_end_offset:
             return None
@@ -189,7 +189,7 @@ class KnownFetch:
             located = log.read(offset, self.max_bytes, max_offset=end)
             if located.size < self.min_bytes or not located.size:
                 return []
-            if self.committed and log.aborted_transactions(offset, end):
+            if self.committed and log.segments.aborted_transactions(offset, end):
                 return None
             records = as_part(located)
         except OttlaError:

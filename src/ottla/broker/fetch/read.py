@@ -127,7 +127,7 @@ def _read_one(
     if committed:
         answer.aborted_transactions = [
             AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
-            for aborted in log.aborted_transactions(offset, end)
+            for aborted in log.segments.aborted_transactions(offset, end)
         ]
     return answer, located.size
 

@@ -60,7 +60,7 @@ class DescribeProducers(Handler):
                     coordinator_epoch=entry.coordinator_epoch,
                     current_txn_start_offset=entry.transaction_first_offset,
                 )
-                for entry in log.describe_producers()
+                for entry in log.producers.described()
             ],
         )
 

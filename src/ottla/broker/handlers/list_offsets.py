@@ -13,6 +13,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.storage.log.timestamps import max_timestamp_offset, offset_for_timestamp
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -131,9 +132,9 @@ def _find(
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _NO_TIMESTAMP, -1, -1
     if timestamp == MAX_TIMESTAMP:
-        found = log.max_timestamp_offset()
+        found = max_timestamp_offset(log)
     else:
-        found = log.offset_for_timestamp(timestamp)
+        found = offset_for_timestamp(log, timestamp)
     if found is None or found.offset >= end:
         return _NO_TIMESTAMP, -1, -1
     return found.timestamp, found.offset, found.leader_epoch

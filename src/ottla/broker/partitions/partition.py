@@ -160,14 +160,14 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """Below it no transaction is undecided."""
-        return self.log.last_stable_offset(self.high_watermark)
+        return self.log.producers.last_stable_offset(self.high_watermark, self.log.log_start_offset)
 
     @property
     def own_end(self) -> int:
         """The end that this replica counts as held: the flushed one with group commit."""
         log = self.log
         return (
-            min(log.recovery_point, log.log_end_offset)
+            min(log.flush_state.recovery_point, log.log_end_offset)
             if self.group_commit
             else (log.log_end_offset)
         )
@@ -229,7 +229,7 @@ class Partition:
                 self._flusher.hurry()
         else:
             self._roles.on_own_end(self, log.log_end_offset)
-            if log.rolled or log.unflushed_records >= log.config.flush_messages:
+            if log.needs_flush:
                 self._flusher.mark_dirty(self)
         if self.watchers:
             self._tell_appended()
@@ -287,7 +287,7 @@ class Partition:
         if self.group_commit:
             self._flusher.mark_dirty(self)
             self._flusher.hurry()
-        elif log.rolled or log.unflushed_records >= log.config.flush_messages:
+        elif log.needs_flush:
             self._flusher.mark_dirty(self)
 
     def on_high_watermark(self, offset: int, callback: Callable[[ErrorCode], None]) -> None:
@@ -441,7 +441,7 @@ class Partition:
 
     def flush_soon(self) -> None:
         """Have everything appended so far flushed by the next job."""
-        if self.failure is None and self.log.recovery_point < self.log.log_end_offset:
+        if self.failure is None and self.log.flush_state.recovery_point < self.log.log_end_offset:
             self._flusher.mark_dirty(self)
 
     def checkpoint_soon(self, now_ms: int) -> bool:

@@ -16,7 +16,8 @@ from ottla.broker.partitions.removals import Removals
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
-from ottla.storage.directory.log_directories import LogDirectories, Wanted
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.directory.log_opening import Wanted
 from ottla.storage.disk.errors import LogCorrupt, StorageError
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
@@ -336,7 +337,7 @@ class Partitions:
             if self._group_commit:
                 # What recovery found may not be on the disk yet; what is shown must be.
                 for topic_partition, log in found.items():
-                    if isinstance(log, Log) and log.recovery_point < log.log_end_offset:
+                    if isinstance(log, Log) and log.flush_state.recovery_point < log.log_end_offset:
                         try:
                             log.flush()
                         except StorageError as error:

@@ -85,7 +85,7 @@ class Maintenance:
         """Flush logs with records older than `flush.ms` that are not on the disk (P27)."""
         now_ms = self._runtime.clock.now_ms()
         for partition in self._partitions:
-            if now_ms - partition.log.last_flush_ms >= partition.config.flush_ms:
+            if now_ms - partition.log.flush_state.last_flush_ms >= partition.config.flush_ms:
                 partition.flush_soon()
 
     async def apply_retention(self) -> None:
@@ -104,7 +104,7 @@ class Maintenance:
         now_ms = self._runtime.clock.now_ms()
         expiration_ms = self._settings.integer(_PRODUCER_EXPIRATION)
         for count, partition in enumerate(list(self._partitions), start=1):
-            partition.log.expire_producers(now_ms, expiration_ms)
+            partition.log.producers.expire(now_ms, expiration_ms)
             if count % _EXPIRATION_SLICE == 0:
                 await asyncio.sleep(0)
 

@@ -56,7 +56,7 @@ class Scrubber:
     async def run(self) -> None:
         """Go round for ever; begin soon where the last run was not stopped in order."""
         clock = self._runtime.clock
-        if all(directory.was_clean for directory in self._directories.online):
+        if all(directory.run.was_clean for directory in self._directories.online):
             await asyncio.sleep(_FIRST_PAUSE_S)
         while True:
             began_ms = clock.monotonic_ms()

@@ -82,7 +82,7 @@ class Cuts:
         except StorageError as error:
             failure = error
         if failure is None:
-            home.unsure.difference_update(held.partition.topic_partition for held in group)
+            home.checkpoints.note_lowered(held.partition.topic_partition for held in group)
         for held in group:
             self._release(held, home, failure)
 

@@ -28,6 +28,7 @@ from ottla.replica.follower import Follower
 from ottla.replica.standing import Standing
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import StorageError
+from ottla.storage.log.truncation import begin_within
 from ottla.wire.messages.fetch import PartitionData
 
 _log = logging.getLogger(__name__)
@@ -169,7 +170,7 @@ class Following:
         if self._throttle.is_on and self._throttle.covers(partition, self.standing.broker_id):
             self._throttle.record(len(records))
         try:
-            for deletion in partition.log.begin_within(records, self._clock.now_ms()):
+            for deletion in begin_within(partition.log, records, self._clock.now_ms()):
                 self._removals.remove_later(deletion)
             partition.append_as_follower(records, self._clock.now_ms())
         except OttlaError as error:

@@ -32,6 +32,7 @@ from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.log.answers import Slice
 from ottla.storage.log.log import Log
+from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
 
 # The one that follows is no broker, and the one it follows is always here.
 _COPY, _LOCAL = BrokerId(-3), BrokerId(0)
@@ -157,16 +158,16 @@ class LogCopy:
         for effect in effects:
             match effect:
                 case Append():
-                    self._discard(log.begin_within(records, now_ms))
+                    self._discard(begin_within(log, records, now_ms))
                     log.append_as_follower(records, now_ms)
                     self._carry_out(self._follower.on_appended(), records)
                 case AdvanceLogStart():
                     log.advance_log_start(effect.offset)
                 case TruncateTo():
-                    log.recovery_point = min(log.recovery_point, effect.end_offset)
-                    self._discard(log.truncate_to(effect.end_offset, now_ms))
+                    log.flush_state.lower_recovery_point(effect.end_offset)
+                    self._discard(truncate_to(log, effect.end_offset, now_ms))
                 case RestartAt():
-                    self._discard(log.restart_at(effect.offset, now_ms))
+                    self._discard(restart_at(log, effect.offset, now_ms))
                 case AdvanceHighWatermark() | Decision():
                     pass  # Nobody reads from the copy, and nobody counts on it.
                 case _:

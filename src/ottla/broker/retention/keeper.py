@@ -18,6 +18,7 @@ from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.holding import Hold, hold
 from ottla.storage.log.log import Log
+from ottla.storage.log.old_segments import delete_old_segments, note_old_segments, old_segments
 from ottla.storage.log.retention import Verdict
 
 _log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class RetentionKeeper:
     async def apply(self, partition: Partition, now_ms: int) -> None:
         """Delete what retention lets go. Raises StorageError."""
         log = partition.log
-        verdict = log.old_segments(now_ms, partition.high_watermark)
+        verdict = old_segments(log, now_ms, partition.high_watermark)
         segments, truncations = log.segments.as_list(), log.truncations
         log_end = log.log_end_offset
         readers: dict[str, int] = {}
@@ -73,7 +74,7 @@ class RetentionKeeper:
         if not verdict.count:
             return
         end = self._end(log, verdict)
-        log.note_old_segments(verdict, now_ms)
+        note_old_segments(log, verdict, now_ms)
         await write_ledger(self._runtime, log)
         start = log.log_start_offset
         while verdict.count:
@@ -83,7 +84,7 @@ class RetentionKeeper:
             if verdict.count == len(held) and log.log_end_offset != log_end:
                 return  # The last one was written to meanwhile, and is not old any more.
             some = verdict.at_most(min(verdict.count, _SLICE))
-            for deletion in log.delete_old_segments(now_ms, partition.high_watermark, some):
+            for deletion in delete_old_segments(log, now_ms, partition.high_watermark, some):
                 self._removals.remove_later(deletion)
             verdict, segments = verdict.without(some.count), segments[some.count :]
             await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 from ottla.base.settings.offset_reset import Reset
 from ottla.broker.partitions.partition import Partition
+from ottla.storage.log.timestamps import offset_for_timestamp
 
 
 def first_offset(partition: Partition, reset: Reset, now_ms: int) -> int:
@@ -9,7 +10,7 @@ def first_offset(partition: Partition, reset: Reset, now_ms: int) -> int:
     if reset.to_start:
         return partition.log_start_offset
     if reset.back_ms is not None:
-        found = partition.log.offset_for_timestamp(now_ms - reset.back_ms)
+        found = offset_for_timestamp(partition.log, now_ms - reset.back_ms)
         if found is not None:
             return min(found.offset, partition.high_watermark)
     return partition.high_watermark

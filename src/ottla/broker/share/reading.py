@@ -55,7 +55,7 @@ def read_portion(partition: Partition, offset: int, max_bytes: int, *, committed
         data = bytes(located.file.pread(located.size, located.position))
     except OSError as error:
         raise storage_error(error, located.file.path, "read") from error
-    aborted = log.aborted_transactions(offset, end) if committed else []
+    aborted = log.segments.aborted_transactions(offset, end) if committed else []
     found: list[Found] = []
     spans: list[tuple[int, int]] = []
     try:

@@ -73,7 +73,9 @@ def _hindrance(
     """Why a closed segment that ends before `end` may not be cleaned; None where it may."""
     if end > limit:
         return "records that are not committed, or transactions that are not decided"
-    if end > log.recovery_point or segment in log.rolled or segment.has_new_removals:
+    flush_state = log.flush_state
+    is_flushed = end <= flush_state.recovery_point and segment not in flush_state.rolled
+    if not is_flushed or segment.has_new_removals:
         return "records that are not flushed"
     lag_ms = log.config.min_compaction_lag_ms
     if is_dirty and lag_ms and segment.largest_timestamp() > now_ms - lag_ms:

@@ -55,7 +55,7 @@ class LogCleaning:
                 )
                 for producer_id, entry in log.producers.entries.items()
             },
-            aborted=log.aborted_transactions(start, self._end),
+            aborted=log.segments.aborted_transactions(start, self._end),
             pass_number=0 if dry_run else log.ledger.history.begin_pass(),
             dry_run=dry_run,
         )

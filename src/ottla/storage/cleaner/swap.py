@@ -61,7 +61,7 @@ class Swap:
             return
         log, first = self._log, self._old[0]
         new = Segment(log.filesystem, first.folder, first.base_offset, log.config, first.created_ms)
-        new.size, new.loaded, new.swap_suffix = self._size, False, SWAP_SUFFIX
+        new.size, new.indexes.loaded, new.swap_suffix = self._size, False, SWAP_SUFFIX
         try:
             self._look_at(new)
         except StorageError:
@@ -84,7 +84,7 @@ class Swap:
             ) from error
         if size != self._size:
             raise StorageError(f"{new.path()}: {size} bytes were made, and not {self._size}")
-        if any(segment.loaded for segment in self._old):
+        if any(segment.indexes.loaded for segment in self._old):
             # Who reads here would have to wait for it.
             new.load_indexes()
 
@@ -96,10 +96,9 @@ class Swap:
         for segment in self._old:
             # Who reads from it at this moment goes on doing so.
             assert segment.file
-        new.config = log.config
+        new.indexes.config = log.config
         log.segments.substitute(self._old, new)
-        gone = {segment.base_offset for segment in self._old[1:]}
-        log.snapshots = [offset for offset in log.snapshots if offset not in gone]
+        log.flush_state.on_removed(self._old[1:])
         self._has_taken_over = True
 
     def put_in_place(self) -> None:
@@ -148,7 +147,7 @@ class Swap:
         assert self._new is not None
         if self._files.is_named:
             self._new.swap_suffix = ""
-            self._log.has_new_files = True
+            self._log.flush_state.has_new_files = True
         self._forget()
 
     def _forget(self) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory import partition_metadata
-from ottla.storage.directory.deletion import Deletion
+from ottla.storage.directory.deletion import Deletion, Departure
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.directory.names import (
     LOG_SUFFIX,
@@ -20,6 +20,8 @@ from ottla.storage.directory.names import (
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
+from ottla.storage.log.opening import open_log
+from ottla.storage.log.relocation import rename, take_over
 
 
 def future_folders(directory: LogDirectory) -> dict[TopicPartition, str]:
@@ -62,7 +64,7 @@ def open_future(
             partition_metadata.write(filesystem, folder, topic_id)
         except OSError as error:
             raise storage_error(error, folder, "begin a copy of the log") from error
-    log = Log.open(
+    log = open_log(
         filesystem,
         folder,
         partition,
@@ -73,12 +75,35 @@ def open_future(
         producer_expiration_ms=producer_expiration_ms,
         now_ms=now_ms,
     )
-    log.has_new_folder = is_new
+    log.flush_state.has_new_folder = is_new
     return log
 
 
+def put_in_place(
+    partition: TopicPartition, source: LogDirectory, target: LogDirectory, unique: UUID
+) -> Departure:
+    """Let the copy in `target`, which has all, be the partition's log. Raises StorageError.
+
+    `target` says so durably when this returns; the renaming of the folder in `source` is left.
+    """
+    future = target.futures[partition]
+    take_over(future, source.logs[partition])
+    future.flush()
+    checkpoints = target.checkpoints
+    checkpoints.recovery_points[partition] = future.flush_state.recovery_point
+    if future.log_start_offset > future.segments.first.base_offset:
+        checkpoints.log_starts[partition] = future.log_start_offset
+    if partition in checkpoints.log_starts or not checkpoints.is_forgotten(partition):
+        checkpoints.prepare_values().run()
+    rename(future, target.folder_of(partition))
+    del target.futures[partition]
+    target.logs[partition] = future
+    checkpoints.copy_marks(partition, source.checkpoints)
+    return source.take_out(partition, unique)
+
+
 def remove(directory: LogDirectory, folder: str) -> None:
-    """Remove a copy that is not wanted any more; nobody reads it. Raises StorageError."""
+    """Remove a copy that is not wanted any more, and has no readers. Raises StorageError."""
     try:
         Deletion(directory.filesystem, [], [], 0, folder=folder).run()
     except OSError as error:
@@ -100,7 +125,7 @@ def extent(directory: LogDirectory, partition: TopicPartition) -> tuple[int, int
 
 
 def set_stray(directory: LogDirectory, partition: TopicPartition, unique: UUID) -> None:
-    """Keep a folder by a name under which it is nobody's log. Raises StorageError."""
+    """Keep a folder by a name that is no partition's. Raises StorageError."""
     folder = directory.folder_of(partition)
     try:
         directory.filesystem.rename(folder, f"{directory.path}/{stray_folder(partition, unique)}")

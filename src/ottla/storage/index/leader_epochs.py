@@ -1,4 +1,4 @@
-"""At which offset each leader's term began: the vector that tells where replicas diverge.
+"""At which offset each leader's term began: from it follows where replicas diverge.
 
 File (Kafka's `leader-epoch-checkpoint`, KIP-101): three kinds of lines, `0` (version), the
 number of entries, then `epoch start-offset` each. What was lost with an unclean stop is read
@@ -16,12 +16,15 @@ class LeaderEpochs:
     """Epochs with their start offsets."""
 
     # Invariant: both lists are equally long and strictly increasing.
+    # Invariant: `latest` is the last of `epochs`, -1 for none.
 
-    __slots__ = ("changes", "epochs", "start_offsets")
+    __slots__ = ("changes", "epochs", "latest", "start_offsets")
 
     def __init__(self, entries: list[tuple[int, int]] | None = None) -> None:
         self.epochs = [epoch for epoch, _ in entries or []]
         self.start_offsets = [offset for _, offset in entries or []]
+        # Read with each append, and so kept beside the list.
+        self.latest = self.epochs[-1] if self.epochs else UNKNOWN_EPOCH
         # Counts alterations, so that a writer knows whether its file is the newest.
         self.changes = 0
 
@@ -29,10 +32,9 @@ class LeaderEpochs:
     def entries(self) -> list[tuple[int, int]]:
         return list(zip(self.epochs, self.start_offsets, strict=True))
 
-    @property
-    def latest(self) -> int:
-        """The last known epoch, -1 for none."""
-        return self.epochs[-1] if self.epochs else UNKNOWN_EPOCH
+    def _changed(self) -> None:
+        self.latest = self.epochs[-1] if self.epochs else UNKNOWN_EPOCH
+        self.changes += 1
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Note that `epoch` begins at `start_offset`; entries that contradict it are dropped."""
@@ -41,11 +43,11 @@ class LeaderEpochs:
         while self.epochs and (self.epochs[-1] > epoch or self.start_offsets[-1] >= start_offset):
             self.epochs.pop()
             self.start_offsets.pop()
-        # An own term without records may have stood over the one that now goes on.
+        # A term of this broker's own that got no records may have stood over the one that goes on.
         if not self.epochs or self.epochs[-1] != epoch:
             self.epochs.append(epoch)
             self.start_offsets.append(start_offset)
-        self.changes += 1
+        self._changed()
 
     def epoch_of(self, offset: int) -> int:
         """The term in which the record at `offset` was written, -1 where unknown."""
@@ -71,14 +73,14 @@ class LeaderEpochs:
         if self.epochs:
             self.epochs.clear()
             self.start_offsets.clear()
-            self.changes += 1
+            self._changed()
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget terms that begin at or above `end_offset`."""
         while self.start_offsets and self.start_offsets[-1] >= end_offset:
             self.epochs.pop()
             self.start_offsets.pop()
-            self.changes += 1
+            self._changed()
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Forget terms that ended by `start_offset`; the one that holds it begins there."""
@@ -88,7 +90,7 @@ class LeaderEpochs:
         del self.epochs[:last]
         del self.start_offsets[:last]
         self.start_offsets[0] = start_offset
-        self.changes += 1
+        self._changed()
 
     def encode(self) -> bytes:
         """The file's bytes."""

@@ -154,7 +154,7 @@ def _cells(log: Log, start: int, end: int) -> tuple[list[Cell], dict[int, Pass]]
 
 def _transactions(log: Log, counting: Counting) -> _Transactions:
     found = _Transactions()
-    for entry in log.aborted_transactions(counting.walk_start, counting.walk_end):
+    for entry in log.segments.aborted_transactions(counting.walk_start, counting.walk_end):
         spans = found.aborted.setdefault(entry.producer_id, [])
         spans.append((entry.first_offset, entry.last_offset))
     for spans in found.aborted.values():

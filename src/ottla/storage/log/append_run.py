@@ -2,22 +2,24 @@
 
 A write is most of what an append costs, and the half of that is the call. What makes an append
 more than a write (a roll, a repeated batch, a sequence out of order) is left to
-`AppendLog.append_as_leader`, one batch after the other.
+`Log.append_as_leader`, one batch after the other.
 """
 
 from collections.abc import Sequence
 
 from ottla.record.header import LENGTH_OVERHEAD, BatchHeader
-from ottla.storage.log.append_log import PLACE, AppendLog
+from ottla.storage.log.log import PLACE, Log
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 
 
-def can_append_run(log: AppendLog, headers: Sequence[BatchHeader], now_ms: int) -> bool:
-    """Whether nothing speaks against appending the batches together. Raises OttlaError.
+def can_append_run(log: Log, headers: Sequence[BatchHeader], now_ms: int) -> bool:
+    """Whether the batches can be appended together. Raises OttlaError.
 
-    They are data, in no transaction, each the next one of the same producer (or of nobody).
+    They are data, in no transaction, and all of one producer, each the next one; or none of them
+    is of an idempotent producer.
     """
-    active, config, first = log.active, log.config, headers[0]
+    active, config, first = log.segments.active, log.config, headers[0]
+    indexes = active.indexes
     if log.offline or active.size == 0:
         return False
     count = len(headers)
@@ -31,8 +33,8 @@ def can_append_run(log: AppendLog, headers: Sequence[BatchHeader], now_ms: int) 
     if (
         size > config.segment_bytes - active.size
         or log.log_end_offset + records > active.base_offset + RELATIVE_OFFSET_MAX
-        or not active.offsets.has_room(count)
-        or not active.times.has_room(count)
+        or not indexes.offsets.has_room(count)
+        or not indexes.times.has_room(count)
         or log.is_old(newest, now_ms)
     ):
         return False
@@ -43,7 +45,7 @@ def can_append_run(log: AppendLog, headers: Sequence[BatchHeader], now_ms: int) 
 
 # Hot: once per run, its loops once per batch.
 def append_run(
-    log: AppendLog,
+    log: Log,
     batches: Sequence[memoryview],
     headers: Sequence[BatchHeader],
     leader_epoch: int,
@@ -52,22 +54,18 @@ def append_run(
 
     They are patched in place. Raises StorageError: then none of them is in the log.
     """
-    active = log.active
     first_offset = next_offset = log.log_end_offset
     pack = PLACE.pack_into
     for batch, header in zip(batches, headers, strict=True):
         pack(batch, 0, next_offset, header.batch_length, leader_epoch)
         next_offset += header.last_offset_delta + 1
-    active.append_many(batches)
-    log.begin_active_epoch(leader_epoch, first_offset)
-    offset = first_offset
-    for header in headers:
-        last_offset = offset + header.last_offset_delta
-        size = header.batch_length + LENGTH_OVERHEAD
-        active.index_batch(active.size, size, last_offset, header.max_timestamp)
-        if header.producer_id >= 0:
-            log.producers.update(header, offset)
-        offset = last_offset + 1
+    log.segments.active.append_many(batches, headers, first_offset)
+    if leader_epoch != log.leader_epochs.latest:
+        log.leader_epochs.assign(leader_epoch, first_offset)
     log.log_end_offset = next_offset
-    log.unflushed_records += next_offset - first_offset
+    if headers[0].producer_id >= 0:
+        offset = first_offset
+        for header in headers:
+            log.producers.update(header, offset)
+            offset += header.last_offset_delta + 1
     return first_offset

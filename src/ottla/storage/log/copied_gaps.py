@@ -10,6 +10,7 @@ from ottla.ledger.removals import BEFORE_COPY, Pass, Removals
 from ottla.record.header import BatchHeader
 from ottla.storage.log.batch_walk import BadHeader, walk
 from ottla.storage.segment.segment import Segment
+from ottla.storage.segment.segments import Segments
 
 
 def note_copied(
@@ -26,14 +27,29 @@ def note_copied(
         removals.add(start, end, missing, Pass(BEFORE_COPY, now_ms, BEFORE_COPY))
 
 
+def note_copied_batch(
+    segments: Segments, header: BatchHeader, next_offset: int, compacted_below: int, now_ms: int
+) -> None:
+    """Note what is missing in a batch that was just copied, and before it."""
+    # A gap too wide for an index stands between two segments, and belongs to the first.
+    segment, active = segments[segments.floor(next_offset)], segments.active
+    if segment is not active:
+        base_offset = active.base_offset
+        if base_offset <= compacted_below:
+            made_by = Pass(BEFORE_COPY, now_ms, BEFORE_COPY)
+            segment.removals.add(next_offset, base_offset, base_offset - next_offset, made_by)
+        next_offset = base_offset
+    note_copied(active.removals, header, next_offset, compacted_below, now_ms)
+
+
 def note_copied_gaps(
     segments: list[Segment], history: History, recovery_point: int, end: int
 ) -> None:
     """Bring the notes in step with the batches after an unclean stop. Raises OSError.
 
-    Notes of what was cut off go; what stands above the recovery point is looked at again.
+    Notes of what was truncated go; what stands above the recovery point is looked at again.
     """
-    recount_cut(segments[-1], end)
+    recount_truncated(segments[-1], end)
     if history.compacted_below <= recovery_point:
         return
     for number, segment in enumerate(segments):
@@ -53,8 +69,8 @@ def note_copied_gaps(
             raise segment.corrupt(bad) from None
 
 
-def recount_cut(segment: Segment, end: int) -> None:
-    """The segment ends at `end` now: forget what was noted of later offsets. Raises OSError."""
+def recount_truncated(segment: Segment, end: int) -> None:
+    """Forget what was noted of offsets from `end` on, where the segment ends now. Raises OSError."""
     cell = segment.removals.cut(end)
     if cell is None:
         return

@@ -9,8 +9,10 @@ from ottla.storage.directory.names import (
     LEDGER_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     PARTITION_METADATA,
+    SNAPSHOT_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
+    segment_file,
 )
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull, fsync_error, storage_error
 from ottla.storage.disk.filesystem import File, FileSystem
@@ -142,6 +144,21 @@ class FlushJob:
         self.failure = fsync_error(error, path)
         return self.failure
 
+    def add_snapshot(self, offset: int, snapshot: bytes) -> None:
+        """Write the producer snapshot of the log up to `offset`."""
+        path = f"{self.folder}/{segment_file(offset, SNAPSHOT_SUFFIX)}"
+        self.side_files.append(SideFile(path, snapshot, whole=True))
+        self.snapshots.append(offset)
+
+    def note_written(self) -> None:
+        """Let segments know what of them stands in their side files now."""
+        for segment, changes in self.removals:
+            segment.removals_written = changes
+        for written in self.indexes:
+            indexes = written.segment.indexes
+            indexes.offsets_written = written.offsets
+            indexes.times_written = written.times
+
     def add_removals(self, segment: Segment) -> None:
         """Write what is known of compaction, where the file knows less."""
         if segment.has_new_removals:
@@ -149,25 +166,26 @@ class FlushJob:
             self.side_files.append(SideFile(segment.path(LEDGER_SUFFIX), content, whole=True))
             self.removals.append((segment, segment.removals.changes))
 
-    def add_indexes(self, segment: Segment, *, also_transactions: bool) -> None:
+    def add_indexes(self, segment: Segment) -> None:
         """Write what the segment's indexes have gained since they were last written."""
-        kept_offsets, kept_times = segment.offsets_written, segment.times_written
+        indexes = segment.indexes
+        kept_offsets, kept_times = indexes.offsets_written, indexes.times_written
         self.side_files += [
             SideFile(
                 segment.path(OFFSET_INDEX_SUFFIX),
-                segment.offsets.encode(kept_offsets),
+                indexes.offsets.encode(kept_offsets),
                 kept_offsets * OFFSET_ENTRY_SIZE,
             ),
             SideFile(
                 segment.path(TIME_INDEX_SUFFIX),
-                segment.times.encode(kept_times),
+                indexes.times.encode(kept_times),
                 kept_times * TIME_ENTRY_SIZE,
             ),
         ]
-        if also_transactions and segment.transactions.entries:
+        if segment.transactions.entries:
             path = segment.path(TRANSACTION_INDEX_SUFFIX)
             self.side_files.append(SideFile(path, segment.transactions.encode(), whole=True))
-        self.indexes.append(WrittenIndexes(segment, len(segment.offsets), len(segment.times)))
+        self.indexes.append(WrittenIndexes(segment, len(indexes.offsets), len(indexes.times)))
 
 
 def _write(filesystem: FileSystem, side_file: SideFile) -> None:

@@ -87,7 +87,7 @@ def load(
         if clean and end < recovery_point:
             raise _too_short(segments[-1], end, recovery_point)
         if end < log_start_offset:
-            segments, end = [_restart_at(segments, log_start_offset)], log_start_offset
+            segments, end = [_restart_at(segments, config, log_start_offset)], log_start_offset
             producers.load([], end, now_ms)
         segments[-1].create()
         widen(producers, segments)
@@ -177,7 +177,7 @@ def _find_segments(
         if suffix == LOG_SUFFIX:
             segment = Segment(filesystem, folder, base_offset, config, now_ms)
             segment.size = filesystem.size(path)
-            segment.loaded = False
+            segment.indexes.loaded = False
             segments.append(segment)
         elif suffix in SEGMENT_SUFFIXES and suffix != SNAPSHOT_SUFFIX and name[:20] not in logs:
             filesystem.unlink(path)
@@ -227,14 +227,12 @@ def _snapshots(filesystem: FileSystem, folder: str, offset_max: int) -> tuple[li
     return sorted(kept), flushed
 
 
-def _restart_at(segments: list[Segment], log_start_offset: int) -> Segment:
+def _restart_at(segments: list[Segment], config: LogConfig, log_start_offset: int) -> Segment:
     """Replace all segments, which end below the log start offset, by an empty one there."""
     for segment in segments:
         segment.close()
         segment.remove_files()
     first = segments[0]
-    fresh = Segment(
-        first.filesystem, first.folder, log_start_offset, first.config, first.created_ms
-    )
+    fresh = Segment(first.filesystem, first.folder, log_start_offset, config, first.created_ms)
     fresh.create()
     return fresh

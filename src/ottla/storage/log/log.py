@@ -1,113 +1,334 @@
-"""A partition's log with its upkeep: retention, truncation, and answers about the past.
+"""A partition's log: appending is one write, reading only locates.
 
 One thread owns a log. What may block for long (flushing, removing files) is handed out as jobs.
+What a log goes through beside appends and reads stands in modules of its own: `truncation`,
+`old_segments`, `relocation`, `timestamps`; its parts are named in `Log`.
 """
 
 from collections.abc import Iterator
-from typing import Protocol
-from uuid import UUID
+from struct import Struct
+from zlib import crc32
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
 from ottla.ledger.history import Cause
-from ottla.record.header import HEADER_SIZE, read_header
-from ottla.storage.directory.deletion import Deletion, Departure, set_aside
-from ottla.storage.directory.names import SNAPSHOT_SUFFIX, deleted_folder, segment_file
-from ottla.storage.disk.errors import storage_error
-from ottla.storage.disk.filesystem import Buffer
+from ottla.record.header import (
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME_FLAG,
+    BatchHeader,
+    computed_crc,
+    read_header,
+)
+from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.filesystem import Buffer, FileSystem
 from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH
-from ottla.storage.index.transaction_index import AbortedTransaction
-from ottla.storage.ledger.offset_ledger import OffsetLedger
-from ottla.storage.log import timestamps
 from ottla.storage.log.answers import Appended, Slice
-from ottla.storage.log.batch_walk import BadHeader
+from ottla.storage.log.batch_walk import BadHeader, header_fault
 from ottla.storage.log.config import LogConfig
-from ottla.storage.log.copied_gaps import recount_cut
+from ottla.storage.log.control import read_marker
+from ottla.storage.log.copied_gaps import note_copied_batch
 from ottla.storage.log.flush import FlushJob
-from ottla.storage.log.flushed_log import FlushedLog
-from ottla.storage.log.replay import rebuild_producers
-from ottla.storage.log.retention import Verdict, deletable
-from ottla.storage.log.timestamps import TimestampOffset
-from ottla.storage.producers.state import ProducerEntry
-from ottla.storage.recovery.readable import Damage, ReadableSegment, Whole, readable_segment
-from ottla.storage.segment.segment import Segment
+from ottla.storage.log.flush_state import FlushState
+from ottla.storage.log.loading import LoadedLog
+from ottla.storage.log.replacement import Replacement
+from ottla.storage.log.replay import take_marker
+from ottla.storage.producers import snapshot as producer_snapshot
+from ottla.storage.recovery.readable import Damage, Whole, readable_batches
+from ottla.storage.segment.segment import NOT_READ, RELATIVE_OFFSET_MAX, Segment
+from ottla.storage.segment.segments import Segments
 
-__all__ = ["Appended", "FlushJob", "Log", "Slice", "TimestampOffset"]
+__all__ = ["Appended", "FlushJob", "Log", "Slice"]
 
-
-class Replacement(Protocol):
-    """Segments that are about to take the place of others."""
-
-    def settle(self) -> None:
-        """The log's files are about to change: nothing else may change them after this.
-
-        What the log does not read yet must not come into it, now or after a crash; what it does is
-        put in place. Raises StorageError.
-        """
-        ...
+# What the leader writes into a batch: base offset, length (as it was), leader epoch.
+PLACE = Struct(">qii")
 
 
-class Log(FlushedLog):
-    """One partition's log on this broker."""
+class Log:
+    """One partition's log on this broker: its bounds, and the parts that it has.
 
-    # Of compaction, from before its announcement on the disk until all is in place.
-    replacement: Replacement | None = None
+    `segments` own the records and where they are, `leader_epochs` the terms, `producers` sequences
+    and transactions, `ledger` what became of offsets that are not here, and `flush_state` what of
+    all that is on the disk.
+    """
 
-    def old_segments(self, now_ms: int, high_watermark: int) -> Verdict:
-        """Which segments retention lets go. Raises StorageError."""
+    # Invariant: log_start_offset <= recovery point <= log_end_offset, or nothing was flushed yet.
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        folder: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        loaded: LoadedLog,
+        recovery_point: int,
+        now_ms: int,
+    ) -> None:
+        """See `opening`."""
+        self.filesystem = filesystem
+        self.folder = folder
+        self.topic_partition = topic_partition
+        self.config = config
+        self.segments = Segments(loaded.segments)
+        self.leader_epochs = loaded.epochs
+        self.producers = loaded.producers
+        self.ledger = loaded.ledger
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = end = loaded.log_end_offset
+        self.flush_state = FlushState(
+            min(recovery_point, end),
+            rolled=[segment for segment in loaded.segments[:-1] if segment.indexes.loaded],
+            snapshots=loaded.snapshots,
+            checkpointed_size=self.segments.active.size if recovery_point >= end else 0,
+            now_ms=now_ms,
+        )
+        # What opening the log has found.
+        self.recovery = loaded.recovery
+        # Why nothing can be read or written here any more; empty while all is well.
+        self.offline = ""
+        # Counts truncations: what was prepared for the log before one is void.
+        self.truncations = 0
+        # Of compaction, from before its announcement on the disk until all is in place.
+        self.replacement: Replacement | None = None
+        self._jitter_ms = self._segment_jitter()
+
+    def make(self) -> None:
+        """Have a folder and a first segment's file, where nothing was written yet. StorageError."""
         try:
-            return deletable(
-                self.segments.as_list(),
-                self.config,
-                now_ms=now_ms,
-                high_watermark=high_watermark,
-                log_start_offset=self.log_start_offset,
-                log_end_offset=self.log_end_offset,
+            self.segments.active.make()
+        except OSError as error:
+            raise storage_error(error, self.folder, "begin the log") from error
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments' batches."""
+        return sum(segment.size for segment in self.segments)
+
+    def append_as_leader(
+        self, buffer: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
+    ) -> Appended:
+        """Give a validated batch the next offsets and write it; `buffer` is patched in place.
+
+        A batch that repeats an earlier one of its producer is not written again: the answer
+        has the first one's offsets and `duplicate`. Raises OttlaError: the sequence errors of
+        `ProducerStates.check`, KAFKA_STORAGE_ERROR (DiskFull: try again later).
+        """
+        # Hot: 5.9 µs for 8 KiB, 3.8 of them the write; 1.1 more for an idempotent producer.
+        # Several usual batches go the way of `append_run`.
+        if self.offline:
+            raise StorageError(self.offline)
+        producer_id = header.producer_id
+        if producer_id >= 0:
+            if header.attributes & CONTROL_FLAG:
+                self._check_marker(buffer, header)
+            else:
+                earlier = self.producers.check(header)
+                if earlier is not None:
+                    return Appended(
+                        earlier.first_offset, earlier.last_offset, -1, self.log_start_offset, True
+                    )
+        base_offset = self.log_end_offset
+        last_offset = base_offset + header.last_offset_delta
+        batch_length = header.batch_length
+        PLACE.pack_into(buffer, 0, base_offset, batch_length, leader_epoch)
+        self._write(buffer, header, base_offset, last_offset, leader_epoch, now_ms)
+        return Appended(
+            base_offset,
+            last_offset,
+            header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else -1,
+            self.log_start_offset,
+        )
+
+    def append_as_follower(self, buffer: Buffer, now_ms: int) -> Appended:
+        """Write batches that carry their offsets already, one or more, whole.
+
+        Raises OttlaError: CORRUPT_MESSAGE for a bad checksum, length or order of offsets (what
+        stood before the bad batch is kept), KAFKA_STORAGE_ERROR.
+        """
+        if self.offline:
+            raise StorageError(self.offline)
+        view = memoryview(buffer)
+        position, first = 0, -1
+        while position + HEADER_SIZE <= len(view):
+            header = read_header(view, position)
+            fault = header_fault(header, len(view) - position, self.log_end_offset)
+            if fault is None and computed_crc(view, position, header.size) != header.crc:
+                fault = "checksum of the batch is wrong"
+            if fault is not None:
+                raise OttlaError(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"{self.topic_partition}: a leader's batch cannot be appended: {fault}",
+                )
+            base_offset, last_offset = header.base_offset, header.last_offset
+            next_offset = self.log_end_offset
+            batch = view[position : position + header.size]
+            self._write(batch, header, base_offset, last_offset, header.leader_epoch, now_ms)
+            if header.record_count <= last_offset - next_offset:
+                below = self.ledger.history.compacted_below
+                note_copied_batch(self.segments, header, next_offset, below, now_ms)
+            first = base_offset if first < 0 else first
+            position += header.size
+        return Appended(first, self.log_end_offset - 1, -1, self.log_start_offset)
+
+    def _write(
+        self,
+        buffer: Buffer,
+        header: BatchHeader,
+        base_offset: int,
+        last_offset: int,
+        leader_epoch: int,
+        now_ms: int,
+    ) -> None:
+        active = self.segments.active
+        indexes = active.indexes
+        size = header.batch_length + LENGTH_OVERHEAD
+        if (
+            (
+                size > self.config.segment_bytes - active.size
+                or indexes.offsets.is_full
+                or indexes.times.is_full
+                or self.is_old(header.max_timestamp, now_ms)
             )
-        except OSError as error:
-            raise storage_error(error, self.folder, "look for old segments") from error
+            and active.size > 0
+        ) or last_offset - active.base_offset > RELATIVE_OFFSET_MAX:
+            overflow = last_offset - self.log_end_offset > RELATIVE_OFFSET_MAX
+            self.roll(now_ms, base_offset if overflow else self.log_end_offset)
+            active = self.segments.active
+        active.append(buffer, size, last_offset, header.max_timestamp)
+        if leader_epoch != self.leader_epochs.latest:
+            self.leader_epochs.assign(leader_epoch, base_offset)
+        self.log_end_offset = last_offset + 1
+        if header.producer_id >= 0:
+            if header.attributes & CONTROL_FLAG:
+                payload = memoryview(buffer)[HEADER_SIZE:size]
+                take_marker(self.producers, active, header, base_offset, payload)
+            else:
+                self.producers.update(header, base_offset)
 
-    def delete_old_segments(
-        self, now_ms: int, high_watermark: int, verdict: Verdict | None = None
-    ) -> list[Deletion]:
-        """Take segments out of the log that retention lets go; run the jobs after their delay.
+    def _check_marker(self, buffer: memoryview, header: BatchHeader) -> None:
+        marker = read_marker(buffer[HEADER_SIZE : header.size])
+        if marker is not None:
+            self.producers.check_marker(header, marker[1])
 
-        `verdict`: of `old_segments`, where it was asked before. What goes is noted in the ledger,
-        which should be on the disk before: see `note_old_segments`. Raises StorageError.
+    def is_old(self, timestamp: int, now_ms: int) -> bool:
+        """Whether the active segment has reached its age: by batch timestamps, else by clock."""
+        active = self.segments.active
+        first = active.first_timestamp
+        if first == NOT_READ:
+            first = active.oldest_timestamp()
+        limit = self.config.segment_ms - self._jitter_ms
+        if first >= 0:
+            return timestamp - first > limit
+        return now_ms - active.created_ms > limit
+
+    def _segment_jitter(self) -> int:
+        """Spreads the rolling of many logs over time; always the same for one segment."""
+        bound = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        if bound <= 0:
+            return 0
+        return crc32(f"{self.topic_partition}@{self.segments.active.base_offset}".encode()) % bound
+
+    def roll(self, now_ms: int, base_offset: int | None = None) -> None:
+        """Close the active segment and begin the next at the log end offset.
+
+        An empty active segment stays. Raises StorageError, the log unchanged.
         """
-        verdict = verdict or self.old_segments(now_ms, high_watermark)
-        count = verdict.count
-        if not count:
-            return []
-        self.note_old_segments(verdict, now_ms)
-        if count == len(self.segments):
-            self.roll(now_ms)
-        removed = self.segments.remove_first(count)
-        self.rolled = [segment for segment in self.rolled if segment not in removed]
-        first = self.segments.first.base_offset
-        if first > self.log_start_offset:
-            self.advance_log_start(first)
-        return [self._set_aside(removed)]
-
-    def note_old_segments(self, verdict: Verdict, now_ms: int) -> None:
-        """Say in the ledger which segments go for which reason, those below the start apart."""
-        if not verdict.count:
+        start = self.log_end_offset if base_offset is None else base_offset
+        closed = self.segments.active
+        if closed.size == 0 and closed.base_offset == start:
             return
-        segments, history = self.segments.as_list(), self.ledger.history
-        bounds = [segment.base_offset for segment in segments[1:]] + [self.log_end_offset]
-        start, end = self.log_start_offset, bounds[verdict.count - 1]
-        aged = bounds[verdict.by_age - 1] if verdict.by_age else start
-        history.delete(start, min(aged, end), Cause.RETENTION_TIME, now_ms)
-        history.delete(max(start, aged), end, Cause.RETENTION_BYTES, now_ms)
+        self.make()
+        self.segments.add(self.new_segment(start, now_ms))
+        closed.indexes.add_last_time()
+        snapshot = producer_snapshot.encode(self.producers.entries.values())
+        self.flush_state.on_rolled(closed, start, snapshot)
+        self._jitter_ms = self._segment_jitter()
 
-    def _set_aside(self, removed: list[Segment]) -> Deletion:
-        self._settle_replacement()
-        gone = {segment.base_offset for segment in removed}
-        self.snapshots = [offset for offset in self.snapshots if offset not in gone]
-        self.rolled_snapshots = [kept for kept in self.rolled_snapshots if kept[0] not in gone]
+    def new_segment(self, base_offset: int, now_ms: int) -> Segment:
+        """Make the file of an empty segment, which is none of `segments` yet. StorageError."""
+        segment = Segment(self.filesystem, self.folder, base_offset, self.config, now_ms)
         try:
-            return set_aside(self.filesystem, removed, self.config.file_delete_delay_ms)
+            segment.create()
         except OSError as error:
-            raise storage_error(error, self.folder, "set segments aside") from error
+            raise storage_error(error, segment.path(), "begin a new segment") from error
+        return segment
+
+    def read(
+        self, offset: int, max_bytes: int, *, max_offset: int, min_one_batch: bool = True
+    ) -> Slice:
+        """Locate whole batches from the one that holds `offset`, ending below `max_offset`.
+
+        At most `max_bytes`, or one batch where `min_one_batch` and the first is larger. Nothing
+        but a few headers is read. Raises OttlaError: OFFSET_OUT_OF_RANGE outside of log start
+        and log end offset, KAFKA_STORAGE_ERROR.
+        """
+        # Hot: 1.5 µs where the reader goes on at a remembered place, else 4.5 µs.
+        if self.offline:
+            raise StorageError(self.offline)
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OttlaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.topic_partition}: offset {offset} is not between log start offset "
+                f"{self.log_start_offset} and log end offset {self.log_end_offset}",
+            )
+        segments = self.segments
+        number = segments.floor(offset)
+        while offset < max_offset and number < len(segments):
+            segment = segments[number]
+            try:
+                start = segment.position_of(offset)
+                if start < segment.size:
+                    limit = self._limit(number, segment, max_offset)
+                    end = segment.end_within(start, limit, max_bytes, min_one_batch)
+                    return Slice(segment.file, start, max(0, end - start), segment.base_offset)
+            except BadHeader as bad:
+                raise segment.corrupt(bad) from None
+            except OSError as error:
+                raise storage_error(error, segment.path(), "read") from error
+            number += 1
+        active = segments.active
+        return Slice(active.file, active.size, 0, active.base_offset)
+
+    def _limit(self, number: int, segment: Segment, max_offset: int) -> int:
+        """Position in `segment` before which everything lies below `max_offset`."""
+        if segment is self.segments.active:
+            if max_offset >= self.log_end_offset:
+                segment.remember(self.log_end_offset, segment.size)
+                return segment.size
+        elif max_offset >= self.segments[number + 1].base_offset:
+            return segment.size
+        return segment.position_of(max_offset)
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether the log is to be flushed soon, though no producer waits for it."""
+        flush_state = self.flush_state
+        return bool(flush_state.rolled) or (
+            self.log_end_offset - flush_state.recovery_point >= self.config.flush_messages
+        )
+
+    def prepare_flush(self, *, checkpoint: bool = False) -> FlushJob:
+        """Gather what makes all that is appended by now durable.
+
+        With `checkpoint`, and by itself every CHECKPOINT_BYTES, also the active segment's
+        indexes and a producer snapshot, so that a recovery from this point reads nothing that
+        lies before it. At most one job of a log at a time; hand it to `on_flushed` when `run`
+        has returned. Raises StorageError.
+        """
+        self.make()
+        return self.flush_state.prepare(self, checkpoint=checkpoint)
+
+    def on_flushed(self, job: FlushJob, now_ms: int | None = None) -> None:
+        """Take note that `job.run` has returned without an error."""
+        self.flush_state.on_flushed(job, self.truncations, now_ms)
+
+    def flush(self, now_ms: int | None = None, *, checkpoint: bool = False) -> None:
+        """Flush at once, in this thread. Raises StorageError."""
+        self.flush_state.check()
+        job = self.prepare_flush(checkpoint=checkpoint)
+        job.run()
+        self.on_flushed(job, now_ms)
 
     def advance_log_start(self, offset: int, cause: Cause | None = None, now_ms: int = -1) -> None:
         """Make `offset` the first readable one; lower ones than the present are ignored.
@@ -123,11 +344,11 @@ class Log(FlushedLog):
             )
         if offset > self.log_start_offset:
             if cause is not None:
-                self._note_start(self.log_start_offset, offset, cause, now_ms)
+                self.note_deleted(self.log_start_offset, offset, cause, now_ms)
             self.log_start_offset = offset
             self.leader_epochs.truncate_from_start(offset)
 
-    def _note_start(self, start: int, offset: int, cause: Cause, now_ms: int) -> None:
+    def note_deleted(self, start: int, offset: int, cause: Cause, now_ms: int) -> None:
         """What lies in [start, offset) goes; where only the leader knows why, it may have said."""
         history = self.ledger.history
         if cause in (Cause.LEADER, Cause.WHOLE):
@@ -138,169 +359,6 @@ class Log(FlushedLog):
     def begin_epoch(self, leader_epoch: int) -> None:
         """Note that a leader's term begins at the log's end; it may stay without records."""
         self.leader_epochs.assign(leader_epoch, self.log_end_offset)
-        self._active_epoch = self.leader_epochs.latest
-
-    def cut_end(self, offset: int) -> int:
-        """Where the log would end, cut at `offset`. Raises StorageError.
-
-        A batch that holds it goes as a whole. A gap is no end: nothing would tell after a restart
-        that the log reached into it.
-        """
-        if not self.log_start_offset <= offset < self.log_end_offset:
-            return offset
-        segment = self.segments[self.segments.floor(offset)]
-        try:
-            end = segment.end_before(segment.position_of(offset))
-        except BadHeader as bad:
-            raise segment.corrupt(bad) from None
-        except OSError as error:
-            raise storage_error(error, segment.path(), "look for the end of a cut") from error
-        return max(self.log_start_offset, end)
-
-    def truncate_to(self, offset: int, now_ms: int) -> list[Deletion]:
-        """Drop everything at and above `offset`: a follower's end that the leader does not have.
-
-        It ends at `cut_end` then. What the recovery point checkpoint says of this log must be
-        lowered to that before (`LogDirectories.truncate` does).
-        Returns the removal of whole segments. Raises StorageError.
-        """
-        if offset >= self.log_end_offset:
-            return []
-        if offset < self.log_start_offset:
-            return self.restart_at(offset, now_ms)
-        keep = self.segments.floor(offset) + 1
-        removed = self.segments.remove_after(keep)
-        self._forget_flushes(self.segments.last)
-        deletions = [self._set_aside(removed)] if removed else []
-        self.active = active = self.segments.last
-        try:
-            position = active.position_of(offset)
-            offset = max(self.log_start_offset, active.end_before(position))
-            if not active.loaded:
-                active.load_indexes()
-            active.truncate(position, offset)
-            recount_cut(active, offset)
-        except BadHeader as bad:
-            raise active.corrupt(bad) from None
-        except OSError as error:
-            raise storage_error(error, active.path(), "truncate") from error
-        self._end_at(offset)
-        self._reload_producers(now_ms)
-        return deletions
-
-    def restart_at(self, offset: int, now_ms: int) -> list[Deletion]:
-        """Drop all records and go on, empty, at `offset`. Raises StorageError."""
-        self.make()
-        self._note_start(0, offset, Cause.WHOLE, now_ms)
-        self._forget_flushes(None)
-        removed = self.segments.as_list()
-        deletion = self._set_aside(removed)
-        segment = Segment(self.filesystem, self.folder, offset, self.config, now_ms)
-        try:
-            segment.create()
-        except OSError as error:
-            raise storage_error(error, segment.path(), "begin a new segment") from error
-        self.segments.replace(segment)
-        self.active = segment
-        self.log_start_offset = offset
-        self.leader_epochs.clear()
-        self._end_at(offset)
-        self._reload_producers(now_ms)
-        return [deletion]
-
-    def begin_within(self, records: Buffer, now_ms: int) -> list[Deletion]:
-        """Let an empty log begin at its first batch, where its start lies inside of that batch.
-
-        So it is with a copy of a log whose records were deleted up to the middle of a batch.
-        `records` are about to be appended. Raises StorageError.
-        """
-        end = self.log_end_offset
-        if end != self.log_start_offset or len(records) < HEADER_SIZE:
-            return []
-        header = read_header(records)
-        if not header.base_offset < end <= header.last_offset:
-            return []
-        # What lies below the start is known to be gone, and stays so.
-        return self.restart_at(header.base_offset, now_ms)
-
-    def take_over(self, other: "Log") -> None:
-        """Know what `other` knows, a log with the same records and perhaps a longer memory."""
-        assert self.log_end_offset == other.log_end_offset
-        self.config = other.config
-        self.producers = other.producers
-        self.leader_epochs = other.leader_epochs
-        self._active_epoch = self.leader_epochs.latest
-        self.epoch_changes_written = -1
-        self.log_start_offset = max(self.log_start_offset, other.log_start_offset)
-        self.ledger = OffsetLedger(other.ledger.history.copy(), is_written=False)
-
-    def rename(self, folder: str) -> None:
-        """Give the log's folder another name, durably, in the same directory. StorageError."""
-        self.make()
-        parent = folder.rpartition("/")[0]
-        self._settle_replacement()
-        try:
-            self.filesystem.rename(self.folder, folder)
-            self.filesystem.fsync_directory(parent)
-        except OSError as error:
-            raise storage_error(error, self.folder, "rename the log") from error
-        self.folder = folder
-        for segment in self.segments:
-            segment.folder = folder
-
-    def _settle_replacement(self) -> None:
-        if self.replacement is not None:
-            self.replacement.settle()
-
-    def _forget_flushes(self, last: Segment | None) -> None:
-        """A cut leaves the segments up to `last`: those before it are flushed as before."""
-        self._settle_replacement()
-        self.truncations += 1
-        self.checkpointed_size = 0
-        base = -1 if last is None else last.base_offset
-        self.rolled = [segment for segment in self.rolled if segment.base_offset < base]
-        self.rolled_snapshots = [kept for kept in self.rolled_snapshots if kept[0] <= base]
-        self.has_new_files = True
-
-    def _end_at(self, offset: int) -> None:
-        self.log_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.unflushed_records = offset - self.recovery_point
-        self.leader_epochs.truncate_from_end(offset)
-        self._active_epoch = self.leader_epochs.latest
-
-    def _reload_producers(self, now_ms: int) -> None:
-        end = self.log_end_offset
-        try:
-            for offset in [snapshot for snapshot in self.snapshots if snapshot > end]:
-                self.filesystem.unlink(f"{self.folder}/{segment_file(offset, SNAPSHOT_SUFFIX)}")
-                self.snapshots.remove(offset)
-            rebuild_producers(
-                self.filesystem,
-                self.folder,
-                self.segments.as_list(),
-                self.snapshots,
-                self.producers,
-                end,
-                now_ms,
-            )
-        except OSError as error:
-            raise storage_error(error, self.folder, "read the producers' state again") from error
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record at or after `timestamp` ms; None where there is none.
-
-        Raises StorageError.
-        """
-        return timestamps.first_at_or_after(
-            self.segments.as_list(), timestamp, self.log_start_offset, self.leader_epochs
-        )
-
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record that has the log's greatest timestamp; None for an empty log."""
-        return timestamps.greatest(
-            self.segments.as_list(), self.log_start_offset, self.leader_epochs
-        )
 
     @property
     def first_epoch(self) -> int:
@@ -318,70 +376,23 @@ class Log(FlushedLog):
         """(epoch, offset at which it ended) as KIP-101 and KIP-279 want it; (-1, -1) unknown."""
         return self.leader_epochs.end_offset(leader_epoch, self.log_end_offset)
 
-    def describe_producers(self) -> list[ProducerEntry]:
-        """Producers that are remembered, by id."""
-        return [entry for _, entry in sorted(self.producers.entries.items())]
-
-    def expire_producers(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that were silent for `expiration_ms`, and hold no transaction."""
-        self.producers.expire(now_ms, expiration_ms)
-
-    def last_stable_offset(self, high_watermark: int) -> int:
-        """Below it no transaction is undecided; between log start and `high_watermark`."""
-        producers = self.producers
-        if not producers.open_transactions and not producers.unreplicated:
-            return high_watermark
-        producers.on_high_watermark(high_watermark)
-        unstable = producers.first_unstable_offset()
-        if unstable is None:
-            return high_watermark
-        # Records of an open transaction may have been deleted.
-        return min(max(unstable, self.log_start_offset), high_watermark)
-
-    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Aborted transactions with records in [start, end), for readers of committed records."""
-        found: list[AbortedTransaction] = []
-        for number in range(self.segments.floor(start), len(self.segments)):
-            entries, is_complete = self.segments[number].transactions.overlapping(start, end)
-            found += entries
-            if is_complete:
-                break
-        return found
-
     def update_config(self, config: LogConfig) -> None:
         """Use other settings from now on; index sizes hold from the next segment on."""
         self.config = config
         for segment in self.segments:
-            segment.config = config
+            segment.indexes.config = config
 
     def readable(self, window_bytes: int) -> Iterator[list[Whole | Damage]]:
         """What can be read of the log as it stands now, in order, about `window_bytes` at a time.
 
         Damage does not end it. Each step may run in a thread. Raises StorageError.
         """
-        start, end = self.log_start_offset, self.log_end_offset
-        offset = start
-        reading: ReadableSegment | None = None
-        current: Segment | None = None
-        while offset < end and not self.offline:
-            number = self.segments.floor(offset)
-            segment = self.segments[number]
-            is_last = number + 1 == len(self.segments)
-            limit = end if is_last else self.segments[number + 1].base_offset
-            try:
-                if reading is None or segment is not current:
-                    # Begun, or begun again since compaction has replaced the segment.
-                    current, reading = segment, readable_segment(segment, start, limit)
-                found = [] if reading.is_done else list(reading.read(window_bytes))
-            except OSError as error:
-                raise storage_error(error, segment.path(), "read") from error
-            yield [
-                each
-                for each in found
-                if isinstance(each, Damage) or each.is_repaired or each.header.last_offset >= start
-            ]
-            if reading.is_done:
-                offset, reading = limit, None
+        return readable_batches(self, window_bytes)
+
+    def settle_replacement(self) -> None:
+        """The log's files are about to change: see `Replacement.settle`. Raises StorageError."""
+        if self.replacement is not None:
+            self.replacement.settle()
 
     def close(self, *, clean: bool, now_ms: int | None = None) -> None:
         """Give all files back; `clean` flushes first, with indexes and a producer snapshot.
@@ -389,29 +400,13 @@ class Log(FlushedLog):
         Where nothing was ever written nothing is left. Raises StorageError, where the log was not
         clean.
         """
+        active = self.segments.active
         try:
-            self._settle_replacement()
-            if clean and not self.offline and not self.active.is_unmade:
-                self.active.become_inactive()
+            self.settle_replacement()
+            if clean and not self.offline and not active.is_unmade:
+                active.indexes.add_last_time()
                 self.flush(now_ms, checkpoint=True)
         finally:
             self.offline = self.offline or f"{self.topic_partition}: the log is closed"
             for segment in self.segments:
                 segment.close()
-
-    def leave(self, unique: UUID) -> Departure:
-        """Serve no more; what is left is to rename the folder, in any thread. Raises StorageError.
-
-        `unique` keeps the name apart from that of a topic created again.
-        """
-        self._settle_replacement()
-        self.offline = f"{self.topic_partition}: the log was deleted"
-        parent = self.folder.rpartition("/")[0]
-        return Departure(
-            self.filesystem,
-            self.folder,
-            f"{parent}/{deleted_folder(self.topic_partition, unique)}",
-            self.segments.as_list(),
-            self.config.file_delete_delay_ms,
-            has_folder=not self.active.is_unmade,
-        )

@@ -80,7 +80,7 @@ def rebuild_producers(
     for number, segment in enumerate(segments):
         if number + 1 < len(segments) and segments[number + 1].base_offset <= begin:
             continue
-        if not segment.loaded:
+        if not segment.indexes.loaded:
             segment.load_indexes()
         segment.transactions.truncate_to_offset(max(begin, segment.base_offset))
         start = segment.position_of(max(begin, segment.base_offset))

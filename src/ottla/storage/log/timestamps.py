@@ -5,8 +5,8 @@ from typing import NamedTuple
 from ottla.record.header import BatchHeader
 from ottla.record.reader import records
 from ottla.storage.disk.errors import storage_error
-from ottla.storage.index.leader_epochs import LeaderEpochs
 from ottla.storage.log.batch_walk import BadHeader, walk
+from ottla.storage.log.log import Log
 from ottla.storage.segment.segment import Segment
 
 
@@ -18,40 +18,39 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-def first_at_or_after(
-    segments: list[Segment], timestamp: int, offset_min: int, epochs: LeaderEpochs
-) -> TimestampOffset | None:
-    """The first record from `offset_min` on that is not older than `timestamp`."""
-    for segment in segments:
+def offset_for_timestamp(log: Log, timestamp: int) -> TimestampOffset | None:
+    """The first record at or after `timestamp` ms; None where there is none.
+
+    Raises StorageError.
+    """
+    for segment in log.segments.as_list():
         if segment.known_max_timestamp() < timestamp:
             continue
-        found = _search(segment, timestamp, offset_min)
+        found = _search(segment, timestamp, log.log_start_offset)
         if found is not None:
-            return TimestampOffset(*found, epochs.epoch_of(found[1]))
+            return TimestampOffset(*found, log.leader_epochs.epoch_of(found[1]))
     return None
 
 
-def greatest(
-    segments: list[Segment], offset_min: int, epochs: LeaderEpochs
-) -> TimestampOffset | None:
-    """The first record that has the greatest timestamp of all."""
+def max_timestamp_offset(log: Log) -> TimestampOffset | None:
+    """The first record that has the log's greatest timestamp; None for an empty log."""
     best: Segment | None = None
-    for segment in segments:
+    for segment in log.segments.as_list():
         if segment.size and (
             best is None or segment.known_max_timestamp() > best.known_max_timestamp()
         ):
             best = segment
     if best is None:
         return None
-    found = _search(best, best.known_max_timestamp(), offset_min)
-    return None if found is None else TimestampOffset(*found, epochs.epoch_of(found[1]))
+    found = _search(best, best.known_max_timestamp(), log.log_start_offset)
+    return None if found is None else TimestampOffset(*found, log.leader_epochs.epoch_of(found[1]))
 
 
 def _search(segment: Segment, timestamp: int, offset_min: int) -> tuple[int, int] | None:
-    if not segment.loaded:
+    if not segment.indexes.loaded:
         segment.load_indexes()
     # Batches before the last entry below `timestamp` are all older.
-    _, offset = segment.times.floor(timestamp - 1)
+    _, offset = segment.indexes.times.floor(timestamp - 1)
     position = segment.position_of(max(offset, offset_min, segment.base_offset))
     try:
         for place, header in walk(segment.file, position, segment.size, segment.base_offset):

@@ -227,6 +227,21 @@ class ProducerStates:
                 first = completed.first_offset
         return first
 
+    def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
+        """Below it no transaction is undecided; between log start and `high_watermark`."""
+        if not self.open_transactions and not self.unreplicated:
+            return high_watermark
+        self.on_high_watermark(high_watermark)
+        unstable = self.first_unstable_offset()
+        if unstable is None:
+            return high_watermark
+        # Records of an open transaction may have been deleted.
+        return min(max(unstable, log_start_offset), high_watermark)
+
+    def described(self) -> list[ProducerEntry]:
+        """Producers that are remembered, by id."""
+        return [entry for _, entry in sorted(self.entries.items())]
+
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have been silent for `expiration_ms` and hold no transaction."""
         self.expiration_ms = expiration_ms

@@ -36,7 +36,7 @@ def widen(producers: ProducerStates, segments: Sequence[Segment]) -> None:
         wanted = {entry.producer_id: entry for entry in producers.entries.values() if _lacks(entry)}
         if not wanted or left_bytes <= 0:
             return
-        if not segment.loaded:
+        if not segment.indexes.loaded:
             segment.load_indexes()
         window_bytes = _WINDOW_BYTES
         while _look(segment, window_bytes, wanted) and window_bytes < _WINDOW_BYTES_MAX:
@@ -46,7 +46,7 @@ def widen(producers: ProducerStates, segments: Sequence[Segment]) -> None:
 
 def _look(segment: Segment, window_bytes: int, wanted: dict[int, ProducerEntry]) -> bool:
     """Look at the end of a segment; whether it may help to look further back."""
-    begin = segment.offsets.position_floor(max(0, segment.size - window_bytes))
+    begin = segment.indexes.offsets.position_floor(max(0, segment.size - window_bytes))
     seen: dict[int, list[BatchHeader]] = {}
     count = 0
     try:

@@ -5,13 +5,13 @@ whatever its base offset, length or magic number say: these are put right from w
 it. Behind a batch whose checksum is wrong the walk goes on where the batch claims to end, if a
 good one begins there, else at the next good one. Never raises for what a file holds.
 
-For coordinators, which must load what they can. Everybody else reads through `Log.read`, which
-refuses damage.
+For coordinators, which must load what they can. All other readers use `Log.read`, which refuses
+damage.
 """
 
 import contextlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ottla.record.header import (
     HEADER_SIZE,
@@ -23,11 +23,12 @@ from ottla.record.header import (
     read_header,
     set_base_offset,
 )
-from ottla.storage.disk.errors import StorageError
+from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.disk.filesystem import File
 from ottla.storage.log.batch_walk import BATCH_LENGTH_MIN
 from ottla.storage.recovery.damage import valid_batch_behind
 from ottla.storage.segment.segment import Segment
+from ottla.storage.segment.segments import Segments
 
 # How many places behind damage are tried that look like batches and do not belong there.
 _TRIES_MAX = 100
@@ -52,6 +53,15 @@ class Damage(NamedTuple):
     size: int
     offset: int
     what: str
+
+
+class Readable(Protocol):
+    """What of a log is read here."""
+
+    segments: Segments
+    log_start_offset: int
+    log_end_offset: int
+    offline: str
 
 
 class ReadableSegment:
@@ -184,7 +194,34 @@ class ReadableSegment:
         return damage
 
 
-def readable_segment(segment: Segment, start_offset: int, end_offset: int) -> ReadableSegment:
+def readable_batches(log: Readable, window_bytes: int) -> Iterator[list[Whole | Damage]]:
+    """See `Log.readable`."""
+    start, end = log.log_start_offset, log.log_end_offset
+    offset = start
+    reading: ReadableSegment | None = None
+    current: Segment | None = None
+    while offset < end and not log.offline:
+        number = log.segments.floor(offset)
+        segment = log.segments[number]
+        is_last = number + 1 == len(log.segments)
+        limit = end if is_last else log.segments[number + 1].base_offset
+        try:
+            if reading is None or segment is not current:
+                # Begun, or begun again since compaction has replaced the segment.
+                current, reading = segment, _readable_segment(segment, start, limit)
+            found = [] if reading.is_done else list(reading.read(window_bytes))
+        except OSError as error:
+            raise storage_error(error, segment.path(), "read") from error
+        yield [
+            each
+            for each in found
+            if isinstance(each, Damage) or each.is_repaired or each.header.last_offset >= start
+        ]
+        if reading.is_done:
+            offset, reading = limit, None
+
+
+def _readable_segment(segment: Segment, start_offset: int, end_offset: int) -> ReadableSegment:
     """A segment from the batch that holds `start_offset` on, or from its beginning. OSError."""
     reading = ReadableSegment(segment.file, segment.size, segment.base_offset, end_offset)
     if start_offset > segment.base_offset:

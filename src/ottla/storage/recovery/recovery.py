@@ -84,7 +84,7 @@ def recover(
                 is_gap = end < following <= recovery_point
                 is_undone = end > following >= recovery_point and result.may_lack_pages
                 if end == following or (whole and (is_gap or end > following) and not is_undone):
-                    segment.become_inactive()
+                    segment.indexes.add_last_time()
                 else:
                     _drop(segments, number + 1, result, end)
         number += 1
@@ -116,13 +116,12 @@ def _recover_segment(
     except (OSError, ValueError):
         segment.forget_indexes()
     # Entries above the recovery point were perhaps written for batches that were lost.
-    segment.loaded = True
+    segment.indexes.loaded = True
     _forget_entries_above(segment, recovery_point)
     if not _index_fits(segment, replay.next_offset):
         segment.forget_indexes()
-        segment.size = size
-    indexed = segment.offsets.last()[1]
-    start = min(indexed, segment.offsets.floor(replay.next_offset)[1])
+    indexed = segment.indexes.offsets.last()[1]
+    start = min(indexed, segment.indexes.offsets.floor(replay.next_offset)[1])
     segment.transactions.truncate_to_offset(max(replay.next_offset, segment.base_offset))
     position, offset = start, segment.base_offset
     try:
@@ -130,7 +129,7 @@ def _recover_segment(
             if header.base_offset >= recovery_point:
                 break
             if position >= indexed:
-                segment.resume_batch(position, header)
+                segment.index_again(position, header)
             replay.batch(segment, position, header)
             offset = header.last_offset + 1
             result.leader_epoch = header.leader_epoch
@@ -139,7 +138,6 @@ def _recover_segment(
         if offset < recovery_point:
             raise LogCorrupt(segment.path(), bad.position, offset, bad.what, _RESTORE) from None
         position = bad.position
-    segment.size = size
     if result.write_again:
         segment.filesystem.rewrite(segment.path(), position)
     scan = _Scan(segment, replay, max(offset, segment.base_offset))
@@ -163,17 +161,19 @@ def _recover_segment(
 
 
 def _forget_entries_above(segment: Segment, recovery_point: int) -> None:
-    _, position = segment.offsets.floor(recovery_point - 1)
-    segment.offsets.truncate_to_position(position + 1 if position else 0)
-    segment.offsets_written = min(segment.offsets_written, len(segment.offsets))
-    segment.times.truncate_to_offset(segment.offsets.last()[0] + 1 if position else 0)
-    segment.times_written = min(segment.times_written, len(segment.times))
-    segment.max_timestamp, segment.max_timestamp_offset = segment.times.last()
+    last_offset, position = segment.indexes.offsets.floor(recovery_point - 1)
+    if position:
+        segment.indexes.truncate(position + 1, last_offset + 1)
+    else:
+        segment.indexes.truncate(0, segment.base_offset)
 
 
 def _index_fits(segment: Segment, next_offset: int) -> bool:
     """Whether the entries from which the walk begins lead to the batches that they name."""
-    for offset, position in (segment.offsets.last(), segment.offsets.floor(next_offset)):
+    for offset, position in (
+        segment.indexes.offsets.last(),
+        segment.indexes.offsets.floor(next_offset),
+    ):
         if position:
             try:
                 found = header_at(segment.file, position, segment.size, segment.base_offset)
@@ -251,7 +251,7 @@ class _Scan:
             if computed_crc(buffer, place, batch_size) != header.crc:
                 self._stop("checksum of the batch is wrong", header, position)
                 return place
-            segment.resume_batch(position, header)
+            segment.index_again(position, header)
             replay.batch(segment, position, header)
             self.next_offset = header.last_offset + 1
             self.leader_epoch = header.leader_epoch

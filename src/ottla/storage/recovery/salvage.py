@@ -23,7 +23,7 @@ from ottla.storage.disk.errors import LogCorrupt, storage_error
 from ottla.storage.disk.filesystem import File, FileSystem
 from ottla.storage.log.log import Log
 from ottla.storage.recovery.readable import Damage, ReadableSegment, Whole
-from ottla.storage.segment.state import RELATIVE_OFFSET_MAX
+from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 
 DAMAGED_SUFFIX = ".damaged"
 # In a partition's folder: damage was found while the log was in use.

@@ -1,4 +1,4 @@
 """The files under one base offset, and a log's segments in order.
 
-Begin with `state`, then `segment`.
+Begin with `segment`, which has `indexes`; `segments` is their list.
 """

@@ -18,7 +18,7 @@ def _marks(partition: Partition) -> _Marks:
     log = partition.log
     return (
         log,
-        log.recovery_point,
+        log.flush_state.recovery_point,
         partition.log_start_offset,
         partition.high_watermark,
         partition.log_end_offset,
@@ -85,9 +85,9 @@ class Invariants:
         if (
             partition.group_commit
             and partition.leader is not None
-            and high_watermark > log.recovery_point
+            and high_watermark > log.flush_state.recovery_point
         ):
-            what = f"high watermark {high_watermark} above flushed {log.recovery_point}"
+            what = f"high watermark {high_watermark} above flushed {log.flush_state.recovery_point}"
             self._world.fail(f"unflushed: {where}: {what}")
         key = (machine.host, machine.starts, name)
         before = self._high_watermarks.get(key, 0)

@@ -165,7 +165,7 @@ class Machine:
     def has_unflushed(self) -> bool:
         """Whether a log holds what a power cut may take."""
         return self.is_ready and any(
-            partition.log.recovery_point < partition.log_end_offset
+            partition.log.flush_state.recovery_point < partition.log_end_offset
             for partition in (self.broker.parts.partitions if self.broker is not None else ())
         )
 

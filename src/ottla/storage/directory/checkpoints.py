@@ -1,0 +1,192 @@
+"""The offset checkpoints of one log directory: what they say, and what they may say.
+
+Three are written together (recovery points, high watermarks, log start offsets), the compactor's
+apart. A checkpoint must never promise more of a log than the disk holds: so it is lowered before a
+truncation, and forgets a log before another one begins by its name.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from ottla.base.ids import TopicPartition
+from ottla.storage.directory.checkpoint import (
+    CLEANED_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    decode_offsets,
+)
+from ottla.storage.directory.checkpoint_job import CheckpointJob, CheckpointOrder
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.ledger.offset_ledger import LedgerJob
+from ottla.storage.log.log import Log
+
+
+class Checkpoints:
+    """The checkpoints of the log directory at `path`."""
+
+    def __init__(self, filesystem: FileSystem, path: str) -> None:
+        """Read them. Raises OSError."""
+        self._filesystem = filesystem
+        self._path = path
+        self.recovery_points = self._offsets(RECOVERY_POINTS)
+        self.high_watermarks = self._offsets(HIGH_WATERMARKS)
+        self.log_starts = self._offsets(LOG_START_OFFSETS)
+        # Up to where compaction has cleaned each log.
+        self.cleaned = self._offsets(CLEANED_OFFSETS)
+        # Logs about to be truncated, and where to: a checkpoint promises nothing from there on.
+        self._floors: dict[TopicPartition, int] = {}
+        # Logs of which the checkpoint on the disk may still promise more than `_floors` says.
+        self._unsure: set[TopicPartition] = set()
+        self._order, self._cleaned_order = CheckpointOrder(), CheckpointOrder()
+        # Partitions whose values were forgotten, and the last job that may still hold them.
+        self._forgotten: dict[TopicPartition, int] = {}
+        self._forgotten_cleaned: dict[TopicPartition, int] = {}
+        # Of the last periodic checkpoint: they are to be written before its log starts.
+        self._ledgers: list[LedgerJob] = []
+
+    def _offsets(self, name: str) -> dict[TopicPartition, int]:
+        """A checkpoint; an unreadable one is as good as none: more is read from the logs."""
+        try:
+            return decode_offsets(self._filesystem.read_bytes(f"{self._path}/{name}"))
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    def is_promised(self, partition: TopicPartition) -> bool:
+        """Whether there should be a log with records, by what a checkpoint says."""
+        return bool(self.recovery_points.get(partition) or self.log_starts.get(partition))
+
+    @property
+    def partitions(self) -> set[TopicPartition]:
+        """Those of which a checkpoint says anything."""
+        return {*self.recovery_points, *self.high_watermarks, *self.log_starts, *self.cleaned}
+
+    def is_low(self, partition: TopicPartition, offset: int) -> bool:
+        """Whether the checkpoint on the disk promises nothing of an open log from `offset` on."""
+        is_sure = partition not in self._unsure and self.is_forgotten(partition)
+        return is_sure and self.recovery_points.get(partition, 0) <= offset
+
+    def hold_down(self, partition: TopicPartition, offset: int) -> None:
+        """Let checkpoints that are prepared from now on promise nothing from `offset` on.
+
+        One must be written before the log is truncated there (`note_lowered`).
+        """
+        self._floors[partition] = min(offset, self._floors.get(partition, offset))
+        self._unsure.add(partition)
+
+    def note_lowered(self, partitions: Iterable[TopicPartition]) -> None:
+        """A checkpoint prepared since `hold_down` of these is on the disk."""
+        self._unsure.difference_update(partitions)
+
+    def let_go(self, partition: TopicPartition) -> None:
+        """Let checkpoints promise again what the log has: it is truncated, or will not be."""
+        self._floors.pop(partition, None)
+
+    def lower_cleaned(self, partition: TopicPartition, offset: int) -> None:
+        """Count nothing from `offset` on as cleaned."""
+        if partition in self.cleaned:
+            self.cleaned[partition] = min(self.cleaned[partition], offset)
+
+    def forget(self, partition: TopicPartition, folder: str) -> None:
+        """Let checkpoints that are prepared from now on hold no value for the log in `folder`.
+
+        Until one is written, those on the disk may: no log of that name may begin (`is_forgotten`).
+        """
+        found = [
+            values.pop(partition, None)
+            for values in (self.recovery_points, self.high_watermarks, self.log_starts)
+        ]
+        if any(value is not None for value in found):
+            self._forgotten[partition] = self._order.prepared
+        if self.cleaned.pop(partition, None) is not None:
+            self._forgotten_cleaned[partition] = self._cleaned_order.prepared
+        self._ledgers = [job for job in self._ledgers if not job.path.startswith(f"{folder}/")]
+
+    def is_forgotten(self, partition: TopicPartition) -> bool:
+        """Whether no checkpoint on the disk holds a value that was forgotten."""
+        return not (
+            _is_left(self._forgotten, partition, self._order)
+            or _is_left(self._forgotten_cleaned, partition, self._cleaned_order)
+        )
+
+    def prepare_removals(self) -> list[CheckpointJob]:
+        """Jobs that take forgotten values from the disk; none where there are no such values.
+
+        Of other partitions the checkpoints say what they said last: no log is looked at.
+        """
+        jobs = []
+        _prune(self._forgotten, self._order)
+        _prune(self._forgotten_cleaned, self._cleaned_order)
+        if self._forgotten:
+            jobs.append(self.prepare_values())
+        if self._forgotten_cleaned:
+            jobs.append(self.prepare_cleaned())
+        return jobs
+
+    def copy_marks(self, partition: TopicPartition, source: "Checkpoints") -> None:
+        """Take over, for a log that moves here, what `source` says of it and the log does not."""
+        for theirs, ours in (
+            (source.high_watermarks, self.high_watermarks),
+            (source.cleaned, self.cleaned),
+        ):
+            if partition in theirs:
+                ours[partition] = theirs[partition]
+
+    def prepare(
+        self, logs: Mapping[TopicPartition, Log], high_watermarks: Mapping[TopicPartition, int]
+    ) -> CheckpointJob:
+        """Gather what the three checkpoints should say now (P19).
+
+        Of logs that are not among `logs`, the open ones, what was read of them stays.
+        """
+        for partition, log in logs.items():
+            recovery_point = log.flush_state.recovery_point
+            floor = self._floors.get(partition, recovery_point)
+            self.recovery_points[partition] = min(recovery_point, floor)
+            if log.log_start_offset > log.segments.first.base_offset:
+                self.log_starts[partition] = log.log_start_offset
+            else:
+                self.log_starts.pop(partition, None)
+            if partition in high_watermarks:
+                self.high_watermarks[partition] = high_watermarks[partition]
+        self._ledgers = _ledger_jobs(logs.values())
+        return self.prepare_values()
+
+    def prepare_values(self) -> CheckpointJob:
+        """The three checkpoints with the values that are known, whatever the logs say by now."""
+        offsets = {
+            RECOVERY_POINTS: self.recovery_points.copy(),
+            HIGH_WATERMARKS: self.high_watermarks.copy(),
+            LOG_START_OFFSETS: self.log_starts.copy(),
+        }
+        return self._job(offsets, self._order, list(self._ledgers))
+
+    def prepare_cleaned(self) -> CheckpointJob:
+        """Gather up to where logs here are clean."""
+        return self._job({CLEANED_OFFSETS: self.cleaned.copy()}, self._cleaned_order, [])
+
+    def _job(
+        self,
+        offsets: dict[str, dict[TopicPartition, int]],
+        order: CheckpointOrder,
+        ledgers: list[LedgerJob],
+    ) -> CheckpointJob:
+        order.prepared += 1
+        return CheckpointJob(self._filesystem, self._path, offsets, order, order.prepared, ledgers)
+
+
+def _ledger_jobs(logs: Collection[Log]) -> list[LedgerJob]:
+    """What writes the ledgers of those logs whose file does not say all."""
+    found = [log.ledger.job(log.filesystem, log.folder) for log in logs if log.ledger.has_news]
+    return [job for job in found if job is not None]
+
+
+def _is_left(
+    forgotten: Mapping[TopicPartition, int], partition: TopicPartition, order: CheckpointOrder
+) -> bool:
+    last = forgotten.get(partition)
+    return last is not None and order.written <= last
+
+
+def _prune(forgotten: dict[TopicPartition, int], order: CheckpointOrder) -> None:
+    for partition in [one for one, last in forgotten.items() if order.written > last]:
+        del forgotten[partition]

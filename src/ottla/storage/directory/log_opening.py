@@ -1,0 +1,141 @@
+"""Opening many logs at once, with recovery where a stop was unclean."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from uuid import UUID
+
+from ottla.base.ids import TopicPartition
+from ottla.storage.directory.log_directory import LogDirectory
+from ottla.storage.directory.partition_metadata import is_damaged
+from ottla.storage.directory.placement import Placement
+from ottla.storage.disk.errors import DirectoryFailed, StorageError
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.log.config import LogConfig
+from ottla.storage.log.log import Log
+
+# Reading from the page cache and checksums both leave the interpreter to other threads.
+LOADING_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A partition whose log is to be opened."""
+
+    topic_partition: TopicPartition
+    topic_id: UUID
+    config: LogConfig
+    # Whether what can be read of a damaged log is to be served: see `salvage`.
+    salvages: bool = False
+
+
+class LogOpening:
+    """Opens logs where `placement` says that they are."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        placement: Placement,
+        found_at_start: Mapping[TopicPartition, UUID | None],
+        new_id: Callable[[], UUID],
+    ) -> None:
+        self._filesystem = filesystem
+        self._placement = placement
+        self._new_id = new_id
+        # Partitions with a folder that was not opened since the start, and the topic id it names.
+        self._unopened = dict(found_at_start)
+
+    def forget(self, partition: TopicPartition) -> None:
+        """The partition's folder is about to be deleted."""
+        self._unopened.pop(partition, None)
+
+    def open_all(
+        self, wanted: Sequence[Wanted], *, producer_expiration_ms: int, now_ms: int
+    ) -> dict[TopicPartition, Log | StorageError]:
+        """Open many logs at once, recovering what an unclean stop left; errors are values."""
+        placement = self._placement
+        # Threads are for reading. To make names they only wait for each other.
+        any_exists = any(placement.home(w.topic_partition) is not None for w in wanted)
+        threads = LOADING_THREADS if any_exists else 1
+        places: list[tuple[Wanted, LogDirectory]] = []
+        found: dict[TopicPartition, Log | StorageError] = {}
+        for one in wanted:
+            try:
+                places.append((one, placement.place(one.topic_partition)))
+            except StorageError as error:
+                found[one.topic_partition] = error
+        refused = self._forget_predecessors(places)
+
+        def open_one(place: tuple[Wanted, LogDirectory]) -> Log | StorageError:
+            one, directory = place
+            if one.topic_partition in refused:
+                return refused[one.topic_partition]
+            try:
+                return self._open(one, directory, producer_expiration_ms, now_ms)
+            except StorageError as error:
+                return error
+
+        if len(places) < 2 or threads < 2 or not self._filesystem.is_concurrent:
+            logs = [open_one(place) for place in places]
+        else:
+            with ThreadPoolExecutor(threads, "ottla-load") as pool:
+                logs = list(pool.map(open_one, places))
+        for (one, directory), log in zip(places, logs, strict=True):
+            found[one.topic_partition] = log
+            _enter(one.topic_partition, directory, log)
+        return found
+
+    def _forget_predecessors(
+        self, places: Sequence[tuple[Wanted, LogDirectory]]
+    ) -> dict[TopicPartition, StorageError]:
+        """Remove from the checkpoints on the disk what they say of earlier topics by these names.
+
+        Returns the partitions for which that failed, and why.
+        """
+        left: dict[LogDirectory, list[TopicPartition]] = {}
+        for one, directory in places:
+            partition = one.topic_partition
+            known = self._unopened.pop(partition, None)
+            if known not in (None, one.topic_id) and not is_damaged(known, one.topic_id):
+                directory.forget(partition)
+            if not directory.checkpoints.is_forgotten(partition):
+                left.setdefault(directory, []).append(partition)
+        refused: dict[TopicPartition, StorageError] = {}
+        for directory, partitions in left.items():
+            try:
+                for job in directory.checkpoints.prepare_removals():
+                    job.run()
+            except StorageError as error:
+                refused |= dict.fromkeys(partitions, error)
+        return refused
+
+    def _open(
+        self, one: Wanted, directory: LogDirectory, producer_expiration_ms: int, now_ms: int
+    ) -> Log:
+        known = directory.logs.get(one.topic_partition)
+        if known is not None:
+            return known
+        log = directory.open_log(
+            one.topic_partition,
+            one.topic_id,
+            one.config,
+            producer_expiration_ms=producer_expiration_ms,
+            unique=self._new_id(),
+            now_ms=now_ms,
+            salvages=one.salvages,
+        )
+        if len(self._placement.directories) > 1:
+            # Which of them it is in is decided once: its folder shows it, though it be empty.
+            log.make()
+        return log
+
+
+def _enter(partition: TopicPartition, directory: LogDirectory, log: Log | StorageError) -> None:
+    """Note in `directory` that the log was opened, or why not."""
+    if isinstance(log, Log):
+        directory.logs[partition] = log
+        directory.refused.pop(partition, None)
+    else:
+        directory.refused[partition] = log
+        if isinstance(log, DirectoryFailed):
+            directory.fail(log.message)

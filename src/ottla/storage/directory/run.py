@@ -1,0 +1,77 @@
+"""How the last run of a broker in a log directory ended, and what the next one may conclude."""
+
+from dataclasses import replace
+
+from ottla.base.ids import TopicPartition
+from ottla.storage.directory.names import parse_partition_folder
+from ottla.storage.directory.run_marker import (
+    RUN_MARKER,
+    RunMarker,
+    encode_run_marker,
+    read_run_marker,
+    write_run_marker,
+)
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.disk.filesystem import FileSystem
+
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+
+class Run:
+    """The present run in the log directory at `path`, and what is known of the last."""
+
+    def __init__(self, filesystem: FileSystem, path: str, *, flushes_first: bool) -> None:
+        """Learn how the last run ended, and write the marker of this one. Raises OSError.
+
+        `flushes_first`: nothing is acknowledged here before it is flushed.
+        """
+        self._filesystem = filesystem
+        self._path = path
+        self.flushes_first = flushes_first
+        marker = f"{path}/{CLEAN_SHUTDOWN}"
+        self.was_clean = filesystem.exists(marker)
+        page_cache_id = filesystem.page_cache_id(path)
+        last = read_run_marker(filesystem, path)
+        # Whether all is here that the last run acknowledged. Not so where there was none: then
+        # the directory is new, and so may be the disk.
+        self.kept_all = self.was_clean or (last is not None and last.kept_all(page_cache_id))
+        # Whether pages that were not flushed may be missing.
+        self.lost_power = not self.was_clean and not (last and last.kept_cache(page_cache_id))
+        # From here on the directory is in use: a crash must not find the clean marker.
+        filesystem.unlink(marker)
+        self._marker = RunMarker(page_cache_id, flushes_first)
+        # Logs that have to be recovered as after a loss of power, and were not yet.
+        names = filesystem.listdir(path) if self.lost_power and flushes_first else []
+        self._unread = {found for found in map(parse_partition_folder, names) if found}
+        # What is lacking is remembered until the cluster knows of it, however often a start fails.
+        self._written = self._due if self.kept_all else RunMarker("", flushes_first=False)
+        write_run_marker(filesystem, path, self._written)
+        filesystem.fsync_directory(path)
+
+    @property
+    def _due(self) -> RunMarker:
+        """The marker as it should be: a loss of power stays known until all logs were read."""
+        return replace(self._marker, page_cache_id="") if self._unread else self._marker
+
+    def note_read(self, partition: TopicPartition) -> None:
+        """The partition's log was opened, or there is none any more."""
+        self._unread.discard(partition)
+
+    def confirm(self) -> None:
+        """The cluster knows what is lacking here: the next run is judged by this one.
+
+        Raises StorageError.
+        """
+        try:
+            write_run_marker(self._filesystem, self._path, self._due)
+            self._written = self._due
+            self._filesystem.fsync_directory(self._path)
+        except OSError as error:
+            raise storage_error(error, self._path, "note that this broker runs") from error
+
+    def due_files(self) -> dict[str, bytes]:
+        """The marker, by its path, to be written once all logs have been read; else nothing."""
+        if not self._written.flushes_first or self._written == self._due:
+            return {}
+        self._written = self._due
+        return {f"{self._path}/{RUN_MARKER}": encode_run_marker(self._due)}

@@ -1,0 +1,54 @@
+"""A log whose folder gets another name: after a move to another directory, or to be deleted."""
+
+from uuid import UUID
+
+from ottla.storage.directory.deletion import Departure
+from ottla.storage.directory.names import deleted_folder
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.ledger.offset_ledger import OffsetLedger
+from ottla.storage.log.log import Log
+
+
+def take_over(log: Log, other: Log) -> None:
+    """Give `log` the memory of `other`, which has the same records and perhaps knows more."""
+    assert log.log_end_offset == other.log_end_offset
+    log.config = other.config
+    log.producers = other.producers
+    log.leader_epochs = other.leader_epochs
+    log.flush_state.forget_epochs_file()
+    log.log_start_offset = max(log.log_start_offset, other.log_start_offset)
+    log.ledger = OffsetLedger(other.ledger.history.copy(), is_written=False)
+
+
+def rename(log: Log, folder: str) -> None:
+    """Give the log's folder another name, durably, in the same directory. StorageError."""
+    log.make()
+    parent = folder.rpartition("/")[0]
+    log.settle_replacement()
+    try:
+        log.filesystem.rename(log.folder, folder)
+        log.filesystem.fsync_directory(parent)
+    except OSError as error:
+        raise storage_error(error, log.folder, "rename the log") from error
+    log.folder = folder
+    for segment in log.segments:
+        segment.folder = folder
+
+
+def leave(log: Log, unique: UUID) -> Departure:
+    """Close the log to readers and writers, and say how its folder is to be renamed.
+
+    That may be done in any thread. `unique` keeps the new name apart from that of a topic created
+    again. Raises StorageError.
+    """
+    log.settle_replacement()
+    log.offline = f"{log.topic_partition}: the log was deleted"
+    parent = log.folder.rpartition("/")[0]
+    return Departure(
+        log.filesystem,
+        log.folder,
+        f"{parent}/{deleted_folder(log.topic_partition, unique)}",
+        log.segments.as_list(),
+        log.config.file_delete_delay_ms,
+        has_folder=not log.segments.active.is_unmade,
+    )
