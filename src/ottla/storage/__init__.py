@@ -1,8 +1,6 @@
 """The log on disk, in Kafka's own file formats.
 
-From the bottom up: `filesystem` (the seam; `memory_filesystem` for tests) → the indexes and small
-files (`offset_index`, `time_index`, `transaction_index`, `producer_snapshot`, `leader_epochs`,
-`checkpoint`, `partition_metadata`, `meta_properties`) → `segment_state`, `segment`, `segments` →
-opening (`loading`, `recovery`, `damage`, `replay`) → `append_log` (append, read), `flushed_log`
-(what is durable), `log` (retention, truncation, questions) → `log_directory`, `log_directories`.
+From the bottom up: `disk` (file systems; the one in memory is for tests) → `index` → `segment` →
+`producers`, `ledger` → `recovery` (reading a log again after a stop) → `log` (one partition's log)
+→ `cleaner` (compaction) → `directory` (all logs of a broker, and their checkpoints).
 """

@@ -1,4 +1,5 @@
 """The log directories of a broker: where partitions lie, their checkpoints and marker files.
 
-Begin with `log_directories`, then `log_directory`.
+Begin with `log_directories`, which has a `placement` and a `log_opening`; then `log_directory`,
+which has its `checkpoints` and its `run`.
 """

@@ -1,4 +1,6 @@
 """One partition's log: append, read, flush, truncate, retention, and opening it from its files.
 
-Begin with `append_log` (the hot path), `flushed_log` above it, and `log` on top.
+Begin with `log`: its bounds, its parts, append and read. `flush_state` says what of it is on the
+disk; `truncation`, `old_segments` and `relocation` are what happens to a log beside appends and
+reads; `opening` makes a log of its files.
 """
