@@ -273,8 +273,9 @@ class Log:
                 f"{self.log_start_offset} and log end offset {self.log_end_offset}",
             )
         segments = self.segments
-        number = segments.floor(offset)
-        while offset < max_offset and number < len(segments):
+        # Nothing to read is the usual answer to followers and consumers at the end.
+        number = segments.floor(offset) if offset < max_offset else len(segments)
+        while number < len(segments):
             segment = segments[number]
             try:
                 start = segment.position_of(offset)
