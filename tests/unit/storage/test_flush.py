@@ -10,6 +10,7 @@ from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.old_segments import delete_old_segments
 from ottla.storage.log.truncation import truncate_to
 
+from .batches import batch
 from .logs import FOLDER, append, open_log, ranges
 
 
@@ -227,3 +228,18 @@ def test_closed_log_refuses_reads_and_writes() -> None:
         append(log)
     with pytest.raises(StorageError, match="closed"):
         log.read(0, 1, max_offset=0)
+
+
+def test_log_needs_a_flush_when_flush_messages_offsets_are_not_flushed() -> None:
+    """Counted from the recovery point to the log end, as Kafka does: gaps in a copy count, too."""
+    log = open_log(flush_messages=5)
+    append(log, 4)
+    assert not log.needs_flush
+    append(log)
+    assert log.needs_flush
+    log.flush()
+    assert not log.needs_flush
+    log.append_as_follower(batch(2, base_offset=8, leader_epoch=0), 1_000)
+    assert log.needs_flush
+    truncate_to(log, 8, 1_000)
+    assert not log.needs_flush

@@ -18,3 +18,22 @@ def test_a_term_that_begins_where_newer_ones_stood_replaces_them():
     assert epochs.entries == [(0, 0), (2, 6), (4, 7)]
     epochs.assign(4, 8)
     assert epochs.entries == [(0, 0), (2, 6), (4, 7)]
+
+
+def test_the_latest_epoch_is_the_last_entry_after_every_change():
+    """Appends compare with it and look at nothing else."""
+    epochs = LeaderEpochs()
+    assert epochs.latest == -1
+    epochs.assign(2, 0)
+    epochs.assign(5, 10)
+    assert epochs.latest == 5
+    epochs.truncate_from_start(12)
+    assert (epochs.latest, epochs.entries) == (5, [(5, 12)])
+    epochs.assign(4, 12)
+    assert epochs.latest == 4
+    assert LeaderEpochs.decode(epochs.encode()).latest == 4
+    epochs.truncate_from_end(12)
+    assert epochs.latest == -1
+    epochs.assign(7, 12)
+    epochs.clear()
+    assert epochs.latest == -1

@@ -35,7 +35,7 @@ def end_truncated_to(log: Log, offset: int) -> int:
 def truncate_to(log: Log, offset: int, now_ms: int) -> list[Deletion]:
     """Drop everything at and above `offset`; the log ends at `end_truncated_to` then.
 
-    The recovery point checkpoint must be lowered to that before (`LogDirectory.truncate` does).
+    The recovery point checkpoint must be lowered to that before (`directory.truncating` does).
     Returns the removal of whole segments. Raises StorageError.
     """
     if offset >= log.log_end_offset:
