@@ -104,8 +104,8 @@ class Counting:
         """Where the walk may end."""
         return max(self.account.end, self._cells[-1].end if self._cells else 0)
 
-    def is_cut(self, base_offset: int, last_offset: int, record_count: int) -> bool:
-        """Whether only a look at its records tells which of a batch's offsets are asked for."""
+    def must_read_records(self, base_offset: int, last_offset: int, record_count: int) -> bool:
+        """Whether the batch's records must be read to know which of its offsets are asked for."""
         if record_count in (0, last_offset - base_offset + 1):
             return False
         floor, end = self._floor, self.account.end
@@ -124,7 +124,7 @@ class Counting:
         kind: Kind,
         inside: int | None = None,
     ) -> None:
-        """Take in a batch; `inside`: how many of its records are asked for, where it is cut."""
+        """Take in a batch; `inside`: how many of its records are asked for, where it was read."""
         account = self.account
         self.gap(base_offset)
         self._position = last_offset + 1
@@ -209,7 +209,7 @@ class Counting:
     # -- what explains them
 
     def _settle(self, cell: Cell, found: int, wanted: int) -> None:
-        """Lay the holes of a cell to the passes that noted them."""
+        """Attribute the holes of a cell to the passes that noted them."""
         account, noted = self.account, cell.total
         if self._floor <= cell.start and cell.end <= account.end:
             for number, count in cell.counts.items():

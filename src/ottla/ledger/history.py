@@ -20,9 +20,9 @@ class Cause(IntEnum):
     DELETE_RECORDS = 3
     # This replica was emptied, as its leader had nothing to compare it with.
     WHOLE = 4
-    # The leader's log begins later, and it did not say why.
+    # The leader's log begins later, for a reason that the leader did not give.
     LEADER = 5
-    # One of several of these: the entry was cut where they are not told apart.
+    # One of several of these: this is a part of an entry, whose counts are known only as a whole.
     SEVERAL = 6
 
     @property
@@ -53,7 +53,7 @@ class Gone:
     last_ms: int
 
     def within(self, start: int, end: int) -> dict[Cause, int]:
-        """How many of the offsets that lie in [start, end), too, went for which cause."""
+        """By cause, how many of its offsets lie in [start, end), too."""
         size = min(end, self.end) - max(start, self.start)
         if size <= 0:
             return {}
@@ -77,7 +77,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """[start, end) was in a replica and then cut off, as a leader without it was elected.
+    """[start, end) was in a replica and then truncated, as a leader without it was elected.
 
     `leader_epoch` is the term of that leader: it was not in sync, or had lost what was committed.
     The offsets were given to other records since, as far as the log reaches now.
@@ -96,7 +96,7 @@ class History:
     # Invariant: entries of `gone` rise and do not overlap.
     gone: list[Gone] = field(default_factory=list)
     lost: list[Loss] = field(default_factory=list)
-    # Written before a ledger was kept: what is missing there was removed by nobody knows whom.
+    # Written before a ledger was kept: why offsets are missing there is not known.
     unrecorded_below: int = 0
     # Passes of this replica or of one it was copied from may have made holes below.
     compacted_below: int = 0
@@ -104,7 +104,7 @@ class History:
     changes: int = 0
 
     def delete(self, start: int, end: int, cause: Cause, now_ms: int) -> None:
-        """Note that [start, end) went for `cause`; what was said of it before is forgotten."""
+        """Note that [start, end) went for `cause`, in place of what was noted of it before."""
         for one in self.gone:
             if one.start <= start and end <= one.end and one.counts.keys() == {cause}:
                 return
@@ -112,16 +112,16 @@ class History:
             self._put(Gone(start, end, {cause: end - start}, now_ms, now_ms))
 
     def fill(self, start: int, end: int, cause: Cause, now_ms: int) -> None:
-        """Note `cause` for what nobody has spoken of in [start, end)."""
+        """Note `cause` for those offsets of [start, end) of which nothing is noted."""
         for first, last in self._uncovered(start, end):
             self.delete(first, last, cause, now_ms)
 
-    def learn(self, told: Gone) -> None:
-        """Take the leader's word for one of its entries."""
+    def learn(self, entry: Gone) -> None:
+        """Take in an entry of the leader's history."""
         for one in self.gone:
-            if (one.start, one.end) == (told.start, told.end) and one.counts == told.counts:
+            if (one.start, one.end) == (entry.start, entry.end) and one.counts == entry.counts:
                 return
-        self._put(told.part(told.start, told.end))
+        self._put(entry.part(entry.start, entry.end))
 
     def lose(self, loss: Loss) -> None:
         """Note a loss, once."""
@@ -132,13 +132,13 @@ class History:
         self.changes += 1
 
     def compacted_to(self, end: int) -> None:
-        """Holes below `end` may be the work of a pass."""
+        """Note that passes of the cleaner may have made holes below `end`."""
         if end > self.compacted_below:
             self.compacted_below = end
             self.changes += 1
 
     def begin_pass(self) -> int:
-        """The number of a pass that begins; one that is broken off leaves its number unused."""
+        """Number a pass that begins; where it is broken off, its number stays unused."""
         number, self.next_pass = self.next_pass, self.next_pass + 1
         self.changes += 1
         return number

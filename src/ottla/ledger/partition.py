@@ -76,7 +76,7 @@ class PartitionLedger:
 
     @property
     def unexplained(self) -> int:
-        """Offsets nobody can account for; negative where some were counted twice."""
+        """Offsets that no evidence accounts for; negative where some were counted twice."""
         return self.end - self.start - self.accounted
 
     @property
@@ -99,7 +99,7 @@ class PartitionLedger:
         )
 
     def settled(self, told: Told) -> "PartitionLedger":
-        """With the broker's word beside: of the holes that were read it explains so many.
+        """The account with what the broker's ledger says of the holes that were found.
 
         Holes are those counted as compacted so far. A hole that the broker's ledger lays neither
         to compaction nor to a deletion becomes unexplained.
@@ -153,7 +153,7 @@ class RangeAccount:
                 f"records for {spanned} offsets; read the partition with `ottla log dump`",
             )
         self.loaded += loaded
-        # A batch keeps its span when compaction takes records out of it; the header tells.
+        # A batch keeps its span when compaction takes records out of it; the header has both.
         if self.gaps_are_compaction:
             self.compacted += spanned - loaded
 

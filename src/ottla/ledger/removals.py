@@ -1,8 +1,8 @@
 """What compaction took out of a segment: how many offsets of which range went in which pass.
 
 A cell covers whole batches and the gaps before them; a batch keeps its span for as long as there is
-anything left of it, so a cell's bounds never cut one. The counts of a cell, added up, are the holes
-that a walk over its range finds: that is how either of them proves the other.
+anything left of it, so a cell's bounds never lie inside of one. The counts of a cell, added up, are
+the holes that a walk over its range finds: so either of them proves the other.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,7 +14,7 @@ BEFORE_COPY = 0
 # Removed before a ledger was kept of this log.
 UNRECORDED = -1
 
-# Offsets of a cell, about; cells of a segment, and passes that are told apart, at most.
+# Offsets of a cell, about; cells of a segment, and passes that are kept apart, at most.
 CELL_OFFSETS = 4096
 CELLS_MAX = 4096
 PASSES_MAX = 16
@@ -24,7 +24,7 @@ PASSES_MAX = 16
 class Pass:
     """A pass of the cleaner over this replica, counted from 1; time in ms since 1970.
 
-    Where older ones were put together with it, `since` is the number of the oldest.
+    Where older ones were merged with it, `since` is the number of the oldest.
     """
 
     number: int
@@ -71,7 +71,7 @@ class Removals:
         """In [start, end), whole batches and gaps, `made_by` removed `count` offsets."""
         assert 0 < count <= end - start
         self.changes += 1
-        self._know(made_by)
+        self._note_pass(made_by)
         number = self._resolved(made_by.number)
         cells = self.cells
         first = bisect_right(cells, start, key=lambda cell: cell.start)
@@ -93,7 +93,7 @@ class Removals:
     def join(self, later: "Removals") -> None:
         """Take in those of a segment behind this one."""
         for one in later.passes.values():
-            self._know(one)
+            self._note_pass(one)
         for cell in later.cells:
             counts: dict[int, int] = {}
             for number, count in cell.counts.items():
@@ -104,8 +104,8 @@ class Removals:
             self._coarsen()
         self.changes += 1
 
-    def cut(self, end: int) -> Cell | None:
-        """Forget what lies at and above `end`; the cell that it cuts is to be counted again."""
+    def truncate(self, end: int) -> Cell | None:
+        """Forget offsets from `end` on; returns the cell that this shortens, to be recounted."""
         if self.end <= end:
             return None
         self.changes += 1
@@ -117,7 +117,7 @@ class Removals:
         return self.cells[-1]
 
     def recount(self, cell: Cell, count: int) -> None:
-        """A cut cell holds `count` holes: they are laid to the latest pass that made some."""
+        """Attribute the `count` holes of a shortened cell to the latest pass that made some."""
         self.changes += 1
         if count:
             cell.counts = {max(cell.counts): count}
@@ -131,13 +131,13 @@ class Removals:
         return self.cells[first:last]
 
     def _resolved(self, number: int) -> int:
-        """The pass that an older one was put together with, or itself."""
+        """The pass that an older one was merged with, or itself."""
         if number in self.passes:
             return number
         return min(known for known in self.passes if known > number)
 
-    def _know(self, made_by: Pass) -> None:
-        """Know the pass; the oldest ones are put together where there are too many."""
+    def _note_pass(self, made_by: Pass) -> None:
+        """Note the pass; the oldest ones are merged where there are too many."""
         known = self.passes.get(made_by.number, made_by)
         self.passes[made_by.number] = min(known, made_by, key=lambda one: one.since)
         own = sorted(number for number in self.passes if number > 0)

@@ -1,4 +1,4 @@
-"""The usual batch of a producer, told from all others in one look at the bytes of its request.
+"""Recognises the usual batch of a producer in one look at the bytes of its request.
 
 Usual is what needs no change and raises no question: one uncompressed batch, well formed, with
 the producer's own timestamps, as `validation.validate` would take it. Everything else is left to
@@ -54,7 +54,7 @@ class Arrived:
         self.correlation_id = correlation_id
         self.batch = batch
         self.header = header
-        # The size that stands before it not counted.
+        # Without the size field before it.
         self.request_bytes = request_bytes
 
 
@@ -99,7 +99,7 @@ def usual_run(
 
 
 def _is_next(header: BatchHeader, before: BatchHeader) -> bool:
-    """Whether a batch continues the one before it, if their producer counts at all."""
+    """Whether a batch continues the one before it, if their producer numbers batches at all."""
     producer_id: i64 = header.producer_id
     if producer_id < 0:
         return before.producer_id < 0

@@ -1,7 +1,7 @@
 """From records to a batch.
 
 A builder encodes records as they come, one by one or from parallel lists, which is the faster way,
-and gives the batch its header and checksum once. How large it may become others say.
+and gives the batch its header and checksum once. Callers limit the size of a batch.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ LOG_APPEND_TIME = 1
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _CRC: Final = Struct(">I")
-# Far in the future, and a number that compiled code need not box: what is later is looked at twice.
+# Far in the future, and a number that compiled code need not box: later ones are checked twice.
 _DISTANT_MS: Final = 1 << 60
 # The limit of a builder that takes nothing.
 _CLOSED: Final = -1

@@ -113,7 +113,7 @@ def is_suspect(header: BatchHeader, config: LogConfigLike, attributes: int) -> b
 
 
 def refuse(header: BatchHeader, config: LogConfigLike, produce_version: int) -> None:
-    """Raise for what no client may send; return where the suspicion was unfounded."""
+    """Raise for what no client may send; return where the header is right after all."""
     if header.size > config.max_message_bytes:
         raise OttlaError(
             ErrorCode.MESSAGE_TOO_LARGE,

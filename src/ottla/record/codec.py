@@ -172,7 +172,7 @@ def _decode(  # noqa: C901  # In one piece: a call per number would double its t
         if size < 0 or size > end - position:
             raise CorruptBatch(f"a record of {size} bytes does not fit its batch")
         stop = position + size
-        # Behind the attributes' byte, which means nothing.
+        # Behind the attributes byte, which has no meaning.
         byte = section[position + 1]
         position += 2
         delta: i64 = byte >> 1 ^ -(byte & 1)

@@ -14,7 +14,7 @@ import cramjam
 
 from ottla.base.errors import ErrorCode, OttlaError
 
-# What one batch may expand to unless the caller says otherwise.
+# What one batch may expand to where the caller gives no limit.
 MAX_EXPANDED_BYTES = 32 << 20
 
 Buffer = bytes | bytearray | memoryview
@@ -29,8 +29,8 @@ _GZIP_WINDOW = 31
 _LZ4_DEFAULT_LEVEL = 9
 _LZ4_FAST = 1
 _SCRATCH_BYTES = 1 << 20
-# Buffers to expand into, one for each thread that was ever at it at the same time. To zero a
-# fresh one for each batch would take longer than to expand the batch.
+# Buffers to expand into, as many as threads have ever expanded batches at the same time. Zeroing a
+# fresh one for each batch would take longer than expanding the batch.
 _scratches: list[bytearray] = []
 
 

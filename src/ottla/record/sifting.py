@@ -2,8 +2,8 @@
 
 A `KeyMap` says where each key of a log's dirty part stands last: 24 bytes a key, 16 of hash and 8
 of offset. Keys are known by their MD5 alone, as in Kafka: two keys of the same hash would be taken
-for one, which nobody brings about but by intent, and then only between keys of his own. The map is
-made of small tables that grow by themselves, so that growing never holds two copies of everything.
+for one. Only a producer that constructs such keys on purpose meets that. The map is made of small
+tables that grow one by one, so that growing never holds two copies of everything.
 """
 
 from typing import Final
@@ -40,7 +40,7 @@ class KeyMap:
     def __init__(self, keys_max: int) -> None:
         self.keys_max = keys_max
         self.key_count = 0
-        # Last offset that the map speaks of: what stands above it is not known here.
+        # The last offset whose key was put; of later ones the map says nothing.
         self.latest_offset = -1
         self._tables: list[vec[i64]] = [vec[i64]([0] * (3 * _SLOTS_MIN)) for _ in range(_TABLES)]
         self._counts: list[int] = [0] * _TABLES
@@ -192,7 +192,7 @@ def sift(
 ) -> Sifted:
     """Which records of an uncompressed section stay: those of which `keys` knows none later.
 
-    What the map does not speak of stays; a record without a key does not. Raises CorruptBatch.
+    Records behind the map's last offset stay; one without a key does not. Raises CorruptBatch.
     """
     check_base_offset(base_offset)
     try:

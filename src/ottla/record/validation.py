@@ -1,7 +1,7 @@
 """What a leader checks of a client's batch before it appends it, and what it changes.
 
 Header, checksum and the numbers that must agree are always checked, and that uncompressed records
-are well formed. What a codec hides is looked at only where a setting demands it: another codec
+are well formed. Compressed records are expanded only where a setting demands it: another codec
 (`compression.type`), keys (compacted topics), a bound on old timestamps, or timestamps in doubt.
 The batch stays the bytes it was.
 Does not check sequence numbers against earlier batches: the log knows those.
@@ -99,7 +99,7 @@ def validate(
 
 
 def _check_outside(buffer: memoryview, codec: int, record_count: int) -> None:
-    """What can be told of the records without expanding them. Raises INVALID_RECORD as Kafka.
+    """Check what can be checked of the records without expanding them. INVALID_RECORD, as Kafka.
 
     A consumer that meets records it cannot read is stuck for good: they must not get in.
     """

@@ -197,7 +197,7 @@ def _walk(
         if size < 0 or size > end - position:
             raise CorruptBatch(f"a record of {size} bytes does not fit its batch")
         stop = position + size
-        # Behind the attributes' byte, which means nothing.
+        # Behind the attributes byte, which has no meaning.
         byte: i64 = buffer[position + 1]
         delta: i64 = byte >> 1 ^ -(byte & 1)
         position += 2

@@ -21,7 +21,7 @@ def count(
     """The account of [start, end) of a log of these (first, last, records, kind)."""
     counting = Counting(start, end, log_start, cells or [], PASSES)
     for first, last, records, kind in batches:
-        assert not counting.is_cut(first, last, records)
+        assert not counting.must_read_records(first, last, records)
         counting.batch(first, last, records, kind)
     counting.gap(min(log_end, counting.walk_end))
     return counting.close(history or History(), log_end)
@@ -125,11 +125,11 @@ def test_lost_offsets_count_until_others_take_their_place() -> None:
 def test_a_batch_cut_by_the_range_asks_for_a_look_at_its_records() -> None:
     """Only where it has lost some: else its offsets tell."""
     counting = Counting(5, 20, 0, [], PASSES)
-    assert not counting.is_cut(0, 9, 10)
-    assert not counting.is_cut(0, 9, 0)
-    assert counting.is_cut(0, 9, 4)
-    assert not counting.is_cut(10, 19, 4)
-    assert counting.is_cut(15, 25, 4)
+    assert not counting.must_read_records(0, 9, 10)
+    assert not counting.must_read_records(0, 9, 0)
+    assert counting.must_read_records(0, 9, 4)
+    assert not counting.must_read_records(10, 19, 4)
+    assert counting.must_read_records(15, 25, 4)
     counting.batch(0, 9, 4, Kind.DATA, 3)
     account = counting.close(History(), 100)
     assert account.data == 3

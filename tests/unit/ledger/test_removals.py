@@ -66,11 +66,11 @@ def test_a_cut_inside_of_a_cell_asks_for_a_new_count() -> None:
         [Cell(0, 10, {1: 2}), Cell(10, 30, {1: 3, 2: 6}), Cell(30, 40, {2: 1})],
         [a_pass(1), a_pass(2)],
     )
-    cell = removals.cut(20)
+    cell = removals.truncate(20)
     assert cell is not None
     removals.recount(cell, 4)
     assert told(removals) == [(0, 10, {1: 2}), (10, 20, {2: 4})]
-    assert removals.cut(10) is None
+    assert removals.truncate(10) is None
     assert told(removals) == [(0, 10, {1: 2})]
 
 

@@ -49,7 +49,7 @@ def test_torn_last_batch_is_cut(size: int) -> None:
     cut(filesystem, LOG, size)
     log = open_log(filesystem)
     assert (log.log_end_offset, filesystem.size(LOG)) == (4, 4 * BATCH_BYTES)
-    assert log.recovery.cut_bytes == size - 4 * BATCH_BYTES
+    assert log.recovery.truncated_bytes == size - 4 * BATCH_BYTES
     assert append(log).base_offset == 4
     assert ranges(log) == [(offset, offset) for offset in range(5)]
 

@@ -229,7 +229,9 @@ class Partition:
                 self._flusher.hurry()
         else:
             self._roles.on_own_end(self, log.log_end_offset)
-            if log.needs_flush:
+            # As `Log.needs_flush`, without a call for each append.
+            unflushed = log.log_end_offset - log.flush_state.recovery_point
+            if unflushed >= log.config.flush_messages or log.flush_state.rolled:
                 self._flusher.mark_dirty(self)
         if self.watchers:
             self._tell_appended()

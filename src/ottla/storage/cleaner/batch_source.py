@@ -13,7 +13,7 @@ _REMEDY = (
     "leader, else restore the file from a copy."
 )
 
-# Told how many bytes were read or written; waits, or raises to give up.
+# Called with how many bytes were read or written; waits to keep a rate, or raises to give up.
 Pace = Callable[[int], None]
 
 

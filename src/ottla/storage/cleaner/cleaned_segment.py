@@ -19,8 +19,8 @@ from ottla.storage.index.time_index import TimeIndex
 from ottla.storage.index.transaction_index import AbortedTransaction, TransactionIndex
 
 _BUFFER_BYTES = 1 << 20
-# What may be written before it is on the disk. The file system commits all files together: who
-# flushes a small one while this is written waits for it.
+# What may be written before it is flushed. The file system commits all files together: the flush
+# of a small one waits for what of this one is not on the disk yet.
 _UNFLUSHED_BYTES_MAX = 16 << 20
 # What a cleaned segment consists of, in the order in which the files get their names. The last
 # one decides: from then on the others belong to it.

@@ -1,4 +1,4 @@
-"""A cleaning, from files to files: what a child process does, or a test in its own.
+"""A cleaning, from files to files; the broker runs it in a child process.
 
 The dirty part is read once for the map of keys; then everything from the log's beginning on is read
 and what stays is written into new segments, small ones together. The log itself is not touched.

@@ -1,4 +1,4 @@
-"""One cleaning of one log: what is asked for, and what came of it, as they travel to a child."""
+"""One cleaning of one log: the job and its outcome, as lines that travel to and from a child."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -74,7 +74,7 @@ class CleaningOutcome:
     map_bytes: int = 0
     records_read: int = 0
     records_kept: int = 0
-    # Of those that went: of what was aborted, and deletions whose time was over.
+    # Of those removed: records of aborted transactions, and tombstones behind their horizon.
     records_aborted: int = 0
     tombstones_dropped: int = 0
     bytes_read: int = 0

@@ -31,7 +31,7 @@ class LastOfProducer:
 class Fate(Enum):
     """What becomes of a batch."""
 
-    # Each record is asked for; without one the batch goes.
+    # Decided record by record; without any record the batch goes.
     SIFT = "sift"
     # The same, but a batch without records stays as a header.
     SIFT_KEEP_HEADER = "sift, keep the header"
@@ -44,7 +44,7 @@ class Fate(Enum):
 
 
 class Transactions:
-    """Which transactions were aborted, and of which there still is something, in offset order."""
+    """Which transactions were aborted, and which still have batches; fed in offset order."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         """`aborted`: all that have records in the range that is read."""
@@ -133,7 +133,7 @@ class Keeping:
         return Fate.KEEP if self._must_stay(header) else Fate.DROP
 
     def tombstones_stay(self, header: BatchHeader) -> bool:
-        """Whether the tombstones in the batch may still be needed by who reads behind."""
+        """Whether a reader that is behind may still need the tombstones in the batch."""
         return not has_horizon(header) or self._now_ms < header.base_timestamp
 
     def _must_stay(self, header: BatchHeader) -> bool:

@@ -1,4 +1,4 @@
-"""From a log to the job that cleans it, and from what came of it to the replacements."""
+"""From a log to the job that cleans it, and from the outcome to the replacements of segments."""
 
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.keeping import NO_DATA, LastOfProducer
@@ -20,7 +20,7 @@ class LogCleaning:
 
     @property
     def still_holds(self) -> bool:
-        """Whether nothing was cut or removed since."""
+        """Whether the log has not been truncated and has lost no segment since."""
         log = self.log
         held = log.segments.as_list()[: len(self._segments)]
         return not log.offline and log.truncations == self._truncations and held == self._segments

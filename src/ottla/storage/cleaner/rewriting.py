@@ -1,9 +1,9 @@
 """A batch with fewer records: the bytes of those that stay are kept, offsets and places with them.
 
-Base offset, offset span, sequences and epochs stay as they were, so that a batch says what it said
-to consumers, followers and producers' states. Records are numbered from the base offset, so theirs
-need no change either, unless the batch gets a delete horizon: that takes the place of the base
-timestamp, which the records count their times from (KIP-534).
+Base offset, offset span, sequences and epochs stay as they were, so that consumers, followers and
+producers' states conclude the same from a batch as before. Records are numbered from the base
+offset, so theirs need no change either, unless the batch gets a delete horizon: that takes the
+place of the base timestamp, which the records count their times from (KIP-534).
 """
 
 from struct import Struct

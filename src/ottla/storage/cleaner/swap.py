@@ -9,7 +9,7 @@
 5. `finish`: the log knows that.
 
 What touches the disk (2, 4) runs beside the loop: to change a name may have to wait for what the
-file system is writing. Should the log be cut meanwhile, it says so (`settle`).
+file system is writing. A log that is truncated meanwhile calls `settle` before.
 """
 
 from ottla.storage.cleaner.swap_files import SwapFiles
@@ -48,7 +48,7 @@ class Swap:
         return log.segments.as_list()[number:-1][: len(self._old)] == self._old
 
     def begin(self) -> None:
-        """From now on the log tells of changes that this must not meet."""
+        """From now on the log calls `settle` before its files change."""
         assert self.still_holds
         self._log.replacement = self
 
@@ -85,7 +85,7 @@ class Swap:
         if size != self._size:
             raise StorageError(f"{new.path()}: {size} bytes were made, and not {self._size}")
         if any(segment.indexes.loaded for segment in self._old):
-            # Who reads here would have to wait for it.
+            # Else the next reader would have to wait for it.
             new.load_indexes()
 
     def take_over(self) -> None:
@@ -94,7 +94,7 @@ class Swap:
         assert self._new is not None
         log, new = self._log, self._new
         for segment in self._old:
-            # Who reads from it at this moment goes on doing so.
+            # Opened now, so that a reader which is at it can go on.
             assert segment.file
         new.indexes.config = log.config
         log.segments.substitute(self._old, new)
@@ -130,7 +130,7 @@ class Swap:
         self._forget()
 
     def remove(self) -> None:
-        """Remove what was made, after a replacement that did not come. In any thread.
+        """Remove what was made for a replacement that was given up. In any thread.
 
         Raises StorageError.
         """

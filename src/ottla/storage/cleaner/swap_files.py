@@ -1,7 +1,7 @@
 """The names of a cleaned segment's files and of those it replaces, changed step by step.
 
-Each step may run in any thread; what must not be torn apart is done under a lock. Whoever owns the
-log can call the steps off at any time, or have them all done at once.
+Each step may run in any thread, under a lock where it must not be interrupted. The log's thread can
+call the steps off at any time, or have them all done at once.
 """
 
 import threading

@@ -28,8 +28,8 @@ def write_atomically(
 ) -> None:
     """Replace the file at `path`: after a crash it holds the old or the new content whole.
 
-    Without `sync_folder` the caller makes the new name durable, when it has more to write. Not
-    `durable`: so it is after the death of the process; a power cut may leave less.
+    Without `sync_folder` the caller makes the new name durable, when it has more to write. Where it
+    is not `durable`, this holds after the death of the process, but not after a power cut.
     """
     temporary = path + TEMPORARY_SUFFIX
     filesystem.unlink(temporary)

@@ -32,7 +32,7 @@ class CheckpointJob:
     offsets: Mapping[str, Mapping[TopicPartition, int]]
     order: CheckpointOrder
     number: int
-    # Of logs here: what was deleted is to be known before the log's start says that it was.
+    # Of logs here: a ledger must name what was deleted before a log start offset shows that it was.
     ledgers: list[LedgerJob] = field(default_factory=list)
     # Others, by path.
     files: dict[str, bytes] = field(default_factory=dict)

@@ -175,7 +175,7 @@ class Checkpoints:
 
 
 def _ledger_jobs(logs: Collection[Log]) -> list[LedgerJob]:
-    """What writes the ledgers of those logs whose file does not say all."""
+    """Jobs that write the ledgers of those logs whose file lacks something."""
     found = [log.ledger.job(log.filesystem, log.folder) for log in logs if log.ledger.has_news]
     return [job for job in found if job is not None]
 

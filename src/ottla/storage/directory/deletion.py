@@ -14,7 +14,7 @@ from ottla.storage.segment.segment import Segment
 class Deletion:
     """Removal of files, due `delay_ms` after it was handed out, so that readers may finish.
 
-    `run` may be called in any thread; a crash before it is made good at the next start.
+    `run` may be called in any thread; after a crash before it, the next start removes the files.
     """
 
     filesystem: FileSystem
@@ -47,7 +47,7 @@ def set_aside(filesystem: FileSystem, segments: list[Segment], delay_ms: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A whole log that serves no more, and whose folder is to lose its name."""
+    """A whole log that was closed for ever, and whose folder is to be renamed."""
 
     filesystem: FileSystem
     folder: str

@@ -49,7 +49,7 @@ def open_future(
 ) -> Log:
     """Open a copy that an earlier run began, else a new one. Raises StorageError.
 
-    What an earlier run left is read whole, since nothing says how much of it was flushed.
+    What an earlier run left is read whole, since it is not known how much of it was flushed.
     """
     filesystem = directory.filesystem
     folder = future_folders(directory).get(partition)

@@ -1,4 +1,4 @@
-"""All log directories of a broker: opening, moving and deleting logs, and what a failing disk stops.
+"""All log directories of a broker: opens, moves and deletes logs, and takes failed disks offline.
 
 Kafka's `log.dirs`: a new partition goes where the fewest are; a directory that fails goes offline
 with its logs while the others serve.

@@ -178,7 +178,7 @@ class LogDirectory:
                 f"{folder}: partition.metadata named topic {damaged_id} and is written anew"
             )
         self.run.note_read(partition)
-        # One that never was flushed, as far as is known, may have a name in the cache alone.
+        # The folder's name may be in the page cache alone, unless a flush is known.
         log.flush_state.has_new_folder = known != topic_id or recovery_point == 0
         return log
 
@@ -203,7 +203,7 @@ class LogDirectory:
         return log
 
     def take_out(self, partition: TopicPartition, unique: UUID) -> Departure:
-        """Know a log no more, whether it was open or not; its folder is renamed after this.
+        """Forget a log, whether it was open or not; its folder is renamed after this.
 
         Raises StorageError.
         """
@@ -225,7 +225,7 @@ class LogDirectory:
         self.checkpoints.forget(partition, self.folder_of(partition))
 
     def elsewhere(self, homes: Mapping[TopicPartition, object]) -> list[TopicPartition]:
-        """Partitions that have values but no folder here, where it is known why.
+        """Partitions that have checkpointed values but no folder here, where it is known why.
 
         Their log is in another directory (a move, or a second copy was set aside), or was deleted
         on a disk that had no room for a checkpoint. Raises OSError.

@@ -65,7 +65,7 @@ def deleted_folder(partition: TopicPartition, unique: UUID) -> str:
 
 
 def stray_folder(partition: TopicPartition, unique: UUID) -> str:
-    """Name of a folder whose topic is no longer the one that bears its name; it is kept."""
+    """Name for a folder of an earlier topic whose name another topic has now; it is kept."""
     return _set_aside(partition, unique, STRAY_FOLDER_SUFFIX)
 
 

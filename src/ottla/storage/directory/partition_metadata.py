@@ -50,10 +50,10 @@ def is_damaged(known: UUID, topic_id: UUID) -> bool:
 
 
 def write(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
-    """Say of a folder which topic it holds. Raises OSError.
+    """Write into a folder which topic it holds. Raises OSError.
 
-    Whole but not durable: that comes with the first flush of the log. After a power cut before it
-    the file may say nothing, or anything, and there is no record to be lost by that.
+    The first flush of the log makes the file durable. A power cut before that may leave anything in
+    it, but there are no flushed records then that could be lost by that.
     """
     path = f"{folder}/{PARTITION_METADATA}"
     write_atomically(filesystem, path, encode(topic_id), durable=False)
@@ -62,7 +62,7 @@ def write(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
 def begin(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
     """The same for a folder that was just made. Raises OSError.
 
-    A crash may leave the file empty: it says nothing then, of a folder that has nothing.
+    A crash may leave the file empty, and then the folder has no records.
     """
     file = filesystem.open(f"{folder}/{PARTITION_METADATA}", create=True)
     try:

@@ -1,6 +1,6 @@
-"""`ottla-run`: what a log directory notes of the broker that uses it, for the next one to judge by.
+"""`ottla-run`: what a log directory notes of the present run of its broker, for the next start.
 
-Kafka asks only whether a broker was stopped in order. But a process that dies leaves its writes
+Kafka looks only at whether a broker was stopped in order. But a process that dies leaves its writes
 in the page cache, and one that flushes before it acknowledges leaves nothing to lose: both may
 stay eligible as leaders (R-11). Only a power cut, or a disk mounted anew, without group commit
 loses records that others count on.

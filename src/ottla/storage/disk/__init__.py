@@ -1,4 +1,4 @@
-"""The seam to the file system, the operating system's answer to it, and one in memory.
+"""The seam to the file system, the operating system's file system, and one in memory.
 
 Begin with `filesystem`.
 """

@@ -1,4 +1,4 @@
-"""What can be wrong with a disk, as answers: all are KAFKA_STORAGE_ERROR to a client."""
+"""What can be wrong with a disk, as errors: all are KAFKA_STORAGE_ERROR to a client."""
 
 import errno
 
@@ -9,9 +9,9 @@ _GONE = frozenset({errno.ENOENT, errno.EBADF})
 
 
 class StorageError(OttlaError):
-    """A disk does not do what was asked; the message says what and where."""
+    """An operation on the disk failed; the message says which and where."""
 
-    # Whether the log it concerns serves no more.
+    # Whether the log that it concerns must go offline.
     stops_log = False
 
     def __init__(self, message: str) -> None:

@@ -1,4 +1,4 @@
-"""The filesystem seam: whatever the log asks of a disk, and the operating system's answer to it.
+"""The filesystem seam: all that a log does on a disk, and the operating system's file system.
 
 Errors are `OSError`, as the system raises them; `storage.errors` says what they mean.
 Not here: buffering (the page cache is the only one) and locks between threads.
@@ -52,7 +52,7 @@ class File(Protocol):
         ...
 
     def truncate(self, size: int) -> None:
-        """Cut the file to `size` bytes."""
+        """Truncate the file to `size` bytes."""
         ...
 
     def size(self) -> int:
@@ -78,7 +78,7 @@ class FileSystem(Protocol):
 
     @property
     def is_concurrent(self) -> bool:
-        """Whether several threads at once are faster than one, and as good."""
+        """Whether several threads at once may be used, and are faster than one."""
         ...
 
     def open(self, path: str, *, create: bool = False) -> File:
@@ -90,7 +90,7 @@ class FileSystem(Protocol):
         ...
 
     def rewrite(self, path: str, position: int) -> None:
-        """Write from `position` to the end what stands there, so that the next fsync saves it."""
+        """Write the bytes from `position` to the end again, so that the next fsync saves them."""
         ...
 
     def exists(self, path: str) -> bool: ...
@@ -144,8 +144,8 @@ class FileSystem(Protocol):
     def page_cache_id(self, path: str) -> str:
         """Names the page cache behind `path`: while it is the same, no write was forgotten.
 
-        Another name stands for a restart of the machine, or a disk that was mounted anew.
-        Empty where the system does not say.
+        It changes with a restart of the machine, and where the disk is mounted anew. Empty where
+        the system does not provide it.
         """
         ...
 

@@ -1,6 +1,6 @@
 """A filesystem in memory, for tests and for brokers that keep nothing.
 
-It can be cut off like a machine: `crash()` forgets the process and keeps what it wrote,
+It can fail like a machine: `crash()` ends the process and keeps what it wrote,
 `crash(random)` is a power cut, after which only what was flushed is sure to be there.
 """
 

@@ -20,7 +20,7 @@ class FileNode:
     def __init__(self) -> None:
         self.content = bytearray()
         self.synced = 0
-        # What a truncation cut off that is not flushed yet: a power cut can bring it back.
+        # What a truncation removed and is not flushed yet: a power cut can bring it back.
         self.old_tail = b""
         # A failed fsync: the kernel forgets what was dirty, so later ones do not save it.
         self.poisoned = False
@@ -86,7 +86,7 @@ class FolderNode:
         self.pending: list[dict[str, FileNode | FolderNode | None]] = []
 
     def change(self, changes: dict[str, FileNode | FolderNode | None]) -> None:
-        """Do together what either survives together or not at all; None removes a name."""
+        """Change names so that all or none survive a power cut; None removes a name."""
         _apply(self.names, changes)
         self.pending.append(changes)
 

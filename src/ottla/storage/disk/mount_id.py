@@ -1,7 +1,7 @@
 """Which mount a path lies on: a number that no later mount gets again.
 
-Linux tells it from 6.8 on, through a call that Python has no name for yet. A disk that was taken
-away and mounted anew may have lost what was not flushed, though the machine never stopped.
+Linux has it from 6.8 on, through a system call that Python has no function for yet. A disk that was
+taken away and mounted anew may have lost what was not flushed, though the machine never stopped.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""What finds a place in a segment or a log: by offset, by time, by transaction, by leader epoch.
+"""Indexes of a segment or a log: by offset, by time, by transaction, by leader epoch.
 
 Begin with `offset_index`; the others are made alike.
 """

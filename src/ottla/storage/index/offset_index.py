@@ -2,7 +2,7 @@
 
 Format (Kafka's `.index`): entries of 8 bytes, big-endian: last offset of the batch relative to
 the segment's base offset (int32), position of the batch (int32). It is kept in memory as two
-arrays and written when the segment is flushed; recovery can always make it again from the log.
+arrays and written when the segment is flushed; recovery can always rebuild it from the log.
 """
 
 import sys

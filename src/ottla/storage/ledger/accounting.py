@@ -65,7 +65,7 @@ class Accounting:
         cells, passes = _cells(log, floor, ceiling)
         self._counting = Counting(start, end, log.log_start_offset, cells, passes)
         self._transactions = _transactions(log, self._counting)
-        self._pieces = self._cut(floor, ceiling)
+        self._pieces = self._pieces_between(floor, ceiling)
 
     @staticmethod
     def _check(log: Log, start: int, end: int) -> None:
@@ -77,7 +77,7 @@ class Accounting:
                 "where the log ends",
             )
 
-    def _cut(self, floor: int, ceiling: int) -> list[_Piece]:
+    def _pieces_between(self, floor: int, ceiling: int) -> list[_Piece]:
         if floor >= ceiling:
             return []
         segments, counting = self._segments, self._counting
@@ -124,7 +124,7 @@ class Accounting:
             header.record_count,
         )
         inside = None
-        if counting.is_cut(base_offset, last_offset, count):
+        if counting.must_read_records(base_offset, last_offset, count):
             batch = piece.file.pread(header.size, position)
             inside = sum(
                 counting.wants(record.offset)

@@ -1,4 +1,4 @@
-"""The ledger of one log on the disk: what is gone at its start, and what was cut off at its end.
+"""The ledger of one log on the disk: what is gone at its start, and what was truncated at its end.
 
 It stands in one small file, replaced as a whole. What compaction took out stands beside each
 segment, in a file that comes and goes with it (`ledger.removals`).
@@ -72,11 +72,11 @@ class OffsetLedger:
 
     @property
     def has_news(self) -> bool:
-        """Whether something happened that the file does not say; a new log's file can wait."""
+        """Whether the file lacks something; that of a log to which nothing happened can wait."""
         return self.history.changes > max(0, self._order.written)
 
     def job(self, filesystem: FileSystem, folder: str) -> LedgerJob | None:
-        """What writes the file; None where it says all."""
+        """The job that writes the file; None where it lacks nothing."""
         if self.is_written:
             return None
         history = self.history

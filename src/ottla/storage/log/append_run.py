@@ -1,6 +1,6 @@
 """Several batches of one producer that came together, appended with one write: all, or none.
 
-A write is most of what an append costs, and the half of that is the call. What makes an append
+The write is most of what an append costs, and half of that is the system call. What makes an append
 more than a write (a roll, a repeated batch, a sequence out of order) is left to
 `Log.append_as_leader`, one batch after the other.
 """

@@ -41,7 +41,7 @@ class LogConfig:
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
     preallocate: bool = False
-    # Groups for whom retention waits until they have read, how many bytes and how long at most.
+    # Groups that retention waits for until they have read; at most so many bytes, and so long.
     hold_groups: frozenset[str] = frozenset()
     hold_max_bytes: int = 10 << 30
     hold_max_ms: int = 7 * _DAY_MS

@@ -1,4 +1,4 @@
-"""The one record of a control batch, as far as the log must know it.
+"""The one record of a control batch, as far as the log needs it.
 
 Building markers and reading them in full is `record.control`'s.
 """
@@ -16,7 +16,7 @@ _VALUE = Struct(">hi")
 def read_marker(payload: bytes | memoryview) -> tuple[bool, int] | None:
     """(is it a commit, coordinator epoch) of an end-transaction marker; None for other kinds.
 
-    `payload` is the control batch behind its header. Raises ValueError where it is cut short.
+    `payload` is the control batch behind its header. Raises ValueError where it is too short.
     """
     try:
         _, position = read_zigzag(payload, 0)

@@ -1,8 +1,8 @@
 """Holes in what a replica copied: its leader had compacted before.
 
-They are noted as they come, and again after a crash, as far as the notes were not written yet. A
-leader's own appends make no holes; so what is missing between copied batches was missing at the
-leader, whose own ledger says below which offset its passes have removed records.
+They are noted when a batch is copied, and again after a crash where the notes were not written yet.
+A leader's own appends make no holes; so what is missing between copied batches was missing at the
+leader, whose ledger says below which offset its passes have removed records.
 """
 
 from ottla.ledger.history import History
@@ -18,7 +18,7 @@ def note_copied(
 ) -> None:
     """Note what is missing before a copied batch and in it; `next_offset`: where it could begin.
 
-    What the leader did not speak of is not noted, and stays unexplained.
+    Holes above `compacted_below`, which the leader's ledger does not claim, stay unexplained.
     """
     end = header.last_offset + 1
     start = min(next_offset, header.base_offset)
@@ -70,8 +70,8 @@ def note_copied_gaps(
 
 
 def recount_truncated(segment: Segment, end: int) -> None:
-    """Forget what was noted of offsets from `end` on, where the segment ends now. Raises OSError."""
-    cell = segment.removals.cut(end)
+    """Forget notes of offsets from `end` on, where the segment ends now. Raises OSError."""
+    cell = segment.removals.truncate(end)
     if cell is None:
         return
     holes, next_offset = 0, cell.start

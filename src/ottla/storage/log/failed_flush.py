@@ -1,6 +1,6 @@
 """Remembering a failed flush of a log, for the process that opens the log next.
 
-The kernel tells of a failed write once and takes the pages for clean: they read as if they were on
+The kernel reports a failed write once and marks the pages as clean: they read as if they were on
 the disk, and a later fsync succeeds and saves nothing. A process that finds the note writes the
 unflushed end of the log again, in place, before it counts any of it as flushed.
 

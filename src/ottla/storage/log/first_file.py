@@ -1,6 +1,6 @@
 """The `.log` file of a log that holds nothing yet: made, with its folder, by the first append.
 
-A topic of thousands of partitions is there at once so. Nothing is lost by it: the topic is in the
+So a topic of thousands of partitions is created at once. Nothing can be lost: the topic is in the
 store, and a log that holds nothing is the same whether it has a folder or not.
 """
 
@@ -13,7 +13,7 @@ from ottla.storage.disk.filesystem import Buffer, File, FileSystem
 
 
 class FirstFile:
-    """Empty as long as it is not made; from then on it passes on what is asked."""
+    """Empty as long as it is not made; from then on every call goes to the real file."""
 
     __slots__ = ("_file", "_filesystem", "_on_made", "_topic_id", "path")
 
@@ -28,7 +28,7 @@ class FirstFile:
         self._file: File | None = None
 
     def make(self) -> File:
-        """Make the folder, say whose it is, and make the file; once. Raises OSError.
+        """Make the folder with its topic id, and the file in it; once. Raises OSError.
 
         None of it is durable: the first flush of the log makes it so.
         """
@@ -42,7 +42,7 @@ class FirstFile:
             file = self._filesystem.open(self.path, create=True)
             if file.size():
                 file.close()
-                raise FileExistsError(errno.EEXIST, "there are records of somebody else", self.path)
+                raise FileExistsError(errno.EEXIST, "it holds records of another log", self.path)
             self._file = file
             self._on_made(file)
         return self._file

@@ -1,4 +1,4 @@
-"""Flushing a log: what to make durable is decided on the loop, doing it is a thread's work."""
+"""One flush of a log as a job: prepared on the loop, run in a thread."""
 
 import errno
 from dataclasses import dataclass, field
@@ -109,7 +109,7 @@ class FlushJob:
             self.postponed = True
 
     def _sync_metadata(self) -> None:
-        """Whose folder it is: a torn id would have the records taken for another topic's."""
+        """Flush the topic id of a new folder: a torn one would make its records another topic's."""
         path = f"{self.folder}/{PARTITION_METADATA}"
         try:
             file = self.filesystem.open(path)

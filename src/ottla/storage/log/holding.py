@@ -11,7 +11,7 @@ from ottla.storage.log.config import LogConfig
 from ottla.storage.log.retention import Verdict
 from ottla.storage.segment.segment import Segment
 
-# Segments before the active one by which the rate of writing is told.
+# Segments before the active one from which the rate of writing is computed.
 _RATE_SEGMENTS = 3
 
 
@@ -40,8 +40,8 @@ def hold(
 ) -> Hold:
     """Keep back what readers still need. Raises OSError.
 
-    `read_to`: below it all of them have read, -1 where somebody has not said. `wanted_since`: by
-    base offset, when retention first wanted a segment to go.
+    `read_to`: below it all readers have read, -1 where one has not committed an offset.
+    `wanted_since`: by base offset, when retention first wanted a segment to go.
     """
     ends = [following.base_offset for _, following in pairwise(segments)] + [log_end_offset]
     count = verdict.by_start
@@ -68,16 +68,16 @@ def _since(
     wanted_since: Mapping[int, int],
     now_ms: int,
 ) -> int:
-    """When retention first wanted it to go; what its age says survives a restart."""
+    """When retention first wanted the segment to go: known from its age after a restart, too."""
     since_ms = wanted_since.get(segment.base_offset, now_ms)
     return min(since_ms, segment.largest_timestamp() + config.retention_ms) if is_old else since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When the record at an offset is deleted; `left_ms` 0 for at the next look.
+    """When the record at an offset is deleted; `left_ms` is 0 where the next pass does it.
 
-    None of both where nothing will delete it as the settings are.
+    Both are None where nothing will delete it under the present settings.
     """
 
     left_ms: int | None

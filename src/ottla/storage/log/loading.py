@@ -117,7 +117,7 @@ def begin(
     producer_expiration_ms: int,
     now_ms: int,
 ) -> LoadedLog:
-    """A log that has no folder yet: there is nothing to look for."""
+    """A log that has no folder yet, and so nothing to load."""
     segment = Segment(filesystem, folder, 0, config, now_ms)
     segment.begin(topic_id)
     producers = ProducerStates(producer_expiration_ms)
@@ -135,13 +135,13 @@ def _begin_replay(
     known_below: int,
     now_ms: int,
 ) -> Replay:
-    """What the small files say, and from where on the batches have to be asked. Raises OSError."""
+    """State from the small files, and from where on batches have to be read. Raises OSError."""
     folder, first_offset = segments[0].folder, segments[0].base_offset
     epochs, epochs_read = _read_epochs(filesystem, folder)
     transactions_read = _read_transactions(segments)
     reflected, entries = newest_good(filesystem, folder, snapshots, known_below)
     if not epochs_read or not transactions_read:
-        # What only the batches can tell is asked from the first one on.
+        # What only the batches have must be read from the first one on.
         reflected, entries = -1, []
     begin = max(first_offset, reflected)
     producers.load(entries, begin, now_ms)
@@ -212,7 +212,7 @@ def _read_transactions(segments: list[Segment]) -> bool:
 def _snapshots(filesystem: FileSystem, folder: str, offset_max: int) -> tuple[list[int], int]:
     """Offsets of the producer snapshots, and up to where they say that the log was flushed.
 
-    Those above `offset_max` are removed: they may speak of records that were lost. A snapshot is
+    Those above `offset_max` are removed: they may contain records that were lost. A snapshot is
     written after the flush of all before it.
     """
     kept, flushed = [], 0

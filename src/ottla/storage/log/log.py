@@ -303,11 +303,11 @@ class Log:
 
     @property
     def needs_flush(self) -> bool:
-        """Whether the log is to be flushed soon, though no producer waits for it."""
+        """Whether a closed segment, or as many offsets as `flush.messages`, are not on the disk."""
         flush_state = self.flush_state
-        return bool(flush_state.rolled) or (
-            self.log_end_offset - flush_state.recovery_point >= self.config.flush_messages
-        )
+        if flush_state.rolled:
+            return True
+        return self.log_end_offset - flush_state.recovery_point >= self.config.flush_messages
 
     def prepare_flush(self, *, checkpoint: bool = False) -> FlushJob:
         """Gather what makes all that is appended by now durable.
@@ -334,7 +334,7 @@ class Log:
     def advance_log_start(self, offset: int, cause: Cause | None = None, now_ms: int = -1) -> None:
         """Make `offset` the first readable one; lower ones than the present are ignored.
 
-        `cause` and `now_ms` are noted in the ledger; None where it knows already.
+        `cause` and `now_ms` are noted in the ledger; no cause where that has been done.
         Raises OttlaError: OFFSET_OUT_OF_RANGE above the log end offset.
         """
         if offset > self.log_end_offset:
@@ -350,7 +350,7 @@ class Log:
             self.leader_epochs.truncate_from_start(offset)
 
     def note_deleted(self, start: int, offset: int, cause: Cause, now_ms: int) -> None:
-        """What lies in [start, offset) goes; where only the leader knows why, it may have said."""
+        """Note in the ledger why [start, offset) goes, unless an entry of the leader says it."""
         history = self.ledger.history
         if cause in (Cause.LEADER, Cause.WHOLE):
             history.fill(start, offset, cause, now_ms)
@@ -363,7 +363,7 @@ class Log:
 
     @property
     def first_epoch(self) -> int:
-        """The earliest term known, -1 for none: of older ones nothing can be compared."""
+        """The earliest leader epoch known, -1 for none; older ones cannot be compared."""
         return self.leader_epochs.epochs[0] if self.leader_epochs.epochs else UNKNOWN_EPOCH
 
     @property

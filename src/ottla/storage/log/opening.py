@@ -1,4 +1,4 @@
-"""Opening a partition's log, with recovery after an unclean stop; or beginning one without a folder.
+"""Opening a partition's log, with recovery after an unclean stop; or beginning a new one.
 
 From the files to a log's parts: `loading`.
 """

@@ -72,7 +72,7 @@ def rebuild_producers(
     end: int,
     now_ms: int,
 ) -> None:
-    """Make `producers` what the log up to `end` says: a snapshot, then batches. StorageError."""
+    """Load `producers` as of `end`, from a snapshot and the batches behind it. StorageError."""
     offset, entries = newest_good(filesystem, folder, snapshots, end)
     begin = max(offset, segments[0].base_offset)
     producers.load(entries, begin, now_ms)

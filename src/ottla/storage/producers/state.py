@@ -1,8 +1,8 @@
 """What a log knows of its idempotent and transactional producers: sequences and transactions.
 
 Semantics are Kafka's (KIP-98, KIP-360, KIP-447, KIP-890 as far as the log is concerned): the
-last five batches of each producer tell duplicates, a new epoch begins at sequence 0, a producer
-without state may begin anywhere. Not here: the snapshot's bytes (`producer_snapshot`).
+last five batches of each producer reveal duplicates, a new epoch begins at sequence 0, a producer
+without state may begin anywhere. Not here: the snapshot's bytes (`snapshot`).
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class CompletedTransaction(NamedTuple):
 
 
 class Guard:
-    """Holds while no marker has ended a producer's transaction since it was given out."""
+    """Valid while no marker has ended a producer's transaction since it was given out."""
 
 
 class ProducerStates:
@@ -57,11 +57,11 @@ class ProducerStates:
         self.open_transactions: dict[int, int] = {}
         # Ended by a marker which may still lie above the high watermark.
         self.unreplicated: list[CompletedTransaction] = []
-        # Producers whose transaction its coordinator is being asked about, see `guard`.
+        # Of producers whose transaction is being verified with its coordinator, see `guard`.
         self._guards: dict[int, Guard] = {}
 
     def check(self, header: BatchHeader) -> AppendedBatch | None:
-        """Judge a client's batch before it is appended.
+        """Check a client's batch before it is appended.
 
         Returns the earlier append it repeats, None where it is new and in order. Raises
         OttlaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE;
@@ -73,7 +73,7 @@ class ProducerStates:
             return None
         batches = entry.batches
         if header.base_sequence == NO_SEQUENCE:
-            # A group coordinator's, on behalf of the producer: it counts nothing.
+            # Written by a group coordinator on behalf of the producer: it has no sequence.
             if header.producer_epoch < entry.producer_epoch:
                 raise fenced(entry, header.producer_epoch)
             return None
@@ -92,7 +92,7 @@ class ProducerStates:
         return None
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
-        """Take in a data batch that stands at `base_offset`, whatever `check` would say of it."""
+        """Take in a data batch that stands at `base_offset`, without checking it."""
         # Hot: 1.0 µs.
         producer_id = header.producer_id
         entry = self.entries.get(producer_id)
@@ -118,18 +118,19 @@ class ProducerStates:
             self._guards.pop(producer_id, None)
 
     def guard(self, producer_id: int) -> Guard:
-        """What to show with a batch, once its coordinator has said that the transaction is open.
+        """Begin to verify with the coordinator that the producer's transaction is open (KIP-890).
 
-        It is void when a marker comes between question and answer (KIP-890): ask again then.
+        The guard is passed to `check_open` with the batch after the coordinator has confirmed it.
+        It is void if a marker was written meanwhile: verify again then.
         """
         return self._guards.setdefault(producer_id, Guard())
 
     def is_guarded(self, producer_id: int, guard: Guard) -> bool:
-        """Whether `guard` still holds."""
+        """Whether `guard` is still valid."""
         return self._guards.get(producer_id) is guard
 
     def is_open(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer has a transaction here, so that nobody need be asked."""
+        """Whether the producer has a transaction open here: the coordinator need not be asked."""
         entry = self.entries.get(producer_id)
         return (
             entry is not None
@@ -138,7 +139,7 @@ class ProducerStates:
         )
 
     def check_open(self, header: BatchHeader, guard: Guard | None) -> None:
-        """Refuse a transactional batch of which nobody knows that its transaction is open.
+        """Refuse a transactional batch whose transaction is neither open here nor verified.
 
         Raises OttlaError: INVALID_TXN_STATE.
         """
@@ -155,7 +156,7 @@ class ProducerStates:
     def check_marker(
         self, header: BatchHeader, coordinator_epoch: int, *, raises_epoch: bool = False
     ) -> bool:
-        """Judge a marker before it is appended by the leader; False where it stands already.
+        """Check a marker before the leader appends it; False where it stands in the log already.
 
         `raises_epoch`: each transaction of the producer ends in an epoch of its own (KIP-890), so
         that one that comes twice or late is known. Raises OttlaError: INVALID_PRODUCER_EPOCH,
@@ -247,7 +248,7 @@ class ProducerStates:
         self.expiration_ms = expiration_ms
         for producer_id in [p for p, entry in self.entries.items() if self.expired(entry, now_ms)]:
             del self.entries[producer_id]
-        # Whoever still waits for an answer asks again.
+        # Verifications that are under way are repeated.
         self._guards.clear()
 
     def expired(self, entry: ProducerEntry, now_ms: int) -> bool:

@@ -1,7 +1,7 @@
-"""Remembering of each producer more than its last batch, which is all that a snapshot tells.
+"""Finds the last five batches of each producer; a snapshot has only the very last.
 
-A producer may have five batches on the way when a broker goes down. If they were appended and
-not answered, they come again after the restart, and must be known again, or they stand twice.
+A producer may have five batches on the way when a broker goes down. Those that were appended and
+not answered are sent again after the restart, and must be recognised, or they are appended twice.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _SEGMENTS_MAX = 32
 def widen(producers: ProducerStates, segments: Sequence[Segment]) -> None:
     """Find the batches before those known, in the ends of the last segments.
 
-    What cannot be read is left unknown: this only remembers.
+    What cannot be read stays unknown, and is no error.
     """
     left_bytes = _BYTES_MAX
     for segment in segments[: -_SEGMENTS_MAX - 1 : -1]:

@@ -1,4 +1,4 @@
 """Reading files after a stop: what is whole, what is truncated, what is refused or salvaged.
 
-Begin with `recovery`; `scrub` looks for damage while all runs.
+Begin with `recovery`; `scrub` looks for damage while the broker runs.
 """

@@ -1,10 +1,10 @@
-"""Judging bytes that are no valid batch: the torn end of a crash, or damage to kept data.
+"""Tells the torn end that a crash leaves from damage, for bytes that are no valid batch.
 
 A crash may lose, tear or leave empty what was not yet flushed; it cannot do so in front of
-something that was flushed, for a flush covers all of a file before it. So the end of a log is
-cut where nothing valid stands behind the first bad batch, or where the bad batch lies in
-a page that was never written. A bad batch with valid ones behind it, in a page that was
-written, is damage: cutting there could drop acknowledged records. What lies in the next segment
+something that was flushed, for a flush covers all of a file before it. So the log is truncated
+where nothing valid stands behind the first bad batch, or where the bad batch lies in a page that
+was never written. A bad batch with valid ones behind it, in a page that was written, is damage:
+to truncate there could drop acknowledged records. What lies in the next segment
 is no sign of a flush by itself: a power cut may take the end of one file and leave the next.
 """
 

@@ -1,9 +1,9 @@
 """Reading what can still be read of a log with damaged files: every good batch, and what is lost.
 
 The checksum covers a batch from its attributes on. So a batch whose checksum is right is good,
-whatever its base offset, length or magic number say: these are put right from what stands around
-it. Behind a batch whose checksum is wrong the walk goes on where the batch claims to end, if a
-good one begins there, else at the next good one. Never raises for what a file holds.
+though its base offset, length or magic number may be wrong: these are corrected from what stands
+around it. Behind a batch whose checksum is wrong the walk goes on where the batch claims to end, if
+a good one begins there, else at the next good one. Never raises for what a file holds.
 
 For coordinators, which must load what they can. All other readers use `Log.read`, which refuses
 damage.

@@ -1,4 +1,4 @@
-"""Reading a log's end after a stop: what stands there, what is cut, what is refused.
+"""Reading a log's end after a stop: what is kept, what is truncated, what is refused.
 
 Below the recovery point everything was flushed: headers are walked only where an index or the
 producers' state needs it, and a bad one is damage. Above it every batch's checksum is tried.
@@ -29,23 +29,23 @@ class Recovery:
     """What recovery found. Bytes; `notes` are sentences for the broker's log."""
 
     scanned_bytes: int = 0
-    cut_bytes: int = 0
+    truncated_bytes: int = 0
     notes: list[str] = field(default_factory=list)
-    # The same of what was salvaged: flushed records that are lost.
+    # Sentences about flushed records that are lost, where a damaged log was salvaged.
     salvaged: list[str] = field(default_factory=list)
     # Whether a flush has failed, so that the unflushed end may stand in the page cache alone.
     write_again: bool = False
     # Whether any page that was not flushed may be missing, also before one that is there.
     is_lossy: bool = False
-    # Where that is so, and only what was flushed was promised: up to where that is, as far as
-    # is known. None where no page can be missing.
+    # Where pages may be missing and only flushed records were acknowledged: up to where the log was
+    # flushed, as far as is known. None where no page can be missing.
     kept_to: int | None = None
-    # Of the batches so far.
+    # The leader epoch of the batches so far.
     leader_epoch: int = -1
 
     @property
     def may_lack_pages(self) -> bool:
-        """Whether what the last run wrote and did not flush may be gone, in any order."""
+        """Whether any page that the last run wrote and did not flush may be missing."""
         return self.is_lossy or self.kept_to is not None
 
 
@@ -59,14 +59,14 @@ def recover(
     is_lossy: bool = False,
     kept_to: int | None = None,
 ) -> Recovery:
-    """Read `segments` (by base offset) from where `replay` must begin; cut the torn end.
+    """Read `segments` (by base offset) from where `replay` must begin; truncate the torn end.
 
-    Segments behind a cut are removed from the list (their files too). With `check_end` a log
+    Segments behind a truncation are removed from the list (their files too). With `check_end` a log
     that ends below its recovery point is refused. With `write_again` what stands above the
     recovery point is written again, in place, before it is read. `is_lossy`: a power cut took
-    what was not flushed, and the cluster knows: what is bad above the recovery point is cut with
-    all behind it. `kept_to`: a power cut took what was not flushed, and nobody had been promised
-    any of it; below this offset all was flushed, however old the recovery point is.
+    what was not flushed, and the cluster knows: from the first bad batch above the recovery point
+    on all is truncated. `kept_to`: a power cut took what was not flushed, none of which had been
+    acknowledged; below this offset all was flushed, however old the recovery point is.
     Raises LogCorrupt, OSError.
     """
     result = Recovery(write_again=write_again, is_lossy=is_lossy, kept_to=kept_to)
@@ -74,13 +74,14 @@ def recover(
     while number < len(segments):
         segment = segments[number]
         following = segments[number + 1].base_offset if number + 1 < len(segments) else None
-        # The one that ends at the recovery point, too: a cut that was not flushed may be undone.
+        # Also the one that ends at the recovery point: a power cut may have undone a truncation
+        # that was not flushed.
         if following is None or following >= recovery_point or following > replay.next_offset:
             whole = _recover_segment(segment, replay, recovery_point, segments[number:], result)
             end = max(replay.next_offset, segment.base_offset)
             if following is not None:
                 # Compaction leaves gaps. A segment that runs into the next one's offsets above
-                # the recovery point was cut, and the cut was undone: what is next is older.
+                # the recovery point was truncated, and that was undone: the next one is older.
                 is_gap = end < following <= recovery_point
                 is_undone = end > following >= recovery_point and result.may_lack_pages
                 if end == following or (whole and (is_gap or end > following) and not is_undone):
@@ -109,7 +110,7 @@ def _recover_segment(
     following: list[Segment],
     result: Recovery,
 ) -> bool:
-    """Walk, then scan, one segment; False where its end was cut."""
+    """Walk, then scan, one segment; False where it was truncated."""
     size = segment.size
     try:
         segment.read_index_files()
@@ -149,7 +150,7 @@ def _recover_segment(
         return True
     if not result.is_lossy and not scan.is_older:
         _judge(segment, end, scan, following, result.kept_to)
-    result.cut_bytes += size - end
+    result.truncated_bytes += size - end
     result.notes.append(
         f"{segment.path()}: cut {size - end} bytes of an unfinished write at byte {end}, "
         f"offset {scan.next_offset}: {scan.fault}"
@@ -196,8 +197,8 @@ class _Scan:
         # Why the scan stopped, and where the bad batch claims to end.
         self.fault = ""
         self.bad_end = 0
-        # Leaders' terms only rise along a log. Batches of an earlier one were cut off, and a
-        # power cut has undone that behind what was written in their place.
+        # Leader epochs only rise along a log. Batches of an earlier one were truncated, and a power
+        # cut has undone that behind what was written in their place.
         self.terms_rise = False
         self.leader_epoch = -1
         self.is_older = False
@@ -286,20 +287,20 @@ def _judge(
     )
 
 
-def _make_durable(cut: Segment) -> None:
-    """A cut must not be undone by the next power cut, once other records stand in its place."""
+def _make_durable(truncated: Segment) -> None:
+    """Flush a truncation: no power cut may undo it once other records stand in its place."""
     try:
-        cut.file.fsync()
-        cut.filesystem.fsync_directory(cut.folder)
+        truncated.file.fsync()
+        truncated.filesystem.fsync_directory(truncated.folder)
     except OSError as error:
-        note_failed_flush(cut.filesystem, cut.folder)
-        raise fsync_error(error, cut.path()) from error
+        note_failed_flush(truncated.filesystem, truncated.folder)
+        raise fsync_error(error, truncated.path()) from error
 
 
 def _drop(segments: list[Segment], keep: int, result: Recovery, end: int) -> None:
     """Remove segments whose beginning the log no longer reaches."""
     for segment in segments[keep:]:
-        result.cut_bytes += segment.size
+        result.truncated_bytes += segment.size
         result.notes.append(f"{segment.path()}: removed, the log before it ends at offset {end}")
         segment.close()
         segment.remove_files()

@@ -1,8 +1,8 @@
-"""Makes a log of what can still be read of one that is damaged, where no other copy of it exists.
+"""Makes a log of what can still be read of a damaged one that has no other copy.
 
 For the topics of coordinators only: these go on with what is left. Each damaged segment is copied
-to `….log.damaged`, which stays, and replaced by its good batches. Offsets are not given out again:
-where the end is lost, a batch without records stands for it.
+to `….log.damaged`, which stays, and replaced by its good batches. No offset is used twice: where
+the end is lost, a batch without records stands in its place.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Salvage:
 
 
 def salvage(filesystem: FileSystem, folder: str, recovery_point: int, *, clean: bool) -> Salvage:
-    """Leave only good batches in the log at `folder`, which nobody has open. Raises OSError.
+    """Leave only good batches in the log at `folder`, which must not be open. Raises OSError.
 
     All of it is on the disk then, and it ends at `recovery_point` at least; `clean`: exactly there.
     """

@@ -1,7 +1,7 @@
-"""Looking through segments for bits that turned over on the disk, before somebody reads them.
+"""Looking through segments for bits that flipped on the disk, before consumers read them.
 
-A start reads what was not flushed, and a reader what it asks for; nobody else looks at old
-records. A scrub reads all of a segment in small steps and tries every batch's checksum, and what
+A start reads what was not flushed, and consumers what they fetch; old records are otherwise not
+looked at. A scrub reads all of a segment in small steps and tries every batch's checksum, and what
 the checksum does not cover (offsets, leader epochs) against what the log knows besides.
 """
 
@@ -46,7 +46,7 @@ class SegmentScrub:
 
     @property
     def still_holds(self) -> bool:
-        """Whether the log still has the segment as it was; else what was found means nothing."""
+        """Whether the log still has the segment as it was; else what was found is void."""
         return (
             not self.log.offline
             and self._truncations == self.log.truncations
@@ -113,7 +113,7 @@ class SegmentScrub:
         return None
 
     def _damage(self, place: int, what: str) -> LogCorrupt:
-        # The next step begins here, for whoever wants to look twice.
+        # The next step begins here: the caller may have this place read again.
         self._position += place
         return LogCorrupt(self.path, self._position, self._next_offset, what, _REMEDY)
 

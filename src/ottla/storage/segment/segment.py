@@ -97,7 +97,7 @@ class Segment:
         return f"{self.folder}/{segment_file(self.base_offset, suffix)}{swap_suffix}"
 
     def on_file(self, suffix: str, use: Callable[[str], Result]) -> Result:
-        """What `use` does with the path of a file, which may get its own name at this moment."""
+        """Call `use` with the path of a file; again, if the file gets its own name meanwhile."""
         try:
             return use(self.path(suffix))
         except FileNotFoundError:
@@ -127,7 +127,7 @@ class Segment:
 
     @property
     def has_new_removals(self) -> bool:
-        """Whether more is known than the file says."""
+        """Whether the file lacks something of what is known."""
         return self._removals is not None and self._removals.changes != self.removals_written
 
     def create(self) -> None:
@@ -137,7 +137,7 @@ class Segment:
         self.size = self._file.size()
 
     def begin(self, topic_id: UUID) -> None:
-        """Be the first segment of a log of that topic that has no folder, nor needs one yet."""
+        """Be the first segment of a new log of that topic, whose folder the first append makes."""
         self._file = FirstFile(self.filesystem, self.path(), topic_id, self._on_made)
 
     def _on_made(self, file: File) -> None:
@@ -222,7 +222,7 @@ class Segment:
         try:
             return self._search(offset)
         except BadHeader:
-            # An index that does not fit is made again from the log, which is the truth.
+            # An index that does not fit is rebuilt from the log.
             self.rebuild_indexes()
             try:
                 return self._search(offset)

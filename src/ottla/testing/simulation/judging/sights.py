@@ -31,7 +31,7 @@ class Sights:
             key = (machine.host, machine.starts, str(partition.topic_partition))
             if key not in self._opened:
                 self._opened[key] = None
-                if partition.log.recovery.cut_bytes:
+                if partition.log.recovery.truncated_bytes:
                     self._world.count("torn tail cut")
             decisions = broker.parts.decisions.of(partition.topic_partition)
             if not decisions:
