@@ -55,7 +55,7 @@ def test_lost_connections_are_made_again():
         await scene.write(1, "a", b"0")
         for number in range(1, 4):
             for fetcher in scene.cluster.brokers[2].parts.replication._fetchers._fetchers.values():
-                fetcher._link.connection._transport.abort()
+                fetcher._link.connection._shell.transport.abort()
             answer = await scene.write(1, "a", b"%d" % number)
             assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, number)
         assert scene.log(1, "a") == scene.log(2, "a")

@@ -1,4 +1,4 @@
-"""One connection from this broker to another: a shell over `network.exchange` for callbacks.
+"""One connection from this broker to another: a shell over `network.exchange` with callbacks.
 
 Many requests may be in flight. Any failure ends the connection, which is never reopened; retries
 are decided elsewhere.
@@ -6,26 +6,26 @@ are decided elsewhere.
 
 import asyncio
 from collections.abc import Callable
-from math import inf
-from typing import Any, cast
+from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.exchange import RESPONSE_BYTES_MAX, Exchange
+from ottla.network.loop_exchange import LoopExchange
 from ottla.wire.api import API, ApiKey
 from ottla.wire.notation import Message
 
 # Given the response, whose type follows from the request, or the OttlaError in its place.
 OnAnswer = Callable[[Any], None]
 
-# A broker may send so much that the other has not taken yet; a request beyond it is refused.
+# A request is refused while more than this waits for the other broker to read it.
 _UNSENT_BYTES_MAX = 64 << 20
 
 
 class PeerConnection(asyncio.BufferedProtocol):
     """The protocol object of one connection; a `Dialer` connects it.
 
-    `name` is what messages to people call the other end. `on_lost` is called once, with why, when
-    the connection ends otherwise than by `close`, after the requests in flight were given it.
+    `name` is what messages to people call the other end. `on_lost` is called once, with the error,
+    when the connection ends otherwise than by `close`, after each request in flight was given it.
     """
 
     def __init__(
@@ -38,24 +38,21 @@ class PeerConnection(asyncio.BufferedProtocol):
     ) -> None:
         self.name = name
         self.on_lost = on_lost
-        self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
         self._exchange: Exchange[OnAnswer] = Exchange(
             name, client_id, response_bytes_max=response_bytes_max
         )
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_s = inf
+        self._shell = LoopExchange(self._exchange, self._lose)
         self._failure: OttlaError | None = None
 
     # -- what others call
 
     @property
     def is_open(self) -> bool:
-        return self._transport is not None and self._failure is None
+        return self._shell.is_open
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was open, or was to be, and is no more."""
+        """Whether it has ended, perhaps before it was open."""
         return self._failure is not None
 
     @property
@@ -72,21 +69,17 @@ class PeerConnection(asyncio.BufferedProtocol):
         `version` None is the highest we know. Without an answer after `timeout_ms` the connection
         ends. Raises OttlaError, and does not call, where nothing can be sent.
         """
-        transport = self._sendable()
+        self._require_sendable()
         key = ApiKey(type(message).__api_key__)
         if version is None:
             version = API[key].max_version
-        deadline_s = self._loop.time() + timeout_ms / 1000
-        parts = self._exchange.send(message, key, version, deadline_s, on_answer)
-        if deadline_s < self._timer_s:
-            self._set_timer()
-        transport.writelines(cast("list[bytes]", parts))
+        self._shell.send(message, key, version, timeout_ms / 1000, on_answer)
 
     async def request(
         self, message: Message, *, timeout_ms: int, version: int | None = None
     ) -> Any:
         """Send a request and return its response. Raises OttlaError; see `send`."""
-        answered: asyncio.Future[Any] = self._loop.create_future()
+        answered: asyncio.Future[Any] = self._shell.loop.create_future()
 
         def on_answer(answer: Any) -> None:
             if answered.done():
@@ -107,10 +100,7 @@ class PeerConnection(asyncio.BufferedProtocol):
     # -- asyncio's protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports have the methods, not the base class.
-        self._transport = cast("asyncio.Transport", transport)
-        if self._failure is not None:
-            self._transport.abort()
+        self._shell.made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._exchange.lost(exc)
@@ -128,34 +118,18 @@ class PeerConnection(asyncio.BufferedProtocol):
         if self._exchange.failure is not None:
             self._lose()
 
-    # -- deadlines
-
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_s = self._exchange.next_deadline_s
-        self._timer = self._loop.call_at(self._timer_s, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer, self._timer_s = None, inf
-        self._exchange.time_passed(self._loop.time())
-        if self._exchange.failure is not None:
-            self._lose()
-        elif self._exchange.in_flight:
-            self._set_timer()
-
     # -- ending
 
-    def _sendable(self) -> asyncio.Transport:
+    def _require_sendable(self) -> None:
         if self._failure is not None:
             raise _again(self._failure)
-        if self._transport is None:
+        transport = self._shell.transport
+        if transport is None:
             raise self._error(ErrorCode.NETWORK_EXCEPTION, "it is not connected yet")
-        if self._transport.get_write_buffer_size() > _UNSENT_BYTES_MAX:
+        if transport.get_write_buffer_size() > _UNSENT_BYTES_MAX:
             raise self._error(
                 ErrorCode.NETWORK_EXCEPTION, "it does not read what it is sent; is it stopped?"
             )
-        return self._transport
 
     def _error(self, code: ErrorCode, why: str) -> OttlaError:
         return OttlaError(code, f"{self.name}: {why}")
@@ -173,16 +147,11 @@ class PeerConnection(asyncio.BufferedProtocol):
             return self._failure
         assert self._exchange.failure is not None
         error = self._failure = OttlaError(*self._exchange.failure)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._transport is not None:
-            self._transport.abort()
-        for on_answer in self._exchange.take_unanswered():
+        for on_answer in self._shell.end():
             on_answer(error)
         return error
 
 
 def _again(error: OttlaError) -> OttlaError:
-    """The same error for one more who waits: each has a traceback of its own."""
+    """The same error for another caller: each has a traceback of its own."""
     return OttlaError(error.code, error.message)

@@ -1,9 +1,8 @@
-"""One connection to one broker: a shell over `network.exchange` for futures."""
+"""One connection to one broker: a shell over `network.exchange` with futures."""
 
 import asyncio
 from collections.abc import Callable
-from math import inf
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ottla import __version__
 from ottla.base.errors import ErrorCode
@@ -11,6 +10,7 @@ from ottla.client.connection.addresses import Address
 from ottla.client.connection.versions import key_of, negotiate, version_for
 from ottla.client.errors import ClientError, ConnectionFailed, check, connection_refused, ended
 from ottla.network.exchange import Exchange
+from ottla.network.loop_exchange import LoopExchange
 from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
@@ -29,11 +29,8 @@ class Connection(asyncio.BufferedProtocol):
         self.versions: dict[ApiKey, int] = {}
         # What the cluster has switched on, by name (KIP-584).
         self.features: dict[str, int] = {}
-        self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
         self._exchange: Exchange[asyncio.Future[Any]] = Exchange(str(address), client_id)
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_s = inf
+        self._shell = LoopExchange(self._exchange, self._end)
         self._failure: ClientError | None = None
         # False while the system takes no more bytes: what is sent then fills our memory.
         self.is_writable = True
@@ -43,7 +40,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_open(self) -> bool:
-        return self._transport is not None and self._failure is None
+        return self._shell.is_open
 
     @property
     def in_flight(self) -> int:
@@ -70,9 +67,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def send_unanswered(self, message: Message) -> None:
         """Send a request that has no answer (Produce with acks 0)."""
-        transport = self._open_transport()
-        parts = self._exchange.send_unanswered(message, self.version(key_of(message)))
-        transport.writelines(cast("list[bytes]", parts))
+        self._require_open()
+        self._shell.send_unanswered(message, self.version(key_of(message)))
 
     async def request(
         self,
@@ -97,39 +93,20 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- sending
 
-    def _open_transport(self) -> asyncio.Transport:
-        if self._transport is None or self._failure is not None:
+    def _require_open(self) -> None:
+        if not self._shell.is_open:
             raise self._failure or ConnectionFailed(f"not connected to {self.address}")
-        return self._transport
 
     # Hot: once per request.
     def _submit(
         self, message: Message, key: ApiKey, version: int, timeout_s: float
     ) -> "asyncio.Future[Any]":
-        transport = self._open_transport()
-        answer = self._loop.create_future()
-        deadline_s = self._loop.time() + timeout_s
-        parts = self._exchange.send(message, key, version, deadline_s, answer)
-        if deadline_s < self._timer_s:
-            self._set_timer()
-        transport.writelines(cast("list[bytes]", parts))
+        self._require_open()
+        answer = self._shell.loop.create_future()
+        self._shell.send(message, key, version, timeout_s, answer)
         return answer
 
-    # -- deadlines
-
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_s = self._exchange.next_deadline_s
-        self._timer = self._loop.call_at(self._timer_s, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer, self._timer_s = None, inf
-        self._exchange.time_passed(self._loop.time())
-        if self._exchange.failure is not None:
-            self._end()
-        elif self._exchange.in_flight:
-            self._set_timer()
+    # -- ending
 
     def _end(self, why: ClientError | None = None) -> None:
         """End, because of the exchange's failure where `why` is not given."""
@@ -138,24 +115,18 @@ class Connection(asyncio.BufferedProtocol):
         failure = self._exchange.failure
         assert failure is not None
         self._failure = why or ended(failure)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._transport is not None:
-            self._transport.abort()
-        for answer in self._exchange.take_unanswered():
+        for answer in self._shell.end():
             if not answer.done():
                 answer.set_exception(why or ended(failure))
 
     # -- asyncio's protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        self._shell.made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._exchange.lost(exc)
         self._end()
-        self._transport = None
 
     def pause_writing(self) -> None:
         self.is_writable = False

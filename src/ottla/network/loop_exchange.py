@@ -1,0 +1,105 @@
+"""An exchange on a running loop: its transport, the timer of its deadlines, and its end.
+
+The client's connection and a broker's connection to another are asyncio protocols over this. They
+give each answer, and each failure, to its waiter in their own way.
+"""
+
+import asyncio
+from collections.abc import Callable
+from math import inf
+from typing import Generic, TypeVar, cast
+
+from ottla.network.exchange import Exchange
+from ottla.wire.api import ApiKey
+from ottla.wire.notation import Message
+
+Waiter = TypeVar("Waiter")
+
+
+class LoopExchange(Generic[Waiter]):
+    """The sending and the ending half of one connection.
+
+    `on_failed` is called where a deadline passed; it calls `end`, as each end of a connection does.
+    """
+
+    __slots__ = (
+        "_is_over",
+        "_on_failed",
+        "_timer",
+        "_timer_s",
+        "exchange",
+        "loop",
+        "transport",
+    )
+
+    def __init__(self, exchange: Exchange[Waiter], on_failed: Callable[[], None]) -> None:
+        self.exchange = exchange
+        self.loop = asyncio.get_running_loop()
+        # None until the connection is made.
+        self.transport: asyncio.Transport | None = None
+        self._on_failed = on_failed
+        self._is_over = False
+        # When it is set: for the earliest deadline, or that of a request answered meanwhile.
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = inf
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent."""
+        return self.transport is not None and not self._is_over
+
+    def made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is made; one that was closed before is given up."""
+        # uvloop's transports have the methods, not the base class.
+        self.transport = cast("asyncio.Transport", transport)
+        if self._is_over:
+            self.transport.abort()
+
+    # -- sending
+
+    # Hot: once per request, follower's fetches included.
+    def send(
+        self, message: Message, key: ApiKey, version: int, timeout_s: float, waiter: Waiter
+    ) -> None:
+        """Send a request, and have the connection fail if it has no answer in time."""
+        assert self.transport is not None
+        deadline_s = self.loop.time() + timeout_s
+        parts = self.exchange.send(message, key, version, deadline_s, waiter)
+        if deadline_s < self._timer_s:
+            self._set_timer()
+        self.transport.writelines(cast("list[bytes]", parts))
+
+    def send_unanswered(self, message: Message, version: int) -> None:
+        """Send a request that has no answer (Produce with acks 0)."""
+        assert self.transport is not None
+        parts = self.exchange.send_unanswered(message, version)
+        self.transport.writelines(cast("list[bytes]", parts))
+
+    # -- deadlines
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_s = self.exchange.next_deadline_s
+        self._timer = self.loop.call_at(self._timer_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer, self._timer_s = None, inf
+        self.exchange.time_passed(self.loop.time())
+        if self.exchange.failure is not None:
+            self._on_failed()
+        elif self.exchange.in_flight:
+            self._set_timer()
+
+    # -- ending
+
+    def end(self) -> list[Waiter]:
+        """The exchange has failed: end the connection, and return the waiters to be failed."""
+        assert not self._is_over
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.transport is not None:
+            self.transport.abort()
+        return self.exchange.take_unanswered()
