@@ -2,9 +2,10 @@
 
 import asyncio
 
-from broker_client import Client, connected, until
+from broker_client import Client, batch, connected, produce, produced, until
 from quota_client import alter, run, skipping
 
+from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 
 
@@ -52,6 +53,31 @@ def test_connections_beyond_the_rate_of_the_broker_are_served_later():
             if connection.is_muted:
                 skipped_s.append(60)
             await late.receive_frame()
+            late.close()
+
+    loop.run_until_complete(scenario())
+    loop.close()
+
+
+def test_a_large_first_request_of_a_late_connection_is_served():
+    """Its head comes while the connection is delayed, its rest when the delay is over."""
+    loop = asyncio.new_event_loop()
+    skipped_s = skipping(loop)
+
+    async def scenario():
+        async with connected({"max.connection.creation.rate": "1"}) as (broker, _):
+            late = await Client.connect(broker.port)
+            request = produce("a", batch(b"x" * 700_000))
+            data = b"".join(bytes(part) for part in encode_request(request, 9, 1, "test"))
+            late.writer.write(data[:1000])
+            await until(lambda: len(broker.listeners.open[0].connections) == 2)
+            *_, connection = broker.listeners.open[0].connections
+            transport = connection._transport
+            await until(lambda: not transport.is_reading() or not connection.is_muted)
+            if connection.is_muted:
+                skipped_s.append(60)
+            late.writer.write(data[1000:])
+            assert produced(await late.receive(0, 9)).error_code == 0
             late.close()
 
     loop.run_until_complete(scenario())

@@ -43,7 +43,7 @@ class FakeTransport(asyncio.Transport):
 
 
 class FakeLoop:
-    """Runs what was scheduled when told."""
+    """Runs what was scheduled when `run` is called."""
 
     def __init__(self):
         self.ready = []
@@ -224,8 +224,30 @@ def test_nothing_is_served_together_while_a_connection_is_delayed():
     assert rig.written == b"<A><B><C>"
 
 
+def test_a_large_request_that_begins_while_the_connection_is_delayed_is_served_afterwards():
+    """Its bytes are read on when the delay is over, and not never."""
+    rig = Rig()
+    timers = []
+
+    def call_later(_delay_s, callback, *arguments):
+        timers.append(Timer(callback, arguments))
+        return timers[-1]
+
+    rig.loop.time = lambda: 0.0
+    rig.loop.call_later = call_later
+    rig.connection.delay(1000)
+    body = b"x" * 10_000
+    rest = rig.receive(frame(body))
+    assert rest
+    assert not rig.transport.reading
+    timers[0].fire()
+    assert rig.transport.reading
+    rig.receive(rest)
+    assert rig.service.seen == [body]
+
+
 class Timer:
-    """A timer that fires when told."""
+    """A timer that fires when `fire` is called."""
 
     def __init__(self, callback, arguments):
         self.callback, self.arguments = callback, arguments
@@ -303,6 +325,54 @@ def test_a_slow_reader_is_not_read():
     rig.connection.pause_writing()
     assert not rig.transport.reading
     rig.connection.resume_writing()
+    assert rig.transport.reading
+
+
+def test_requests_behind_an_answer_that_the_socket_does_not_take_wait():
+    """One receive of many fetches holds no descriptors for all of their answers."""
+    rig = Rig()
+    echo = rig.service.serve
+
+    def serve(connection, request):
+        connection.pause_writing()
+        return echo(connection, request)
+
+    rig.service.serve = serve
+    rig.receive(frames("abcde"))
+    assert rig.service.seen == [b"a"]
+    rig.service.serve = echo
+    rig.connection.resume_writing()
+    rig.loop.run()
+    assert rig.written == b"<A><B><C><D><E>"
+    assert rig.transport.reading
+
+
+def test_a_large_request_that_was_held_waits_until_the_connection_is_not_muted():
+    """As a small one does, when the service releases it meanwhile."""
+    rig = Rig()
+    timers = []
+
+    def call_later(_delay_s, callback, *arguments):
+        timers.append(Timer(callback, arguments))
+        return timers[-1]
+
+    rig.loop.time = lambda: 0.0
+    rig.loop.call_later = call_later
+    echo = rig.service.serve
+
+    def hold(connection, _request):
+        connection.hold()
+
+    rig.service.serve = hold
+    body = b"x" * 10_000
+    rig.receive(frame(body))
+    rig.connection.mute(1000)
+    rig.service.serve = echo
+    rig.connection.release()
+    assert rig.service.seen == []
+    timers[0].fire()
+    rig.loop.run()
+    assert rig.service.seen == [body]
     assert rig.transport.reading
 
 
@@ -406,7 +476,7 @@ def test_a_request_that_fails_closes_its_connection_only(request_body):
 
 
 def test_an_answer_after_the_connection_is_lost_goes_nowhere():
-    """Whoever answers need not know whether the client is still there."""
+    """A handler need not know whether the client is still there."""
     rig = Rig()
     rig.receive(frame(b"later"))
     rig.connection.connection_lost(None)
@@ -416,16 +486,16 @@ def test_an_answer_after_the_connection_is_lost_goes_nowhere():
     assert rig.hub.closed == [rig.connection]
 
 
-def test_who_waits_for_a_client_that_left_is_told():
+def test_a_wait_for_a_client_that_left_is_abandoned():
     """A long poll of a client that is gone is forgotten; an answered one is not."""
     rig = Rig()
-    told = []
+    abandoned = []
     rig.receive(frame(b"later 1") + frame(b"later 2"))
     for number, slot in enumerate(rig.service.slots):
-        slot.on_abandoned = lambda number=number: told.append(number)
+        slot.on_abandoned = lambda number=number: abandoned.append(number)
     rig.service.slots[1].answer([b"(2)"])
     rig.connection.connection_lost(None)
-    assert told == [0]
+    assert abandoned == [0]
 
 
 def test_a_region_waits_with_a_descriptor_of_its_own(tmp_path):
@@ -454,6 +524,28 @@ def test_regions_of_a_client_that_left_are_closed(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before + 1
     rig.connection.connection_lost(None)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_regions_of_the_turn_that_closes_are_closed(tmp_path):
+    """An answer that waits for a slow reader is let go when the next request is refused."""
+    path = tmp_path / "segment"
+    path.write_bytes(b"0123456789")
+    rig = Rig()
+    echo = rig.service.serve
+    with path.open("rb") as file:
+
+        def serve(connection, request):
+            if request == b"region":
+                return [FileRegion(file.fileno(), 0, 10)]
+            connection.pause_writing()
+            return echo(connection, request)
+
+        rig.service.serve = serve
+        before = len(os.listdir("/proc/self/fd"))
+        rig.receive(frame(b"region") + frame(b"close"))
+        assert rig.transport.aborted
+        rig.connection.connection_lost(None)
+        assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_lost_connection_gives_its_budget_back():

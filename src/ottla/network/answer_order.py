@@ -1,0 +1,142 @@
+"""Answers leave a connection in the order of its requests, however they are found. Does no I/O.
+
+An answer that is found at once is ready, if no earlier request still waits. For one that comes
+later `reserve` keeps its place, and answers behind it wait for it. A request without an answer
+(acks=0) needs no place; one that turns out to have none gives its place up with an empty answer.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from ottla.wire.parts import Part
+
+# What the connection sends an answer as.
+Piece = TypeVar("Piece")
+
+
+class Place(Generic[Piece]):
+    """The place in line of an answer that comes later."""
+
+    __slots__ = ("_order", "on_abandoned", "pieces", "request_bytes")
+
+    def __init__(
+        self, order: "AnswerOrder[Piece]", request_bytes: int, pieces: list[Piece] | None
+    ) -> None:
+        self._order = order
+        self.request_bytes = request_bytes
+        # None until it is answered.
+        self.pieces = pieces
+        # Called if the client leaves before it is answered.
+        self.on_abandoned: Callable[[], None] | None = None
+
+    # Hot: once per request that is answered later.
+    def answer(self, parts: list[Part]) -> None:
+        """Send `parts` as soon as all earlier answers are sent. No parts: there is no answer."""
+        assert self.pieces is None, "answered twice"
+        # The object that waited holds this place: a cycle would wait for the garbage collector.
+        self.on_abandoned = None
+        order = self._order
+        if order.is_closed:
+            self.pieces = []
+            return
+        self.pieces = order.hold(parts)
+        if order.places[0] is self:
+            order.settle()
+
+
+class AnswerOrder(Generic[Piece]):
+    """The answers of one connection that have not left.
+
+    `hold` makes pieces of an answer that may wait; `on_ready` is called when a place was answered
+    and answers are ready, or there is room for more requests.
+
+    Hot: the connection itself adds an answer to `ready` where there are no `places`, and takes
+    what is there to send it.
+    """
+
+    __slots__ = (
+        "_bytes_max",
+        "_on_ready",
+        "_requests_max",
+        "hold",
+        "is_closed",
+        "places",
+        "ready",
+        "unanswered_bytes",
+    )
+
+    def __init__(
+        self,
+        hold: Callable[[list[Part]], list[Piece]],
+        on_ready: Callable[[], None],
+        *,
+        requests_max: int,
+        bytes_max: int,
+    ) -> None:
+        self.hold = hold
+        self.is_closed = False
+        # Invariant: the first one is not answered. The deque is the same for good.
+        self.places: deque[Place[Piece]] = deque()
+        # Answers that may leave. The connection takes them when it sends them.
+        self.ready: list[Piece] = []
+        # Of the requests in `places`.
+        self.unanswered_bytes = 0
+        self._on_ready = on_ready
+        self._requests_max = requests_max
+        self._bytes_max = bytes_max
+
+    @property
+    def room(self) -> int:
+        """How many more requests may wait for their answers."""
+        return self._requests_max - len(self.places)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many requests wait, or such large ones, that no other is to be served."""
+        return len(self.places) >= self._requests_max or self.unanswered_bytes >= self._bytes_max
+
+    def reserve(self, request_bytes: int) -> Place[Piece]:
+        """A place for the answer to the request that is being served."""
+        place: Place[Piece] = Place(self, request_bytes, None)
+        self.places.append(place)
+        self.unanswered_bytes += request_bytes
+        return place
+
+    def add(self, parts: list[Part] | None) -> bool:
+        """The answer, if there is one already, to the request that was served; now `is_full`."""
+        if parts:
+            if self.places:
+                self.places.append(Place(self, 0, self.hold(parts)))
+            else:
+                self.ready += self.hold(parts)
+        return self.is_full
+
+    def settle(self) -> None:
+        """The first place is answered: move what no longer waits to `ready`."""
+        places = self.places
+        while places and (pieces := places[0].pieces) is not None:
+            self.unanswered_bytes -= places.popleft().request_bytes
+            self.ready += pieces
+        self._on_ready()
+
+    # -- ending
+
+    def close(self) -> None:
+        """Answers that are given from now on go nowhere."""
+        self.is_closed = True
+
+    def abandon(self) -> list[Piece]:
+        """Call `on_abandoned` of all that wait, and return all answers that will not be sent."""
+        self.is_closed = True
+        unsent, self.ready = self.ready, []
+        places = list(self.places)
+        self.places.clear()
+        self.unanswered_bytes = 0
+        for place in places:
+            if place.pieces is not None:
+                unsent += place.pieces
+            elif place.on_abandoned is not None:
+                on_abandoned, place.on_abandoned = place.on_abandoned, None
+                on_abandoned()
+        return unsent

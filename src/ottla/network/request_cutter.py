@@ -1,0 +1,183 @@
+"""Cuts the bytes that one client sends into requests. Does no I/O.
+
+Bytes are received into `get_buffer` and counted by `received`; `advance` then goes from one whole
+request to the next, and `keep` saves what the turn leaves. A request is read where it lies: in the
+buffer that all connections of a loop share, in a buffer of its own where it is large, or in a copy
+of what had to wait. Its bytes are valid until the turn ends.
+"""
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from ottla.network.sniff import explain_bad_size, foreign_protocol
+
+_SIZE: Final = Struct(">i")
+SIZE_BYTES: Final = _SIZE.size
+
+
+class BadBytes(NamedTuple):
+    """Why a stream is not read on: a sentence, its kind (for the log), and what to answer."""
+
+    reason: str
+    kind: str = ""
+    answer: bytes = b""
+
+
+class RequestCutter:
+    """The receiving half of one connection.
+
+    Hot: the connection reads `start`, `position` and `view` itself, because a call for each of
+    them would cost as much as cutting a small request does.
+
+    Invariants: `start <= position <= end`. Between two turns what was not served stands in `_kept`
+    or, if it is a whole large request, in its buffer. While a large request is being received
+    nothing else is kept.
+    """
+
+    __slots__ = (
+        "_accepted_bytes_max",
+        "_kept",
+        "_large",
+        "_large_filled",
+        "_request_bytes_max",
+        "_shared",
+        "_shared_bytes_max",
+        "bad_bytes",
+        "end",
+        "position",
+        "start",
+        "view",
+    )
+
+    def __init__(self, shared: memoryview, request_bytes_max: int) -> None:
+        # The request that `advance` found is view[start:position], its size in front; what comes
+        # after it, as far as it was received, is view[position:end].
+        self.view = shared
+        self.start = self.position = self.end = 0
+        # Set by `advance` where the bytes can be no request. Nothing is cut any more then.
+        self.bad_bytes: BadBytes | None = None
+        self._shared = shared
+        # Larger requests get a buffer of their own.
+        self._shared_bytes_max = len(shared) // 2
+        # What was received and not served in the last turn.
+        self._kept = b""
+        self._request_bytes_max = request_bytes_max
+        # 0 until the first bytes of the connection were judged: they may be another protocol's.
+        self._accepted_bytes_max = 0
+        # A request too large for the shared buffer, and how much of it is there.
+        self._large: memoryview | None = None
+        self._large_filled = 0
+
+    # -- receiving
+
+    def get_buffer(self) -> memoryview:
+        """Where the next bytes are to be received; not to be called while a large one is whole."""
+        if self._large is not None:
+            return self._large[self._large_filled :]
+        kept = self._kept
+        if not kept:
+            return self._shared
+        self._shared[: len(kept)] = kept
+        return self._shared[len(kept) :]
+
+    def received(self, count: int) -> None:
+        """`count` more bytes are in `get_buffer`'s room."""
+        if self._large is not None:
+            self._large_filled += count
+            if self._large_filled == len(self._large):
+                self.view, self.position, self.end = self._large, 0, self._large_filled
+            return
+        self.view = self._shared
+        self.position = 0
+        self.end = len(self._kept) + count
+        self._kept = b""
+
+    # -- cutting
+
+    # Hot: once per request.
+    def advance(self) -> int:
+        """Go to the next whole request: its size, or 0 where there is none."""
+        start = self.position
+        body = start + SIZE_BYTES
+        if body > self.end:
+            return 0
+        size: int
+        (size,) = _SIZE.unpack_from(self.view, start)
+        if not 0 < size <= self._accepted_bytes_max and not self._is_acceptable(start, size):
+            return 0
+        position = body + size
+        if position > self.end:
+            return 0
+        self.start = start
+        self.position = position
+        return size
+
+    def take_back(self) -> None:
+        """Give the same request again at the next `advance`."""
+        self.position = self.start
+
+    def _is_acceptable(self, start: int, size: int) -> bool:
+        foreign = foreign_protocol(bytes(self.view[start : start + SIZE_BYTES]))
+        if foreign is not None:
+            # A client that has spoken Kafka's protocol would take the answer for a response.
+            answer = b"" if self._accepted_bytes_max else foreign.answer
+            self.bad_bytes = BadBytes(f"the client sent {foreign.what}", foreign.name, answer)
+        elif 0 < size <= self._request_bytes_max:
+            self._accepted_bytes_max = self._request_bytes_max
+            return True
+        else:
+            self.bad_bytes = BadBytes(explain_bad_size(size, self._request_bytes_max))
+        return False
+
+    # -- what is not served in this turn
+
+    def keep(self) -> int:
+        """Keep what is not cut past this turn: other connections receive into the shared buffer.
+
+        Returns `large_bytes`.
+        """
+        if self._large is not None:
+            return 0
+        self._kept = self.view[self.position : self.end].tobytes()
+        self.view = self._shared
+        self.position = self.end = 0
+        return self.large_bytes
+
+    def return_to_kept(self) -> bool:
+        """Go on in what was kept. False: there is nothing."""
+        kept = self._kept
+        if kept:
+            # Requests are changed where they lie.
+            self.view = memoryview(bytearray(kept))
+            self.position, self.end = 0, len(kept)
+            self._kept = b""
+        return self.position < self.end
+
+    # -- large requests
+
+    @property
+    def large_bytes(self) -> int:
+        """How large a buffer the request at the head of what was kept needs; 0: the shared one."""
+        if len(self._kept) < SIZE_BYTES:
+            return 0
+        frame_bytes = int(_SIZE.unpack_from(self._kept)[0]) + SIZE_BYTES
+        return frame_bytes if frame_bytes > self._shared_bytes_max else 0
+
+    def begin_large(self, buffer: memoryview) -> None:
+        """Receive the request whose head was kept into `buffer`, of `large_bytes` bytes."""
+        assert len(self._kept) < len(buffer) == self.large_bytes
+        buffer[: len(self._kept)] = self._kept
+        self._large, self._large_filled = buffer, len(self._kept)
+        self._kept = b""
+
+    @property
+    def is_large_served(self) -> bool:
+        """Whether a large request was received and cut, so that its buffer is free."""
+        return self.view is self._large and self.position == self.end
+
+    def take_large(self) -> memoryview | None:
+        """Give up the large request, if there is one: its buffer."""
+        large, self._large, self._large_filled = self._large, None, 0
+        if large is not None:
+            self.view, self.position, self.end = self._shared, 0, 0
+        return large
