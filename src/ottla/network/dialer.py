@@ -1,4 +1,4 @@
-"""How a broker opens a connection to another: the seam where a simulated network comes in."""
+"""Opens a broker's connections to others: the seam at which a simulated network comes in."""
 
 import asyncio
 import contextlib
@@ -24,11 +24,12 @@ class Dialer(Protocol):
 
 
 class LoopDialer:
-    """Asks the running loop: TCP on a real one, whatever it has on a simulated one.
+    """Connects through the running loop: by TCP on a real one, or a simulation's network.
 
-    A connection on which nothing that was sent arrives for `silence_ms_max` ends: one that lost
-    its way for longer would only be tried again after as long once more (TCP_USER_TIMEOUT, where
-    the system has it). 0 leaves that to the system.
+    A connection ends when what was sent is not acknowledged for `silence_ms_max`
+    (TCP_USER_TIMEOUT, where the system has it); 0 leaves the time to the system. After a longer
+    silence TCP would wait as long again before it tries to send once more, though the network is
+    back; a new connection is there at once.
     """
 
     def __init__(self, silence_ms_max: int = 0) -> None:
@@ -52,7 +53,7 @@ class LoopDialer:
             raise _unreachable(host, port, error.strerror or str(error)) from error
         end = transport.get_extra_info("socket")
         if end is not None and self._silence_ms_max and hasattr(socket, "TCP_USER_TIMEOUT"):
-            # Gone already, it will be told so.
+            # The connection may have ended already; its protocol learns that by itself.
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._silence_ms_max)
 

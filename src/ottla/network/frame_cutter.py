@@ -1,8 +1,8 @@
-"""Cuts a stream of answers into frames, for the end of a connection that asks.
+"""Cuts a stream of answers into frames, for the end of a connection that sends the requests.
 
 Small frames are copied out of an inbox; a large one is received straight into the buffer that its
-records are later read from. Nobody writes to either again. Does no I/O: it has asyncio's
-`BufferedProtocol` methods for whoever does.
+records are later read from. Neither is written to again. Does no I/O: its methods are those that
+asyncio calls on a `BufferedProtocol`.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,8 @@ _SHOWN_BYTES: Final = 16
 class FrameCutter:
     """The receiving half of one connection.
 
-    `on_frame` is given each frame, its size cut off; `on_bad_size` a size that no answer has, with
-    the first bytes that were read as one. After `stop`, and after a bad size, nothing is given.
+    `on_frame` is called with each frame, without its size; `on_bad_size` with a size that no answer
+    has, and the first bytes that were read as one. After `stop`, or a bad size, neither is called.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class FrameCutter:
         self._stopped = False
 
     def stop(self) -> None:
-        """Give no more frames, and let go of what has come of one."""
+        """Give no more frames, and drop what was received of one."""
         self._stopped = True
         self._large = None
 

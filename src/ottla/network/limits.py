@@ -1,4 +1,4 @@
-"""What a client may ask of a broker's memory and sockets, and the budget all connections share."""
+"""Limits of one connection, and the budget of memory that all connections share."""
 
 import mmap
 from collections import deque
@@ -26,7 +26,8 @@ class ConnectionLimits:
     backlog: int = 50
 
 
-# So much may lie idle, in buffers of a multiple of the grain.
+# Buffers of so many bytes in all are kept for the next large requests; the size of each is a
+# multiple of the grain.
 _SPARE_BYTES_MAX = 4 << 20
 _GRAIN_BYTES = 64 << 10
 
@@ -59,7 +60,7 @@ class MemoryBudget:
         return False
 
     def buffer(self, size: int) -> memoryview:
-        """A buffer for `size` bytes that were taken. What stands in it means nothing."""
+        """A buffer for `size` bytes that were taken. It holds bytes of earlier requests."""
         for number, spare in enumerate(self._spare):
             if len(spare) >= size:
                 del self._spare[number]
@@ -69,7 +70,7 @@ class MemoryBudget:
         return memoryview(anonymous_memory(whole))[:size]
 
     def give_buffer(self, buffer: memoryview) -> None:
-        """Give back a buffer, which nobody reads any more, and its bytes."""
+        """Give back a buffer that is not read any more, and its bytes."""
         spare = buffer.obj
         assert isinstance(spare, mmap.mmap)
         if self._spare_bytes + len(spare) <= _SPARE_BYTES_MAX:
@@ -78,7 +79,7 @@ class MemoryBudget:
         self.give(len(buffer))
 
     def give(self, size: int) -> None:
-        """Give back `size` bytes, and serve in order those who wait."""
+        """Give back `size` bytes; requests that waited for them get them, in order."""
         self._held_bytes -= size
         assert self._held_bytes >= 0
         while self._waiting and self._fits(self._waiting[0][0]):

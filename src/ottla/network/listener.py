@@ -17,11 +17,9 @@ from ottla.quota.connections import ConnectionQuotas
 _log = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_TIME = 4
-# A port is taken over from connections that linger, never from another listener, which
-# SO_REUSEADDR allows on Windows.
+# A port may be bound while connections of an earlier listener linger (SO_REUSEADDR), but never
+# together with another listener, which that option allows on Windows.
 _ADDRESS_OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
-# Output beyond this that the socket does not take makes the connection wait.
-_WRITE_HIGH_BYTES = 256 << 10
 
 
 @runtime_checkable
@@ -60,7 +58,7 @@ class Listener:
         self._stopped = asyncio.Event()
 
     async def start(self, host: str, port: int) -> None:
-        """Bind and listen; port 0 takes a free one, told by `self.port`. Raises OttlaError."""
+        """Bind and listen; port 0 takes a free one: see `self.port`. Raises OttlaError."""
         self._loop = asyncio.get_running_loop()
         self.refusals = Refusals(self._loop.time)
         accepting = _bind(self._loop, host, port, self.limits)
@@ -87,7 +85,7 @@ class Listener:
                     connection.close("the broker stops and the client does not read")
 
     def on_opened(self, connection: Connection) -> str | None:
-        """Count a connection in. The reason, where it is refused at once."""
+        """Count a connection in. Returns the reason if it is to be closed at once."""
         self.connections[connection] = None
         now_ms = int(self._loop.time() * 1000)
         refusal, wait_ms = self._quotas.open(self.name, connection.peer_host, now_ms)
@@ -96,7 +94,7 @@ class Listener:
         if refusal is None:
             connection.delay(wait_ms)
         else:
-            # Never served: it is closed before.
+            # Closed before its delay is over, so that nothing of it is served.
             connection.delay(2 * wait_ms + 1000)
             self._loop.call_later(wait_ms / 1000, _close, connection, refusal)
         return None

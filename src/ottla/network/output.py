@@ -20,9 +20,9 @@ _log = logging.getLogger(__name__)
 
 # Measured (ADR 4): larger chunks fall out of the processor's cache, smaller ones cost calls.
 CHUNK_BYTES = 512 << 10
-# Of as many pieces as this one write may consist.
+# Pieces of one write.
 _PIECES_MAX = 64
-# What `_gather` says where the next region is not in the page cache.
+# What `_gather` returns first where the next region is not in the page cache.
 _IS_COLD = True
 
 
@@ -201,7 +201,7 @@ class Output:
         error = job.exception()
         chunk = b"" if error is not None else job.result()
         if not chunk:
-            # The size of the answer is already on its way: only closing tells the client.
+            # The answer's size was sent before: the client can learn of it only by the close.
             _log.error("cannot read a segment for a client, closing its connection: %s", error)
             self._transport.abort()
             return
@@ -217,7 +217,7 @@ class Output:
 def read_warm(fd: int, position: int, room: memoryview) -> int:
     """Read what needs no disk at `position` into `room`: how many bytes, 0 where none are cached.
 
-    A read that fails reads nothing: why is told by the one that waits for the disk.
+    A read that fails reads nothing; the read that waits for the disk then reports the error.
     """
     try:
         if system.NO_WAIT is None:
@@ -226,7 +226,7 @@ def read_warm(fd: int, position: int, room: memoryview) -> int:
     except OSError as error:
         if error.errno != errno.EOPNOTSUPP:
             return 0
-    # A file system that cannot tell warm from cold.
+    # The file system does not know RWF_NOWAIT: this read may wait for the disk.
     try:
         return system.preadv(fd, [room], position)
     except OSError:

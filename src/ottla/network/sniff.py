@@ -1,4 +1,4 @@
-"""Says what it is, when the bytes on the port are not Kafka's protocol, and what to do about it."""
+"""Recognises other protocols than Kafka's by their first bytes, and says what to do about them."""
 
 from typing import Final, NamedTuple
 
@@ -26,7 +26,7 @@ _HTTP_ANSWER: Final = (
 
 
 class Foreign(NamedTuple):
-    """Another protocol: its name, what came and a remedy, and an answer that it understands."""
+    """Another protocol: its name, what was sent and a remedy, and an answer its clients read."""
 
     name: str
     what: str
