@@ -1,8 +1,7 @@
-"""A whole broker without sockets or threads, to which requests are given receive by receive.
+"""A whole broker without sockets or threads, and scenes of produce requests for it.
 
-`play` runs a script of produce requests against a new broker, in virtual time and with drawn
-identities that are the same in each play, and returns all that can be seen of it. Whether the
-broker may take its fast way is the only difference that two plays need to have.
+`play` runs scenes against a new broker and returns what can be seen of it. Time is virtual and
+chance is seeded: two plays of the same scenes differ only where the broker's code does.
 """
 
 import asyncio
@@ -10,7 +9,7 @@ import logging
 import struct
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -34,10 +33,12 @@ from ottla.wire.frames import encode_request
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 NOW_MS = BEGINNING_MS
+# Topics that are there besides those of the scenes.
+SHARED = ("other", "__consumer_offsets")
 _HOST = "broker"
 _FOLDER = "/logs"
-# Virtual seconds: what is not answered in the first waits for something; none waits longer than
-# the second, which is longer than any request's own limit.
+# In virtual seconds. Requests that are unanswered after the first wait for something that the scene
+# has to do; the second is longer than any request's own timeout.
 _PATIENCE_S = 0.1
 _TIMEOUT_S = 100.0
 
@@ -49,7 +50,7 @@ class Ask:
     records: bytes | None
     topic: str | None = None
     partition: int = 0
-    # What differs from the scene, if anything.
+    # Where it differs from its scene.
     acks: int | None = None
     version: int | None = None
     timeout_ms: int = 60_000
@@ -57,7 +58,7 @@ class Ask:
     client_id: str | None = "test"
     # More partitions of the same request: topic (None as above), index, records.
     more: tuple[tuple[str | None, int, bytes], ...] = ()
-    # What becomes of the encoded frame, its size not included.
+    # Changes the encoded frame, which comes without its size.
     spoil: Callable[[bytes], bytes] = bytes
 
 
@@ -71,7 +72,6 @@ class Scene:
 
     name: str
     steps: Sequence[Step]
-    configs: dict[str, str] = field(default_factory=dict)
     # Whether such a request was served before on the connection.
     learnt: bool = True
     version: int = 9
@@ -83,7 +83,7 @@ class Scene:
 
 @dataclass
 class Seen:
-    """All that can be seen of a play."""
+    """What can be seen of a play."""
 
     # Of each scene: the bytes that its connection was sent, and whether it was closed.
     answers: list[tuple[bytes, bool]]
@@ -91,13 +91,13 @@ class Seen:
     states: list[tuple[object, ...]]
     # Every file after an orderly stop.
     files: dict[str, bytes]
-    # What operators read.
+    # The operator's log, from warnings on.
     lines: list[str]
 
 
 @dataclass
 class Taken:
-    """How many requests were served by the fast way."""
+    """How many requests, and how many runs of them, the fast path served."""
 
     alone: int = 0
     together: int = 0
@@ -156,7 +156,7 @@ class World:
         self._correlation_id = 0
 
     def connect(self) -> Connection:
-        """A new connection, by the broker's own listener."""
+        """A new connection of the broker's listener."""
         self._transport = _Transport()
         connection = Connection(self.broker.listeners.open[0], self.loop)
         connection.connection_made(self._transport)
@@ -168,24 +168,18 @@ class World:
         """The partition that the scene is about."""
         return self.broker.partitions.get(self.topic, 0)
 
-    async def create(self, name: str, configs: dict[str, str], partitions: int = 2) -> None:
-        (outcome,) = await self.broker.topics.create(
-            [NewTopic(name, partitions, 1, configs=configs)]
-        )
-        assert outcome.error is None, outcome.error
+    async def create(self, *names: str) -> None:
+        """Make topics, whose settings and one partition are the default ones."""
+        for outcome in await self.broker.topics.create([NewTopic(name, 1, 1) for name in names]):
+            assert outcome.error is None, outcome.error
 
     async def delete(self, name: str) -> None:
         await self.broker.topics.delete([self.broker.image.topics[name]])
 
-    async def alter(self, **configs: str) -> None:
-        """Change settings of the scene's topic, whose dots are written as underlines."""
-        dotted = {name.replace("_", "."): value for name, value in configs.items()}
-        await self.broker.configs.replace(2, self.topic, dotted, validate_only=False)
-
-    def limit_segments(self, segment_bytes: int) -> None:
-        """Let segments of the scene's log be smaller than settings allow."""
+    def configure(self, **settings: Any) -> None:
+        """Change settings of the scene's log, by their names in `LogConfig`."""
         log = self.partition.log
-        log.update_config(replace(log.config, segment_bytes=segment_bytes))
+        log.update_config(replace(log.config, **settings))
 
     def hold_flushes(self) -> None:
         """Flush nothing of the scene's partition any more."""
@@ -233,14 +227,16 @@ class World:
 
     async def settle(self, limit_s: float = _PATIENCE_S) -> None:
         """Let the loop turn until all is answered, for so long (in virtual time) at most."""
-        connection = self._connection
         for _ in range(5):
             await asyncio.sleep(0)
         until_s = self.loop.time() + limit_s
-        while connection.unanswered and not connection.closed and self.loop.time() < until_s:
+        while self._is_waiting() and self.loop.time() < until_s:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         for _ in range(5):
             await asyncio.sleep(0)
+
+    def _is_waiting(self) -> bool:
+        return self._connection.unanswered > 0 and not self._connection.closed
 
     async def act(self, scene: Scene) -> tuple[bytes, bool]:
         """Play one scene; what its connection was sent, and whether it was closed."""
@@ -316,9 +312,13 @@ def play(scenes: Sequence[Scene], settings: dict[str, str] | None = None) -> See
     told = _Lines()
     log = logging.getLogger("ottla")
     log.addHandler(told)
+    propagates, log.propagate = log.propagate, False
     try:
-        return loop.run_until_complete(process.spawn(loop, _play(loop, scenes, settings or {}, told)))
+        return loop.run_until_complete(
+            process.spawn(loop, _play(loop, scenes, settings or {}, told))
+        )
     finally:
+        log.propagate = propagates
         log.removeHandler(told)
         loop.close()
 
@@ -329,9 +329,9 @@ async def _play(
     world = World(loop, settings)
     await world.broker.start()
     answers, states = [], []
-    for number, scene in enumerate(scenes):
-        world.topic = f"t{number}"
-        await world.create(world.topic, scene.configs)
+    topics = [f"t{number}" for number in range(len(scenes))]
+    await world.create(*topics, *SHARED)
+    for world.topic, scene in zip(topics, scenes, strict=True):
         answers.append(await world.act(scene))
         states.append(world.state())
     await world.broker.stop()
@@ -348,8 +348,8 @@ def _files(filesystem: MemoryFileSystem, path: str) -> Iterator[tuple[str, bytes
 
 
 @contextmanager
-def general_way() -> Iterator[None]:
-    """No connection learns a request: every one is decoded, and served by its handler."""
+def slow_path_only() -> Iterator[None]:
+    """Let connections learn nothing: each request takes the slow path."""
     learn = ProduceShortcuts.learn
     ProduceShortcuts.learn = lambda *_arguments: None  # type: ignore[method-assign]
     try:
@@ -360,7 +360,7 @@ def general_way() -> Iterator[None]:
 
 @contextmanager
 def counted() -> Iterator[Taken]:
-    """Count the requests that the fast way serves."""
+    """Count what the fast path serves."""
     taken = Taken()
     serve, serve_run = ProduceShortcuts.serve, ProduceShortcuts.serve_run
 
