@@ -238,9 +238,13 @@ HAPPENINGS: dict[str, list[Step]] = {
         Ask(batch(b"x", timestamp=NOW_MS + 100_000)), Ask(batch(b"x", timestamp=NOW_MS - 9)),
     ],
     "old times are refused": [
-        *MORE, _configure(message_timestamp_before_max_ms=1000), Ask(batch(b"x", timestamp=1)), *MORE,
+        *MORE, _configure(message_timestamp_before_max_ms=1000),
+        Ask(batch(b"x", timestamp=1)), *MORE,
     ],
-    "it is compacted": [*MORE, _configure(cleanup_policy=frozenset({"compact"})), *MORE, Ask(batch(b"x", key=b"k"))],
+    "it is compacted": [
+        *MORE, _configure(cleanup_policy=frozenset({"compact"})),
+        *MORE, Ask(batch(b"x", key=b"k")),
+    ],
     "the disk is full": [*MORE, _fill_disk, Ask(_BIG), *MORE, _empty_disk, *MORE],
     "the disk is full, of a producer": [
         *_asks(of(1), of(2)), _fill_disk, *_asks(of(3, b"y" * 300), of(4)),

@@ -258,6 +258,7 @@ class World:
                     await done
         if pending:
             await self.receive(b"".join(pending))
+        self.filesystem.capacity_bytes = None
         await self.settle(_TIMEOUT_S)
         closed = connection.closed
         if not closed:
