@@ -4,6 +4,7 @@ Written by hand, so that the rig can judge any broker without trusting our own e
 """
 
 import itertools
+import os
 import random
 import socket
 import struct
@@ -16,6 +17,8 @@ from rig.process import DiedEarly, Process
 _METADATA, _VERSION = 3, 1
 _FIRST_PORT = 12_000
 _PORTS_AT_LEAST = 1_000
+# Names the ports of this process and its children, "FIRST-LAST", where others run beside it.
+PORTS_VARIABLE = "OTTLA_TEST_PORTS"
 
 
 def free_port() -> int:
@@ -37,14 +40,29 @@ def free_port() -> int:
 
 def _ports() -> Iterator[int]:
     """Ports in turn, from a random one on, so that processes side by side seldom meet."""
-    beyond = _first_of_the_systems()
-    if beyond - _FIRST_PORT < _PORTS_AT_LEAST:
+    begin, beyond = _share()
+    if beyond - begin < _PORTS_AT_LEAST:
         yield from itertools.repeat(0)  # The system chooses.
-    count = beyond - _FIRST_PORT
+    count = beyond - begin
     # Chance of its own: whoever seeds the shared generator would give all processes one order.
     first = random.SystemRandom().randrange(count)
     for number in itertools.count(first):
-        yield _FIRST_PORT + number % count
+        yield begin + number % count
+
+
+def _share() -> tuple[int, int]:
+    """The first port of this process, and the first that is not its own any more."""
+    first, dash, last = os.environ.get(PORTS_VARIABLE, "").partition("-")
+    if dash:
+        return int(first), int(last) + 1
+    return _FIRST_PORT, _first_of_the_systems()
+
+
+def port_shares(count: int) -> list[str]:
+    """Divide the ports of this process into disjoint shares, as values of PORTS_VARIABLE."""
+    begin, beyond = _share()
+    size = max(0, beyond - begin) // count
+    return [f"{begin + n * size}-{begin + (n + 1) * size - 1}" for n in range(count)]
 
 
 def _first_of_the_systems() -> int:

@@ -1,10 +1,12 @@
 """Runs the tests part by part, each in a process of its own, within a time budget that is enforced.
 
-`python -m rig.suite` runs all parts; `python -m rig.suite unit clients` runs some. It prints
-pytest's own closing lines, then a table, then their sum in pytest's words; the exit code is 1
-when any part is red, runs over its budget, or skips a test while CI=true.
+`python -m rig.suite` runs all parts; `python -m rig.suite unit clients` runs some. Most parts wait
+more than they compute, so two run side by side where there are two processors (`--workers`). Each
+part's output is printed when it ends, then a table, then the sum in pytest's words; the exit code
+is 1 when any part is red, runs over its budget, or skips a test while CI=true.
 """
 
+import argparse
 import os
 import re
 import signal
@@ -13,14 +15,17 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import IO
 
 from rig.java import have_java, java_home
 from rig.paths import OUT, ROOT
+from rig.probe import PORTS_VARIABLE, port_shares
 
 _OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?)")
 _NO_TESTS_COLLECTED = 5
@@ -50,34 +55,41 @@ class Part:
 
 
 _JAVA = "test_java_*.py"
-# A budget ends what hangs, also where the machine is shared: on two quiet cores each part takes
-# about a tenth to a fifth of it.
+# They start in this order: the longest first, so that none of them runs alone at the end. A budget
+# ends what hangs, also where the machine is shared: on two quiet cores each part takes about a
+# tenth to a fifth of it.
 PARTS = (
+    Part("cli", ("tests/cli",), 900),
+    Part("chaos", ("tests/chaos",), 900),
+    Part("clients", ("tests/clients",), 720, without=_JAVA),
+    Part("cluster", ("tests/cluster",), 720),
+    Part("papers", ("tests/papers",), 720),
+    Part("lake", ("tests/lake",), 720),
     Part("unit", ("tests/unit",), 720),
-    Part("unit, plain", ("tests/unit/record",), 300, (("OTTLA_PURE", "1"),)),
-    Part("protocol", ("tests/protocol",), 300),
-    Part("storage", ("tests/storage",), 300),
+    Part("groups", ("tests/groups",), 450),
+    Part("clients, Java", ("tests/clients",), 720, only=_JAVA),
+    Part("client", ("tests/client",), 450),
     Part("simulation", ("tests/simulation",), 720),
     Part("coordination", ("tests/coordination",), 360),
+    Part("trouble", ("tests/trouble",), 360),
     Part("broker", ("tests/broker",), 300),
-    Part("groups", ("tests/groups",), 300),
-    Part("chaos", ("tests/chaos",), 900),
-    Part("client", ("tests/client",), 300),
-    Part("clients", ("tests/clients",), 720, without=_JAVA),
-    Part("clients, Java", ("tests/clients",), 720, only=_JAVA),
-    Part("badinput", ("tests/badinput",), 300),
+    Part("replication", ("tests/replication",), 300),
     Part("fuzz", ("tests/fuzz",), 450),
-    Part("lake", ("tests/lake",), 720),
-    Part("cli", ("tests/cli",), 720),
     Part("docs", ("tests/docs",), 900),
-    Part("cluster", ("tests/cluster",), 720),
-    Part("papers", ("tests/papers",), 600),
+    Part("walk", ("tests/walk",), 360),
+    Part("protocol", ("tests/protocol",), 300),
+    Part("storage", ("tests/storage",), 300),
+    Part("badinput", ("tests/badinput",), 300),
     Part("suites", ("tests/suites",), 300),
 )
 # For folders of tests that the table does not name.
 _OTHER_BUDGET_S = 360
 # How much of what a red part printed stands once more at the end.
 _LINES_TOLD = 60
+# A part may run a Kafka and three brokers, or Spark: about 3 GB.
+_WORKERS_MAX = 2
+_running: "set[subprocess.Popen[str]]" = set()
+_printing = threading.Lock()
 
 
 @dataclass(slots=True)
@@ -113,24 +125,26 @@ def parts() -> list[Part]:
     return present + [Part(name, (f"tests/{name}",), _OTHER_BUDGET_S) for name in others]
 
 
-def run(part: Part) -> Result:
-    """Run one part, echoing what pytest prints, and stop it at the end of its budget."""
-    print(f"\n== {part.name}: at most {part.budget_s} s ==", flush=True)
+def run(part: Part, ports: str) -> Result:
+    """Run one part with ports of its own; print what pytest printed. Stop it after its budget."""
+    print(f"== {part.name}: begins, with at most {part.budget_s} s ==", flush=True)
     command = [sys.executable, "-m", "pytest", "--durations=5", "--durations-min=1.0"]
     command += part.arguments()
+    surroundings = {**_java(), PORTS_VARIABLE: ports, **dict(part.environment)}
     began_s = time.monotonic()
     child = subprocess.Popen(
         command,
         cwd=ROOT,
-        env={**os.environ, **_java(), **dict(part.environment)},
+        env={**os.environ, **surroundings},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
+    _running.add(child)
     assert child.stdout is not None
     lines: list[str] = []
-    reader = threading.Thread(target=_echo, args=(child.stdout, lines), daemon=True)
+    reader = threading.Thread(target=_read, args=(child.stdout, lines), daemon=True)
     reader.start()
     try:
         exit_code = child.wait(part.budget_s)
@@ -140,16 +154,53 @@ def run(part: Part) -> Result:
         child.send_signal(signal.SIGABRT)
         with suppress(subprocess.TimeoutExpired):
             child.wait(10)
-        # The whole group: brokers and JVMs that the tests started must not outlive them.
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+        # Brokers and JVMs that the tests started must not outlive them.
+        _kill(child)
         exit_code, over_budget = child.wait(), True
     reader.join(timeout=10)
+    _running.discard(child)
     closing = next((line for line in reversed(lines) if _OUTCOME.search(line)), "no closing line")
     counts = Counter({word.rstrip("s"): int(n) for n, word in _OUTCOME.findall(closing)})
     seconds = time.monotonic() - began_s
     last = lines[-_LINES_TOLD:]
+    with _printing:
+        print(f"\n== {part.name} ==\n{''.join(lines)}", flush=True)
     return Result(part, seconds, exit_code, over_budget, closing.strip(), counts, last)
+
+
+def _kill(child: "subprocess.Popen[str]") -> None:
+    """Kill a part's whole process group."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def run_all(
+    chosen: Sequence[Part], workers: int, run_one: Callable[[Part, str], Result] = run
+) -> list[Result]:
+    """Run parts in their order, so many side by side; the results are in the same order.
+
+    No two parts that run side by side are given the same ports.
+    """
+    shares: SimpleQueue[str] = SimpleQueue()
+    for share in port_shares(workers):
+        shares.put(share)
+
+    def with_ports(part: Part) -> Result:
+        share = shares.get()
+        try:
+            return run_one(part, share)
+        finally:
+            shares.put(share)
+
+    with ThreadPoolExecutor(workers) as executor:
+        try:
+            return list(executor.map(with_ports, chosen))
+        except BaseException:
+            # Interrupted: parts are in sessions of their own, which no signal of ours reaches.
+            executor.shutdown(wait=False, cancel_futures=True)
+            for child in list(_running):
+                _kill(child)
+            raise
 
 
 def _java() -> dict[str, str]:
@@ -157,10 +208,8 @@ def _java() -> dict[str, str]:
     return {"JAVA_HOME": str(java_home())} if have_java() else {}
 
 
-def _echo(stream: IO[str], lines: list[str]) -> None:
-    for line in stream:
-        lines.append(line)
-        print(line, end="", flush=True)
+def _read(stream: IO[str], lines: list[str]) -> None:
+    lines += stream
 
 
 def report(results: Sequence[Result], seconds: float) -> str:
@@ -183,8 +232,13 @@ def report(results: Sequence[Result], seconds: float) -> str:
     return "\n".join(rows)
 
 
-def main(names: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the named parts, or all of them."""
+    parser = argparse.ArgumentParser(prog="python -m rig.suite", description=__doc__)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--workers", type=int, default=_workers())
+    given = parser.parse_args(arguments)
+    names = given.names
     chosen = [part for part in parts() if not names or part.name in names]
     unknown = set(names) - {part.name for part in chosen}
     if unknown:
@@ -192,12 +246,17 @@ def main(names: Sequence[str]) -> int:
         print(f"no such part: {', '.join(sorted(unknown))}; there are: {known}", file=sys.stderr)
         return 2
     began_s = time.monotonic()
-    results = [run(part) for part in chosen]
+    results = run_all(chosen, given.workers)
     text = report(results, time.monotonic() - began_s)
     OUT.mkdir(exist_ok=True)
     Path(OUT / "test.txt").write_text(text + "\n")
     print("\n" + text, flush=True)
     return 0 if all(result.green() for result in results) else 1
+
+
+def _workers() -> int:
+    """Parts that run side by side: as many as processors, but no more than memory is sure for."""
+    return max(1, min(os.cpu_count() or 1, _WORKERS_MAX))
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def test_the_same_tests_hold_for_the_plain_form() -> None:
         text=True,
         check=False,
         env=os.environ | {"OTTLA_PURE": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-        timeout=110,
+        timeout=280,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
