@@ -23,13 +23,10 @@ from ottla.record.header import (
     BatchHeader,
 )
 from ottla.record.walk import check_part
+from ottla.wire.frames import AFTER_CORRELATION_ID, CORRELATION_POSITION, SIZE_BYTES
 
 # Tag counts that end a produce request: of its partition, its topic and itself.
 TRAILER_SIZE: Final = 3
-# Before a request stands its size; its first fields are API key with version, correlation id.
-_SIZE_BYTES: Final = 4
-_OPENING_SIZE: Final = 4
-_PREFIX_START: Final = 8
 _SEQUENCE_MASK: Final = 0x7FFFFFFF
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _CRC_MASK: Final = 0xFFFFFFFF
@@ -76,16 +73,16 @@ def usual_run(
     next one of the same producer.
     """
     run: list[Arrived] = []
-    after_prefix: i64 = _PREFIX_START + len(prefix)
+    after_prefix: i64 = AFTER_CORRELATION_ID + len(prefix)
     end: i64 = len(received)
     position: i64 = 0
-    while len(run) < count_max and end - position > _SIZE_BYTES + after_prefix:
-        size: i64 = i64(read_i32_be(received[position : position + _SIZE_BYTES].tobytes(), 0))
-        position += _SIZE_BYTES
+    while len(run) < count_max and end - position > SIZE_BYTES + after_prefix:
+        size: i64 = i64(read_i32_be(received[position : position + SIZE_BYTES].tobytes(), 0))
+        position += SIZE_BYTES
         if size <= after_prefix or size > end - position:
             break
         request = received[position : position + size].tobytes()
-        if not request.startswith(prefix, _PREFIX_START) or not request.startswith(opening):
+        if not request.startswith(prefix, AFTER_CORRELATION_ID) or not request.startswith(opening):
             break
         header = usual_header(request, after_prefix, is_flexible, size_max, newest_max)
         if header is None or (run and not _is_next(header, run[-1].header)):
@@ -94,7 +91,7 @@ def usual_run(
         batch_end: i64 = position - TRAILER_SIZE if is_flexible else position
         batch_size: i64 = header.batch_length + LENGTH_OVERHEAD
         batch = received[batch_end - batch_size : batch_end]
-        run.append(Arrived(read_i32_be(request, _OPENING_SIZE), batch, header, size))
+        run.append(Arrived(read_i32_be(request, CORRELATION_POSITION), batch, header, size))
     return run
 
 

@@ -16,6 +16,13 @@ from ottla.wire.notation import Message
 from ottla.wire.parts import Buffer, FileRegion, Part, Records
 from ottla.wire.primitive import skip_tags
 
+# The correlation id stands here: in a request (its size not counted) behind API key and version, in
+# a response behind its size. The client id and the body of a request follow it.
+CORRELATION_POSITION: Final = 4
+AFTER_CORRELATION_ID: Final = 8
+# Before each request and response stands its size.
+SIZE_BYTES: Final = 4
+
 _REQUEST: Final = struct.Struct(">hhih").unpack_from
 _REQUEST_HEAD: Final = struct.Struct(">ihhih").pack
 _RESPONSE_HEAD: Final = struct.Struct(">ii").pack
@@ -122,6 +129,7 @@ def decode_response(
 
 
 __all__ = [
-    "Buffer", "FileRegion", "Part", "Records", "RequestHeader", "decode_request_header",
-    "decode_response", "encode_request", "encode_response",
+    "AFTER_CORRELATION_ID", "CORRELATION_POSITION", "SIZE_BYTES", "Buffer", "FileRegion", "Part",
+    "Records", "RequestHeader", "decode_request_header", "decode_response", "encode_request",
+    "encode_response",
 ]  # fmt: skip

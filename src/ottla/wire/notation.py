@@ -115,6 +115,11 @@ def _constructor(cls: type[Message]) -> Any:
     return names["__init__"]
 
 
+def has_field(cls: type[Message], name: str, version: int) -> bool:
+    """Whether a version of the message declares the field."""
+    return any(field.name == name and field.exists(version) for field in cls.__fields__)
+
+
 class Primitive(Generic[T]):
     """The specifier of a kind of fixed size: `int32("3+", default=-1)`."""
 

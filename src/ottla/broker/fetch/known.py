@@ -10,21 +10,22 @@ from ottla.broker.fetch.sessions import FetchSession, PartitionKey, Remembered, 
 from ottla.broker.partitions.partition import Partition
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import encode
-from ottla.wire.frames import Part, encode_response
+from ottla.wire.frames import (
+    AFTER_CORRELATION_ID,
+    CORRELATION_POSITION,
+    Part,
+    encode_response,
+)
 from ottla.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
+from ottla.wire.notation import has_field
 from ottla.wire.parts import FileRegion
 
-_FLEXIBLE_SINCE: Final = 12
-_TOPIC_IDS_SINCE: Final = 13
 _READ_COMMITTED: Final = 1
-_CORRELATION_POSITION: Final = 4
-# After API key, version and correlation id comes what is repeated.
-_PREFIX_START: Final = 8
 # Size of the frame and correlation id.
 _HEAD: Final = Struct(">ii")
 _INT32: Final = Struct(">i")
@@ -81,7 +82,8 @@ class KnownFetch:
         self.session = session
         self.remembered: Remembered | None = None
         topic = body.topics[0]
-        name = topic.topic_id if version >= _TOPIC_IDS_SINCE else topic.topic
+        has_topic_ids = has_field(type(topic), "topic_id", version)
+        name = topic.topic_id if has_topic_ids else topic.topic
         self.key = PartitionKey(name, asked.partition)
         if session is not None:
             (self.remembered,) = session.partitions.values()
@@ -93,7 +95,7 @@ class KnownFetch:
         self._wanted = Wanted(
             0, asked.partition_max_bytes, asked.current_leader_epoch, asked.last_fetched_epoch
         )
-        self._is_flexible = version >= _FLEXIBLE_SINCE
+        self._is_flexible = version >= type(body).__flexible__
         self._learn_request(frame, version, body)
         self._learn_answer(version, body)
 
@@ -108,8 +110,8 @@ class KnownFetch:
         epoch = self._epoch_position = start + marked.index(_INT32.pack(_EPOCH_MARK))
         offset = self._offset_position = start + marked.index(_INT64.pack(_MARKS[0]))
         self.size = len(frame)
-        self.head = frame[:_CORRELATION_POSITION]
-        self._before_epoch = frame[_PREFIX_START:epoch]
+        self.head = frame[:CORRELATION_POSITION]
+        self._before_epoch = frame[AFTER_CORRELATION_ID:epoch]
         self._after_epoch = frame[epoch + _INT32.size : offset]
         self._after_offset = frame[offset + _INT64.size :]
 
@@ -148,8 +150,8 @@ class KnownFetch:
         return (
             frame[offset + 8 :] == self._after_offset
             and frame[epoch + 4 : offset] == self._after_epoch
-            and frame[_PREFIX_START:epoch] == self._before_epoch
-            and frame[:_CORRELATION_POSITION] == self.head
+            and frame[AFTER_CORRELATION_ID:epoch] == self._before_epoch
+            and frame[:CORRELATION_POSITION] == self.head
         )
 
     def epoch_of(self, frame: bytes) -> int:
@@ -222,7 +224,7 @@ class KnownFetch:
         else:
             head += _INT32.pack(records_bytes)
         tail = self._answer_tail
-        (correlation_id,) = _INT32.unpack_from(frame, _CORRELATION_POSITION)
+        (correlation_id,) = _INT32.unpack_from(frame, CORRELATION_POSITION)
         size = len(head) + records_bytes + len(tail)
         _HEAD.pack_into(head, 0, size - _INT32.size, correlation_id)
         return [head, records, tail] if tail else [head, records]

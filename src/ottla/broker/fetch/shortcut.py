@@ -17,10 +17,8 @@ from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.frames import Part, decode_request_header
 from ottla.wire.messages.fetch import FetchRequest
+from ottla.wire.notation import has_field
 
-# From here on there are sessions.
-_MIN_VERSION = 7
-_TOPIC_IDS_SINCE = 13
 _NO_EPOCH = -1
 # A connection whose fetches are never the same twice is not learnt from for ever.
 _LEARNT_MAX = 1000
@@ -76,7 +74,7 @@ class FetchShortcut:
 
     def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:
         """Remember a fetch that took the slow path, where it is of the usual kind."""
-        if version < _MIN_VERSION or not _is_usual(body):
+        if not has_field(type(body), "session_epoch", version) or not _is_usual(body):
             return
         session = None
         if body.session_id != NO_SESSION:
@@ -91,7 +89,7 @@ class FetchShortcut:
             return
         _, position = decode_request_header(frame)
         # Decoded anew: its handler may have lowered what was asked for.
-        body = decode(FetchRequest, version, frame, position)
+        body = decode(type(body), version, frame, position)
         max_bytes = min(body.max_bytes, self._parts.settings.integer("fetch.max.bytes"))
         try:
             self._known = KnownFetch(frame.tobytes(), version, body, max_bytes, partition, session)
@@ -113,7 +111,7 @@ class FetchShortcut:
         index = topic.partitions[0].partition
         partitions = self._parts.partitions
         try:
-            if version >= _TOPIC_IDS_SINCE:
+            if has_field(type(topic), "topic_id", version):
                 return partitions.get_by_id(topic.topic_id, index)
             return partitions.get(topic.topic, index)
         except OttlaError:

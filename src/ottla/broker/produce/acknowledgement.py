@@ -4,11 +4,12 @@ from struct import Struct
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.produce.known import CORRELATION_POSITION, NUMBERS, Known
+from ottla.broker.produce.known import Known
+from ottla.broker.produce.layout import NUMBERS
 from ottla.broker.produce.parts import ProduceParts
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
-from ottla.wire.frames import Part
+from ottla.wire.frames import CORRELATION_POSITION, Part
 from ottla.wire.messages.produce import PartitionProduceResponse
 
 _INT16 = Struct(">h")

@@ -5,12 +5,13 @@ from typing import Final
 
 from ottla.base.errors import OttlaError
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.produce.layout import MARKS, NUMBERS, TRAILER, Layout
 from ottla.record.arrival import Arrived, usual_header, usual_run
 from ottla.record.codec import LONG_MAX
 from ottla.record.header import BatchHeader
 from ottla.storage.log.config import LogConfig
 from ottla.wire.api import ApiKey
-from ottla.wire.frames import Part, encode_response
+from ottla.wire.frames import CORRELATION_POSITION, Part, encode_response
 from ottla.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -18,16 +19,7 @@ from ottla.wire.messages.produce import (
     TopicProduceResponse,
 )
 
-# Flexible versions end in tag counts: of the partition, the topic and the request.
-FLEXIBLE_SINCE: Final = 9
-TRAILER: bytes = b"\x00\x00\x00"
-# Base offset, time of the append and log start offset, as they stand in an answer.
-NUMBERS: Final = Struct(">qqq")
-# Where the correlation id stands, in requests without their size and in answers with it.
-CORRELATION_POSITION: Final = 4
 _INT32: Final = Struct(">i")
-# Numbers that stand for themselves nowhere else in an answer.
-_MARKS = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
 
 
 class Known:
@@ -42,6 +34,7 @@ class Known:
         "acks",
         "answer",
         "head",
+        "is_flexible",
         "numbers_position",
         "opening",
         "partition",
@@ -57,6 +50,7 @@ class Known:
         head: int,
         prefix: bytes,
         version: int,
+        layout: Layout,
         body: ProduceRequest,
         partition: Partition,
     ) -> None:
@@ -66,7 +60,8 @@ class Known:
         # What is repeated between correlation id and records.
         self.prefix = prefix
         self.version = version
-        self.trailer_bytes = len(TRAILER) if version >= FLEXIBLE_SINCE else 0
+        self.is_flexible = layout.is_flexible
+        self.trailer_bytes = len(TRAILER) if layout.is_flexible else 0
         self.acks = body.acks
         self.timeout_ms = body.timeout_ms
         self.partition = partition
@@ -76,16 +71,16 @@ class Known:
         parts = self._encode(
             PartitionProduceResponse(
                 index=partition.index,
-                base_offset=_MARKS[0],
-                log_append_time_ms=_MARKS[1],
-                log_start_offset=_MARKS[2],
+                base_offset=MARKS[0],
+                log_append_time_ms=MARKS[1],
+                log_start_offset=MARKS[2],
             ),
             correlation_id=0,
         )
         self.answer = b"".join(
             bytes(part) for part in parts if isinstance(part, (bytes, bytearray))
         )
-        self.numbers_position = self.answer.index(NUMBERS.pack(*_MARKS))
+        self.numbers_position = self.answer.index(NUMBERS.pack(*MARKS))
         self._take(partition.log.config)
 
     # Hot: once per request.
@@ -94,8 +89,9 @@ class Known:
         if not self._takes_usual():
             return None
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
-        flexible = self.version >= FLEXIBLE_SINCE
-        header = usual_header(frame.tobytes(), position, flexible, self._size_max, newest_max)
+        header = usual_header(
+            frame.tobytes(), position, self.is_flexible, self._size_max, newest_max
+        )
         self.was_usual = header is not None
         return header
 
@@ -105,9 +101,14 @@ class Known:
         if not self._takes_usual():
             return []
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
-        flexible = self.version >= FLEXIBLE_SINCE
         run = usual_run(
-            received, self.opening, self.prefix, flexible, self._size_max, newest_max, count_max
+            received,
+            self.opening,
+            self.prefix,
+            self.is_flexible,
+            self._size_max,
+            newest_max,
+            count_max,
         )
         self.was_usual = bool(run)
         return run

@@ -17,13 +17,8 @@ from struct import Struct
 from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned, read_unsigned
 from ottla.broker.produce.acknowledgement import Acknowledgement, Asked
-from ottla.broker.produce.known import (
-    CORRELATION_POSITION,
-    FLEXIBLE_SINCE,
-    NUMBERS,
-    TRAILER,
-    Known,
-)
+from ottla.broker.produce.known import Known
+from ottla.broker.produce.layout import NUMBERS, TRAILER, layout
 from ottla.broker.produce.parts import ProduceParts
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.network.connection import Connection
@@ -32,18 +27,13 @@ from ottla.record.arrival import Arrived
 from ottla.record.header import LENGTH_OVERHEAD, TRANSACTIONAL_FLAG
 from ottla.record.validation import validate
 from ottla.storage.disk.errors import StorageError
-from ottla.wire.frames import Part
+from ottla.wire.frames import AFTER_CORRELATION_ID, CORRELATION_POSITION, SIZE_BYTES, Part
 from ottla.wire.messages.produce import ProduceRequest
 
-# From here on the answer has the three numbers in a row.
-_MIN_VERSION = 5
 _ACKS_ALL = -1
 
 _HEAD = Struct(">ii")
 _INT32 = Struct(">i")
-# After API key, version and correlation id comes what is repeated.
-_PREFIX_START = 8
-_SIZE_BYTES = 4
 # One batch goes its own way, which knows more kinds.
 _RUN_MIN = 2
 # Connections to more partitions than this use the slow path for the rest.
@@ -68,7 +58,7 @@ class ProduceShortcuts:
     def serve(self, frame: memoryview) -> list[Part] | None:
         """Do what `frame` asks, or nothing at all and return None where it is no known request."""
         prefix_end = self._prefix_end
-        known = self._known.get(frame[_PREFIX_START:prefix_end].tobytes())
+        known = self._known.get(frame[AFTER_CORRELATION_ID:prefix_end].tobytes())
         if known is None:
             return None
         head, correlation_id = _HEAD.unpack_from(frame)
@@ -85,7 +75,7 @@ class ProduceShortcuts:
             end = len(frame) - known.trailer_bytes
             batch = frame[end - header.batch_length - LENGTH_OVERHEAD : end]
         else:
-            records = _records(frame, prefix_end, known.version)
+            records = _records(frame, prefix_end, is_flexible=known.is_flexible)
             if records is None:
                 return None
             try:
@@ -122,13 +112,13 @@ class ProduceShortcuts:
         How many bytes of them were served, and the answers. Or nothing at all, and None: then
         the first request is to be served by itself.
         """
-        begin, end = _SIZE_BYTES + _PREFIX_START, _SIZE_BYTES + self._prefix_end
+        begin, end = SIZE_BYTES + AFTER_CORRELATION_ID, SIZE_BYTES + self._prefix_end
         prefix = received[begin:end].tobytes()
         known = self._known.get(prefix)
         if known is None or not known.was_usual:
             return None
         (size,) = _INT32.unpack_from(received)
-        second = _SIZE_BYTES + size
+        second = SIZE_BYTES + size
         if received[second + begin : second + end] != prefix:
             return None
         partition = known.partition
@@ -138,7 +128,7 @@ class ProduceShortcuts:
         run = known.usual_run(received, count_max, now_ms)
         if len(run) < _RUN_MIN:
             return None
-        consumed = sum([_SIZE_BYTES + arrived.request_bytes for arrived in run])
+        consumed = sum([SIZE_BYTES + arrived.request_bytes for arrived in run])
         headers = [arrived.header for arrived in run]
         try:
             base_offset = partition.append_run([arrived.batch for arrived in run], headers, now_ms)
@@ -174,9 +164,8 @@ class ProduceShortcuts:
     def learn(self, frame: memoryview, version: int, body: ProduceRequest) -> None:
         """Remember a request that took the slow path, where it is of the usual kind."""
         if (
-            version < _MIN_VERSION
             # Its batches may have to wait for the coordinator.
-            or body.transactional_id is not None
+            body.transactional_id is not None
             or body.acks not in (1, _ACKS_ALL)
             or len(body.topic_data) != 1
             or len(body.topic_data[0].partition_data) != 1
@@ -187,19 +176,22 @@ class ProduceShortcuts:
         wanted = topic.partition_data[0]
         if not isinstance(wanted.records, memoryview):
             return
+        found = layout(body, version)
+        if found is None:
+            return
         prefix_end = len(frame) - len(wanted.records)
-        if version < FLEXIBLE_SINCE:
-            prefix_end -= _INT32.size
-        else:
+        if found.is_flexible:
             size = bytearray()
             append_unsigned(size, len(wanted.records) + 1)
             prefix_end -= len(size) + len(TRAILER)
-        if _records(frame, prefix_end, version) is None:
+        else:
+            prefix_end -= _INT32.size
+        if _records(frame, prefix_end, is_flexible=found.is_flexible) is None:
             return
         try:
             partition = (
                 self._parts.partitions.get_by_id(topic.topic_id, wanted.index)
-                if version >= 13
+                if found.has_topic_ids
                 else self._parts.partitions.get(topic.name, wanted.index)
             )
         except OttlaError:
@@ -208,16 +200,16 @@ class ProduceShortcuts:
             # Whether a client may produce into it is decided request by request.
             return
         self._prefix_end = prefix_end
-        prefix = frame[_PREFIX_START:prefix_end].tobytes()
+        prefix = frame[AFTER_CORRELATION_ID:prefix_end].tobytes()
         known = self._known.get(prefix)
         if known is None or known.partition is not partition:
             head, _ = _HEAD.unpack_from(frame)
-            self._known[prefix] = Known(head, prefix, version, body, partition)
+            self._known[prefix] = Known(head, prefix, version, found, body, partition)
 
 
-def _records(frame: memoryview, position: int, version: int) -> memoryview | None:
-    """The records whose size stands at `position`, if with them the request is at its end."""
-    if version < FLEXIBLE_SINCE:
+def _records(frame: memoryview, position: int, *, is_flexible: bool) -> memoryview | None:
+    """The records whose size stands at `position`, if the request ends with them."""
+    if not is_flexible:
         if position + _INT32.size > len(frame):
             return None
         (size,) = _INT32.unpack_from(frame, position)

@@ -25,7 +25,6 @@ from ottla.wire.messages.fetch import FetchPartition, FetchResponse
 
 _log = logging.getLogger(__name__)
 
-_VERSION = 18
 # How long a fetch for other partitions waits for the flush of what was just appended: then one
 # fetch tells of all.
 _FLUSH_PATIENCE_S = 0.01
@@ -191,7 +190,6 @@ class Fetcher:
                 request,
                 lambda answer: self._on_answer(run, answer),
                 timeout_ms=self._limits.timeout_ms,
-                version=_VERSION,
             )
         except OttlaError as error:
             self._on_answer(run, error)

@@ -1,0 +1,81 @@
+"""What the fast path of Produce relies on in a version, taken from the declared messages. Pure.
+
+The fast path finds a batch by the bytes that surround it, and writes numbers into a known answer.
+So it serves only versions in which the records are the last field of the request, and in which the
+answer has error code, base offset, time of the append and log start offset in a row. A newer
+version with more fields elsewhere is served; any other takes the slow path.
+"""
+
+from functools import cache
+from struct import Struct
+from typing import Final, NamedTuple
+
+from ottla.record.arrival import TRAILER_SIZE
+from ottla.wire.codec import encode, encode_parts
+from ottla.wire.errors import VersionError
+from ottla.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from ottla.wire.notation import has_field
+
+# In flexible versions partition, topic and request end with a tag count each, which is 0.
+TRAILER: Final[bytes] = bytes(TRAILER_SIZE)
+# Base offset, time of the append and log start offset, as they stand in an answer.
+NUMBERS: Final = Struct(">qqq")
+# Values of them that stand nowhere else in an answer.
+MARKS: Final = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
+_ERROR_MARK: Final = 0x6F74
+_ERROR_AND_NUMBERS: Final = Struct(">hqqq")
+
+
+class Layout(NamedTuple):
+    """What differs between the versions that the fast path serves."""
+
+    # Whether the length of the records is compact, and tag counts follow them.
+    is_flexible: bool
+    has_topic_ids: bool
+
+
+def layout(body: ProduceRequest, version: int) -> Layout | None:
+    """The layout of a request of one partition; None where the fast path must not serve it."""
+    topic = body.topic_data[0]
+    return _layout(type(body), type(topic), type(topic.partition_data[0]), version)
+
+
+@cache
+def _layout(
+    request: type[ProduceRequest],
+    topic: type[TopicProduceData],
+    partition: type[PartitionProduceData],
+    version: int,
+) -> Layout | None:
+    records = memoryview(b"records")
+    body = request(topic_data=[topic(partition_data=[partition(records=records)])])
+    try:
+        parts = encode_parts(body, version)
+        answer = encode(_marked_response(), version)
+    except VersionError:
+        return None
+    place = next(at for at, part in enumerate(parts) if part is records)
+    behind = b"".join(bytes(part) for part in parts[place + 1 :] if isinstance(part, bytearray))
+    is_flexible = version >= request.__flexible__
+    if behind != (TRAILER if is_flexible else b""):
+        return None
+    if _ERROR_AND_NUMBERS.pack(_ERROR_MARK, *MARKS) not in answer:
+        return None
+    return Layout(is_flexible, has_field(topic, "topic_id", version))
+
+
+def _marked_response() -> ProduceResponse:
+    answer = PartitionProduceResponse(
+        error_code=_ERROR_MARK,
+        base_offset=MARKS[0],
+        log_append_time_ms=MARKS[1],
+        log_start_offset=MARKS[2],
+    )
+    return ProduceResponse(responses=[TopicProduceResponse(partition_responses=[answer])])
