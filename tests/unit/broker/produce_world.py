@@ -29,8 +29,9 @@ from ottla.testing.simulation.loop import VirtualLoop
 from ottla.testing.simulation.machine.clock import BEGINNING_MS, MachineClock
 from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.network.network import Network
+from ottla.wire.api import API, ApiKey
 from ottla.wire.frames import encode_request
-from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.notation import Message
 
 NOW_MS = BEGINNING_MS
 # Topics that are there besides those of the scenes.
@@ -188,12 +189,15 @@ class World:
     def frame(self, ask: Ask, scene: Scene) -> bytes:
         """A request with its size before it."""
         version = scene.version if ask.version is None else ask.version
-        topics: dict[str, list[PartitionProduceData]] = {}
+        # As the table of APIs declares them, also where a test replaced the declaration.
+        declared = API[ApiKey.PRODUCE].request
+        partition_type = element_of(element_of(declared, "topic_data"), "partition_data")
+        topics: dict[str, list[Any]] = {}
         wanted = ((ask.topic, ask.partition, ask.records), *ask.more)
         for topic, index, records in wanted:
-            data = PartitionProduceData(index=index, records=records)
+            data = partition_type(index=index, records=records)
             topics.setdefault(topic or self.topic, []).append(data)
-        request = ProduceRequest(
+        request = declared(
             transactional_id=ask.transactional_id,
             acks=scene.acks if ask.acks is None else ask.acks,
             timeout_ms=ask.timeout_ms,
@@ -204,15 +208,14 @@ class World:
         frame = ask.spoil(b"".join(bytes(part) for part in parts)[4:])
         return struct.pack(">i", len(frame)) + frame
 
-    def _topic_data(
-        self, name: str, partitions: list[PartitionProduceData], version: int
-    ) -> TopicProduceData:
+    def _topic_data(self, name: str, partitions: list[Any], version: int) -> Message:
+        topic_type = element_of(API[ApiKey.PRODUCE].request, "topic_data")
         if version < 13:
-            return TopicProduceData(name=name, partition_data=partitions)
+            return topic_type(name=name, partition_data=partitions)
         found = self.broker.image.topics.get(name)
         unknown = Random(name).getrandbits(128).to_bytes(16, "big")
         topic_id = UUID(bytes=unknown) if found is None else found.id
-        return TopicProduceData(topic_id=topic_id, partition_data=partitions)
+        return topic_type(topic_id=topic_id, partition_data=partitions)
 
     async def receive(self, received: bytes) -> None:
         """Let the connection receive these bytes at once, and wait until all is answered."""
@@ -284,6 +287,13 @@ class World:
                 for key, each in doubts.items()
             ],
         )
+
+
+def element_of(message: type[Message], name: str) -> type[Message]:
+    """The class of the elements of an array."""
+    (found,) = (field.element for field in message.__fields__ if field.name == name)
+    assert issubclass(found, Message)
+    return found
 
 
 class _NoFlusher:
