@@ -2,8 +2,12 @@
 
 import pytest
 
+from ottla.wire.api import ApiKey
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.frames import (
+    AFTER_CORRELATION_ID,
+    CORRELATION_POSITION,
+    SIZE_BYTES,
     FileRegion,
     Part,
     RequestHeader,
@@ -158,3 +162,15 @@ def test_a_request_names_the_client_software() -> None:
     assert joined(encode_request(request, 3, 1, None)) == bytes.fromhex(
         "00000010 0012 0003 00000001 ffff 00 02 78 02 31 00"
     )
+
+
+def test_correlation_ids_stand_where_the_constants_say() -> None:
+    """In a request behind API key and version, in a response behind its size."""
+    request = b"".join(map(bytes, encode_request(HeartbeatRequest(), 4, 0x01020304, "me")))
+    frame = request[SIZE_BYTES:]
+    assert frame[CORRELATION_POSITION:AFTER_CORRELATION_ID] == b"\1\2\3\4"
+    assert frame[AFTER_CORRELATION_ID:].startswith(b"\0\2me")
+    response = b"".join(
+        map(bytes, encode_response(HeartbeatResponse(), ApiKey.HEARTBEAT, 4, 0x01020304))
+    )
+    assert response[CORRELATION_POSITION:AFTER_CORRELATION_ID] == b"\1\2\3\4"

@@ -59,6 +59,7 @@ class KnownFetch:
         "min_bytes",
         "partition",
         "remembered",
+        "request_type",
         "session",
         "size",
         "version",
@@ -75,7 +76,8 @@ class KnownFetch:
     ) -> None:
         """`body` is what stands at the end of `frame`; of `session` it is the only partition.
 
-        Raises ValueError where the frame holds more than is known of it.
+        Raises ValueError where the frame has fields that are not declared, or the answer's numbers
+        do not stand in a row; VersionError where the answer has no such version.
         """
         asked = body.topics[0].partitions[0]
         self.partition = partition
@@ -87,6 +89,7 @@ class KnownFetch:
         self.key = PartitionKey(name, asked.partition)
         if session is not None:
             (self.remembered,) = session.partitions.values()
+        self.request_type = type(body)
         self.committed = body.isolation_level == _READ_COMMITTED
         self.version = version
         self.min_bytes = body.min_bytes

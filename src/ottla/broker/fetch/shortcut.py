@@ -15,6 +15,7 @@ from ottla.broker.fetch.wait import FetchWait
 from ottla.broker.partitions.partition import Partition
 from ottla.network.connection import Connection
 from ottla.wire.codec import decode
+from ottla.wire.errors import VersionError
 from ottla.wire.frames import Part, decode_request_header
 from ottla.wire.messages.fetch import FetchRequest
 from ottla.wire.notation import has_field
@@ -93,7 +94,7 @@ class FetchShortcut:
         max_bytes = min(body.max_bytes, self._parts.settings.integer("fetch.max.bytes"))
         try:
             self._known = KnownFetch(frame.tobytes(), version, body, max_bytes, partition, session)
-        except ValueError:
+        except (ValueError, VersionError):
             self._known = None
 
     def _knows(self, frame: memoryview, partition: Partition, session: FetchSession | None) -> bool:

@@ -13,7 +13,6 @@ from ottla.broker.requests.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.frames import decode_request_header
-from ottla.wire.messages.fetch import FetchRequest
 
 
 class FetchWait(Woken):
@@ -76,7 +75,7 @@ class FetchWait(Woken):
         self._finish()
         known = self._known
         header, position = decode_request_header(self._frame)
-        body = decode(FetchRequest, known.version, self._frame, position)
+        body = decode(known.request_type, known.version, self._frame, position)
         waited_ms = self._runtime.clock.monotonic_ms() - self._received_ms
         body.max_bytes = known.max_bytes
         body.max_wait_ms = max(0, known.max_wait_ms - waited_ms)
