@@ -113,7 +113,7 @@ def downgrade_if_classic(registry: Registry, turn: Turn, group: ConsumerGroup) -
         return
     classic.protocol_type = CONSUMER_PROTOCOL_TYPE
     classic.protocol_name = classic.select_protocol()
-    # The last one they have heard of: whoever is in it is asked to join again, not fenced.
+    # The newest one that a member knows: members in it are asked to join again, not fenced.
     classic.generation = max(group.current.get(each, NEW).epoch for each in group.members)
     _overtake(turn, group)
     for member_id in list(group.members):
@@ -126,7 +126,7 @@ def downgrade_if_classic(registry: Registry, turn: Turn, group: ConsumerGroup) -
     registry.groups[group.group_id] = classic
     for member in classic.members.values():
         keep_alive(turn, classic, member)
-    # That nobody leads says that a generation of the classic protocol is still to come.
+    # Without a leader: a generation of the classic protocol is still to come.
     stored = classic.to_stored()
     turn.write(GroupRecord(group.group_id, replace(stored, leader=None)))
     _begin_generation(turn, classic)
@@ -219,7 +219,7 @@ def _member_as_classic(
 
 
 def _forget_waits(turn: Turn, classic: Group) -> None:
-    """Whoever waits in a join or a sync comes again, and finds the other protocol."""
+    """Answer those that wait in a join or a sync: they come again, to the other protocol."""
     turn.timers.cancel(join_key(classic))
     turn.timers.cancel(sync_key(classic))
     for member_id in classic.pending_joins:

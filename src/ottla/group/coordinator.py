@@ -67,7 +67,7 @@ class Coordinator(MembershipCommands, OffsetCommands):
         return turn.decision
 
     def waiting(self) -> list[Ticket]:
-        """Whoever waits in a join or a sync: to be told when this coordinator is given up."""
+        """The requests that wait in a join or a sync, to be answered when this coordinator ends."""
         return [
             ticket
             for group in self.groups.values()

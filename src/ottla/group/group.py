@@ -118,7 +118,7 @@ class Group:
         return member
 
     def replace(self, old_member_id: str, new_member_id: str) -> Member:
-        """Give a static member a new id in its old place, so that whoever has the old is fenced."""
+        """Give a static member a new id in its old place; requests with the old id are fenced."""
         member = self.members[old_member_id]
         assert member.group_instance_id is not None
         member.member_id = new_member_id
@@ -179,7 +179,7 @@ class Group:
         )
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads `topic`; where nobody can tell, assume so."""
+        """Whether a member reads `topic`; True where that is not known."""
         if self.subscribed is None:
             return self.uses_consumer_protocol
         return topic in self.subscribed
@@ -216,7 +216,7 @@ class Group:
         self.generation = stored.generation
         self.protocol_name = stored.protocol_name
         if self.state is not GroupState.PREPARING_REBALANCE:
-            # Who is asked to join again is not done with that by what it had before.
+            # In a rebalance the members must still join, though the record says otherwise.
             self.state = GroupState.STABLE if stored.members else GroupState.EMPTY
         self.state_timestamp_ms = (
             None if stored.state_timestamp_ms < 0 else stored.state_timestamp_ms

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from ottla.group.story.notes import Who
 
-# Whoever waits for an answer. The core hands it back in a Reply and never looks inside.
+# A request that waits for its answer. The core hands it back in a Reply and never looks inside.
 Ticket = object
 
 
 class OfferedProtocol(NamedTuple):
-    """An assignor the member can work with, and what it tells the leader for it."""
+    """An assignor the member can work with, and its metadata for the leader."""
 
     name: str
     metadata: bytes

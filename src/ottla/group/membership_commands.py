@@ -27,7 +27,7 @@ from ottla.wire.messages.sync_group import SyncGroupRequest
 
 
 class MembershipCommands(Registry):
-    """Who reads with whom."""
+    """JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
 
     def join(self, call: Call, request: JoinGroupRequest, at: Moment) -> Decision:
         """JoinGroup. Only a caller without a member id brings a group into being."""

@@ -50,7 +50,7 @@ class CommittedOffset:
     leader_epoch: int
     metadata: str
     commit_timestamp_ms: int
-    # Set by clients before OffsetCommit v5 only: when it expires, whatever the settings say.
+    # Set by clients before OffsetCommit v5 only: when it expires, before all settings.
     expire_timestamp_ms: int | None = None
     topic_id: UUID = NO_TOPIC_ID
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class Due(Enum):
     """What is due at a deadline."""
 
-    JOIN = "join"  # The join phase ends with whoever has joined.
+    JOIN = "join"  # The join phase ends with the members that have joined.
     SYNC = "sync"  # Every member must have asked for its assignment.
     SESSION = "session"  # The member must have been heard of.
     REVOKE = "revoke"  # The member must have given back what it was asked for.

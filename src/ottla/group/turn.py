@@ -26,7 +26,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Who asks, and how to answer."""
+    """The client that sent a request, and what its answer needs."""
 
     ticket: Ticket
     version: int
@@ -38,7 +38,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer for whoever waits with `ticket`; its type follows from what was asked."""
+    """The answer to the request of `ticket`; its type follows from the request."""
 
     ticket: Ticket
     message: Any
@@ -84,7 +84,7 @@ class Turn:
         self.decision.records.append(record)
 
     def note(self, note: Note) -> None:
-        """Have it remembered why, for whoever asks."""
+        """Keep a reason, for `ottla why` and DescribeRebalances."""
         if isinstance(self.decision.notes, list):
             self.decision.notes.append(note)
         else:

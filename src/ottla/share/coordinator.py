@@ -20,13 +20,13 @@ from ottla.share.records import (
 from ottla.share.settings import ShareStateSettings
 from ottla.share.states import StateBatch, overlay
 
-# Whoever asked; only the shell knows what it is.
+# A request that waits for its answer; only the shell looks inside.
 Ticket = object
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer for whoever waits with `ticket`."""
+    """The answer to the request of `ticket`."""
 
     ticket: Ticket
     message: Any
@@ -149,7 +149,7 @@ class ShareCoordinator:
         return Decision(records, [Reply(ticket, Answered())])
 
     def summary(self, ticket: Ticket, key: ShareKey) -> Decision:
-        """Where the group is in a partition; nobody's term is noted by that."""
+        """Where the group is in a partition; no leader epoch is noted by that."""
         known = self.states.get(key)
         if known is None:
             known = ShareState(0, UNKNOWN)

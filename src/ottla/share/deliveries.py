@@ -12,7 +12,7 @@ class Limits:
     """What the group's settings say.
 
     How long a record is locked, how often it is given out at most, how many may be under way,
-    whether a lock may be renewed, and whether a record that nobody accepts leaves a dead letter.
+    whether a lock may be renewed, and whether a record that no member accepts leaves a dead letter.
     """
 
     lock_ms: int = 30_000

@@ -15,7 +15,7 @@ from ottla.share.spans import add_to, merged, spans_of
 from ottla.share.states import Acknowledge, Delivery, StateBatch
 from ottla.share.window import Run, Window
 
-# How many of those that nobody accepted a partition remembers, to be told of.
+# How many records that no member accepted a partition remembers, to describe them.
 _DEAD_KEPT = 100
 _COUNT_MAX = 2**31 - 1
 

@@ -49,7 +49,7 @@ class ShareSession:
             self.partitions.setdefault(slot)
 
     def rotate(self, served: Iterable[Slot]) -> None:
-        """Who was served goes to the end of the line, so that nobody starves."""
+        """Partitions that were served go to the end of the line, so that none starves."""
         for slot in served:
             if slot in self.partitions:
                 del self.partitions[slot]

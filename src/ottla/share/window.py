@@ -55,7 +55,7 @@ class Window:
         return iter(self._runs)
 
     def extend(self, last: int) -> None:
-        """Take in offsets up to `last` that nobody had yet."""
+        """Add offsets up to `last`, which no member has had yet."""
         if last >= self.end:
             self._runs.append(Run(self.end, last, Delivery.AVAILABLE, 0))
             self.end = last + 1

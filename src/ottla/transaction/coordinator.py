@@ -144,7 +144,7 @@ class Coordinator:
         return decision
 
     def forget_unused(self, timestamp_ms: int) -> Decision:
-        """Forget ids that nobody has used for `transactional.id.expiration.ms`."""
+        """Forget ids that were not used for `transactional.id.expiration.ms`."""
         limit_ms = timestamp_ms - self._settings.id_expiration_ms
         return Decision(
             records=[

@@ -23,7 +23,7 @@ _COMMITTED = (_State.PREPARE_COMMIT, _State.COMPLETE_COMMIT)
 
 
 class End(NamedTuple):
-    """What a producer wants to become of its transaction. `client_version` as in Transaction."""
+    """How a producer wants to end its transaction. `client_version` as in Transaction."""
 
     identity: Identity
     is_commit: bool
@@ -35,8 +35,8 @@ def end(
 ) -> Verdict:
     """Decide a transaction at its producer's wish.
 
-    The answer may be given when the decision is committed; the markers follow. Who asks again,
-    since the answer was lost, is told the same; who asks for what was decided otherwise, is not.
+    The answer may be given when the decision is committed; the markers follow. A repeated
+    request gets the same answer, one for the other outcome gets an error.
     """
     if known is None:
         return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -120,7 +120,7 @@ def _prepare(known: Transaction, wish: End, timestamp_ms: int) -> Transaction:
 
 
 def fence(known: Transaction, timestamp_ms: int) -> Transaction:
-    """Abort the open transaction against its producer's will, in an epoch that nobody has."""
+    """Abort the open transaction against its producer's will, in an epoch that no producer has."""
     assert known.state is _State.ONGOING
     assert known.producer_epoch < EPOCH_MAX
     fenced = replace(

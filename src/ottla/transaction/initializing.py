@@ -29,7 +29,7 @@ def initialize(
 ) -> Verdict:
     """Give the producer an epoch of its own.
 
-    An open transaction is aborted first, under an epoch that nobody has: whoever asked comes
+    An open transaction is aborted first, in an epoch that no producer has; the producer asks
     again. `fresh_producer_id` is one that was never used, None where none is at hand.
     """
     if known is None:

@@ -1,4 +1,4 @@
-"""A transactional id as a value: who may write under it, and what its transaction has touched."""
+"""A transactional id as a value: its producer, and the partitions of its transaction."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

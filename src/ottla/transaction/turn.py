@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.transaction.transaction import NOBODY, Identity, Transaction
 
-# Whoever asked; only the shell knows what it is.
+# A request that waits for its answer; only the shell looks inside.
 Ticket = object
 
 
@@ -45,13 +45,13 @@ class Verdict(NamedTuple):
     code: ErrorCode
     to: Transaction | None = None
     identity: Identity = NOBODY
-    # Refused only because an outcome is still being written: whoever waits for that may go on.
+    # Refused only because an outcome is still being written: those that wait for it may go on.
     waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer for whoever waits with `ticket`; its type follows from what was asked."""
+    """The answer to the request of `ticket`; its type follows from the request."""
 
     ticket: Ticket
     message: Any
@@ -61,8 +61,8 @@ class Reply:
 class Decision:
     """Records to append and apply; answers and markers to send once they are committed.
 
-    `waits`: nothing happens before the outcome of the transaction before is written everywhere;
-    the answers are for those who do not want to wait for that.
+    `waits`: all of it must wait until the outcome of the previous transaction is written in all
+    partitions; the answers are for clients that do not wait.
     """
 
     records: list[TransactionRecord] = field(default_factory=list)

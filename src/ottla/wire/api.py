@@ -1,8 +1,7 @@
 """The table of APIs: key, versions, and (imported on first use) the message classes.
 
 Versions are those of Apache Kafka 4.3 without the ones it calls unstable; of keys 4 to 7, which
-4.0 removed, those of 3.9. What a broker advertises is for the broker to decide: only what it
-serves.
+4.0 removed, those of 3.9. A broker advertises only what it serves.
 """
 
 from enum import IntEnum
@@ -233,7 +232,7 @@ API: Final[dict[ApiKey, Api]] = {api.key: api for api in _TABLE}
 # First version with compact types and tagged fields, by key.
 FLEXIBLE_FROM: Final[dict[int, int]] = {int(api.key): api.flexible_from for api in _TABLE}
 
-# Kafka will not come so far: keys and tags of Ottla's own.
+# Keys of Ottla's own APIs, and tags of its own fields, begin beyond those that Kafka may use.
 FIRST_PRIVATE_KEY: Final = 1000
 FIRST_PRIVATE_TAG: Final = 10000
 # About the state of share groups, between the leaders of partitions and its coordinators.
@@ -246,7 +245,7 @@ SHARE_STATE_APIS: Final = frozenset(
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
     }
 )
-# Between brokers only: never advertised, and refused from whoever has not proven to be one.
+# Between brokers only: never advertised, and refused where the sender has not proven to be a broker.
 BROKER_APIS: Final = SHARE_STATE_APIS | frozenset(
     {
         ApiKey.LEADER_AND_ISR,

@@ -33,7 +33,7 @@ _new = tuple.__new__
 
 
 class RequestHeader(NamedTuple):
-    """What stands before every request. `api_key` may be one nobody knows."""
+    """The header of a request. `api_key` may be one that is not declared here."""
 
     api_key: int
     api_version: int

@@ -7,7 +7,7 @@ from typing import TypeAlias
 class FileRegion:
     """`size` bytes at `position` of the open file `fd`, to be sent by the network layer.
 
-    Whoever makes one keeps `fd` open until it is sent.
+    Its creator keeps `fd` open until it is sent.
     """
 
     __slots__ = ("fd", "position", "size")

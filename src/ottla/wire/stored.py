@@ -126,7 +126,8 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
     transaction_last_update_timestamp_ms: int = int64()
     transaction_start_timestamp_ms: int = int64()
     client_transaction_version: int = int16("1+", tag=2)
-    # Ottla's own: to whom the present epoch was given, so that a repetition is known.
+    # Ottla's own: the epoch before this one, of the producer that asked for this one. It shows
+    # whether a request is a repetition.
     last_producer_epoch: int = int16("1+", default=-1, tag=10000)
 
 

@@ -49,7 +49,7 @@ def _on_session_end(turn: Turn, group: Group, member_id: str) -> None:
         complete_if_all_joined(turn, group)
         return
     member = group.members.get(member_id)
-    # Whoever waits for us is not silent; its session starts again when it is answered.
+    # A member that waits for our answer is not silent; its session starts anew with the answer.
     if member is None or member.is_waiting:
         return
     note_silent(turn, group, member)

@@ -36,7 +36,7 @@ def keep_alive(turn: Turn, group: Group, member: Member) -> None:
 
 
 def advance(turn: Turn, group: Group) -> None:
-    """The membership changed: start a rebalance, or end the join phase if nobody is missing."""
+    """The membership changed: start a rebalance, or end the join phase if all have joined."""
     if group.state is GroupState.PREPARING_REBALANCE:
         complete_if_all_joined(turn, group)
     else:
@@ -44,7 +44,7 @@ def advance(turn: Turn, group: Group) -> None:
 
 
 def prepare(turn: Turn, group: Group) -> None:
-    """Ask all members to join again; whoever waits for an assignment is told at once.
+    """Ask all members to join again; those that wait for an assignment are answered at once.
 
     The first rebalance of an empty group lasts `group.initial.rebalance.delay.ms`, and longer
     while members keep arriving (KIP-134); later ones until all have joined.
@@ -86,16 +86,16 @@ def on_join_deadline(turn: Turn, group: Group) -> None:
 
 
 def complete_if_all_joined(turn: Turn, group: Group) -> None:
-    """End the join phase if nobody is missing. An initial one ends by its deadline only."""
+    """End the join phase if all have joined. An initial one ends by its deadline only."""
     if group.state is GroupState.PREPARING_REBALANCE and group.all_joined and not group.is_initial:
         complete(turn, group)
 
 
 def complete(turn: Turn, group: Group, ended_by: str | None = None) -> None:
-    """End the join phase with whoever has joined: a new generation begins.
+    """End the join phase with the members that have joined: a new generation begins.
 
     Dynamic members that did not come are out; static ones stay until their session ends.
-    `ended_by` is the setting that ended the join phase, None where nobody was missing any more.
+    `ended_by` is the setting that ended the join phase, None where all had joined.
     """
     turn.timers.cancel(join_key(group))
     timeout_ms = group.rebalance_timeout_ms
@@ -168,7 +168,7 @@ NAMED_IN_REFUSAL = {ErrorCode.FENCED_INSTANCE_ID: True, ErrorCode.REBALANCE_IN_P
 
 
 def _give_up_assignment(turn: Turn, group: Group) -> None:
-    """Nobody will share out this generation: shares of the one before are void as well."""
+    """This generation gets no assignment, and that of the one before is void."""
     for member in group.members.values():
         member.assignment = b""
         if member.syncing is not None:

@@ -29,7 +29,7 @@ def take_over(
     protocols: tuple[OfferedProtocol, ...],
     member_id: str,
 ) -> None:
-    """Give the caller the place of the member with its instance id, and fence whoever had it.
+    """Give the caller the place of the member with its instance id, and fence that member.
 
     In a stable group whose assignor stays the same no rebalance is needed: the new process gets
     the old one's assignment.

@@ -1,7 +1,7 @@
-"""Who shall have which partitions: the assignors a coordinator offers (KIP-848).
+"""The assignors that a coordinator offers: which member gets which partitions (KIP-848).
 
 Pure functions of the members, what each has now, and how many partitions the topics have. Equal
-input gives equal output, whatever the order of dictionaries.
+input gives equal output, in any order of dictionaries.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ def uniform(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[
         for index in range(partition_counts[topic_id])
         if Slot(topic_id, index) not in taken
     ]
-    # Those with the fewest possible readers first: who comes later can still choose.
+    # Those with the fewest possible readers first: the others leave more choice.
     free.sort(key=lambda slot: len(readers[slot.topic_id]))
     loads = _Loads(readers, shares)
     for slot in free:
@@ -142,7 +142,7 @@ class _Loads:
 def _level(
     readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[Slot]], loads: _Loads
 ) -> None:
-    """Move partitions from who has most to who has least, while that helps.
+    """Move partitions from the member with most to the one with least, while that helps.
 
     Each move makes the sum of squares of the loads smaller, so it ends.
     """

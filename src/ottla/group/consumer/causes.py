@@ -58,7 +58,7 @@ def note_topics_changed(turn: Turn, group: ConsumerGroup) -> None:
 
 
 def note_target(turn: Turn, group: ConsumerGroup) -> None:
-    """A new target assignment; who is away for a while has not to hear of it."""
+    """A new target assignment; static members that left for a while need not learn of it."""
     sizes = {
         member_id: len(group.target_of(member_id))
         for member_id in group.members
@@ -79,7 +79,7 @@ def note_step(
 
 
 def note_empty(turn: Turn, group: ConsumerGroup) -> None:
-    """Nobody is left."""
+    """The group has no members any more."""
     turn.note(Settled(group.group_id, group.epoch, 0, 0, 0))
 
 

@@ -2,7 +2,7 @@
 
 They go on with JoinGroup, SyncGroup and Heartbeat: the member's epoch is its generation, a
 heartbeat sends it to join again where there is something to give back or to get, a join says what
-it still has, and a sync tells what it may have now. Nobody leads.
+it still has, and a sync answers with what it may have now. No member is the leader.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -100,7 +100,7 @@ def sync(turn: Turn, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGro
         request.protocol_name not in (None, name)
     ):
         return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    # Who has to give something back first has joined already, and stays in its epoch until then.
+    # A member that must revoke partitions has joined, and stays in its epoch until it has.
     if group.epoch > current.epoch and current.state is not MemberState.UNREVOKED_PARTITIONS:
         return sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)
     end_sync(turn, group, request.member_id)
@@ -122,9 +122,9 @@ def heartbeat(turn: Turn, group: ConsumerGroup, request: HeartbeatRequest) -> Er
     if request.generation_id != current.epoch:
         return ErrorCode.ILLEGAL_GENERATION
     keep_classic_alive(turn, group, request.member_id)
-    # Nobody leads, so nobody else looks whether topics have changed.
+    # No leader looks whether topics have changed, so the coordinator does.
     follow_topics(turn, group, is_changed=False)
-    # Who has something to give back is behind, too.
+    # A member that must revoke partitions is behind, too.
     if current.epoch < group.epoch or _can_be_given(group, request.member_id):
         await_join(turn, group, request.member_id)
         return ErrorCode.REBALANCE_IN_PROGRESS

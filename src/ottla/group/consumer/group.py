@@ -117,7 +117,7 @@ class ConsumerGroup:
         return self.owners.get(slot, by_other_than) != by_other_than
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads `topic`; where nobody can tell yet, assume so."""
+        """Whether a member reads `topic`; True where that is not known yet."""
         if not self.members:
             return False
         return self.subscribed is None or topic in self.subscribed

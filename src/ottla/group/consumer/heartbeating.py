@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat: joining, learning one's share, giving back, leaving (KIP-848).
 
 The group's epoch rises with its members and their topics; the target assignment follows it; each
-member is led to its part of the target one heartbeat at a time. Nobody is stopped who keeps what
-it has.
+member is led to its part of the target one heartbeat at a time. A member that keeps its
+partitions goes on reading them.
 """
 
 from collections.abc import Collection
@@ -72,7 +72,7 @@ def heartbeat(
     before = group.current.get(member_id, NEW)
     start = before
     if request.member_epoch == JOIN:
-        # Whatever it had is gone with its process.
+        # It joins anew: what it had ended with its process.
         had = before.assigned | before.revoking
         given = {slot: before.given_in(slot) for slot in had}
         start = Current(JOIN, JOIN, MemberState.STABLE, had, NOTHING, given)
@@ -155,8 +155,8 @@ def _require_member(
 def _let_in(turn: Turn, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     """A member comes, or comes again; a static one may take its own old place.
 
-    Who had that must have left for a while, unless it spoke the classic protocol, where nobody
-    says so.
+    The old holder must have left for a while (epoch -2). In the classic protocol members cannot
+    say so, and it need not have.
     """
     holder = None if instance_id is None else group.static_members.get(instance_id)
     if holder is not None and holder != member_id:

@@ -1,4 +1,4 @@
-"""Who is a member of a group of the consumer protocol: coming in, being known, being put out."""
+"""Membership of a consumer group: members join, are looked up, and are removed."""
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.causes import note_changed, note_empty, note_joined, note_returned

@@ -1,7 +1,7 @@
 """A member on its way from what it has to what it shall have (KIP-848).
 
-First it gives back, then it gets. A partition is given only once nobody else has it, so that no
-two members ever read the same one.
+First it gives back, then it gets. A partition is given only once no other member has it, so
+that two members never read the same one.
 """
 
 from collections.abc import Callable, Collection

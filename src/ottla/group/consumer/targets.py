@@ -60,7 +60,7 @@ def _assign(turn: Turn, group: ConsumerGroup, subscriptions: Subscriptions) -> N
 
 
 def preferred_assignor(group: ConsumerGroup, offered: Collection[str]) -> str:
-    """The one most members ask for; the broker's first where nobody asks."""
+    """The assignor that most members ask for; the broker's first where none asks."""
     votes: dict[str, int] = {}
     for metadata in group.members.values():
         if metadata.server_assignor in offered:

@@ -22,7 +22,7 @@ class TopicShape(NamedTuple):
 class Topics(Protocol):
     """All topics at one moment."""
 
-    # Another object wherever any topic may differ from an earlier moment.
+    # Another object if any topic may differ from an earlier moment.
     token: object
 
     def find(self, name: str) -> TopicShape | None:
@@ -78,8 +78,8 @@ def named_topics(share: Iterable[Slot], topics: Topics, entry: NamedEntry[T]) ->
 def shape_hash(shapes: Iterable[TopicShape]) -> int:
     """A number of 63 bits that differs where topics, their ids or their sizes differ; 0 for none.
 
-    It is written with a group's epoch, so that whoever takes the group over knows whether
-    anything has changed since.
+    It is written with a group's epoch, so that the next coordinator of the group knows
+    whether anything has changed since.
     """
     ordered = sorted(shapes)
     if not ordered:

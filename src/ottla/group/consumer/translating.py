@@ -19,8 +19,8 @@ from ottla.wire.stored import (
     read_version,
 )
 
-# What these write beside the partitions nobody needs any more: librdkafka's sticky one repeats
-# what the member had.
+# The user data of these is not needed any more: that of librdkafka's sticky assignor repeats what
+# the member had.
 _KNOWN_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
 
 

@@ -1,7 +1,7 @@
-"""What is written alike about groups of the consumer protocol and share groups.
+"""The records that consumer groups and share groups have in common.
 
-Each kind of group has records of its own, of a type and a number of their own, so that nobody
-takes those of the other for its own; what they say is said here.
+Each kind of group has its own record types with its own numbers; their content is the same, and
+defined here.
 """
 
 from dataclasses import dataclass

@@ -48,7 +48,7 @@ def validate_commit(
     """Whether the caller may commit for the group.
 
     An old generation, or a member that is out, is refused: that is what keeps a zombie from
-    moving offsets back. Generation -1 without a member is somebody who only stores offsets, which
+    moving offsets back. Generation -1 without a member is a client that only stores offsets, which
     is allowed while the group has no members. A commit of a member renews its session.
     """
     generation = request.generation_id_or_member_epoch

@@ -24,7 +24,7 @@ class PendingOffsets:
     def __init__(self) -> None:
         # None stands for what a later offset has overtaken: it only waits for its outcome.
         self._by_producer: dict[int, dict[_Place, CommittedOffset | None]] = {}
-        # Who has something pending at a place, in the order of the log.
+        # The producers with something pending at a place, in the order of the log.
         self._producers: dict[_Place, dict[int, None]] = {}
 
     def __bool__(self) -> bool:

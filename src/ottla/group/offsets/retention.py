@@ -1,4 +1,4 @@
-"""Offsets that nobody needs any more are forgotten (KIP-211)."""
+"""Offsets of topics that no member reads any more expire (KIP-211)."""
 
 from collections.abc import Callable
 

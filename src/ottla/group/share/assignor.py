@@ -15,7 +15,7 @@ NAME = "simple"
 
 
 def simple(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
-    """The partitions of each member. First each partition gets one, then who has none joins in."""
+    """The partitions of each member: each partition gets one, then members without any join in."""
     return _joined(members, uniform(members, partition_counts), partition_counts)
 
 

@@ -1,7 +1,7 @@
 """ShareGroupHeartbeat: joining, learning what to look after, leaving (KIP-932).
 
 The group's epoch rises with its members and their topics; the target assignment follows it, and a
-member has its part of the target at once: nobody need give anything back first, since records and
+member has its part of the target at once: no other member must revoke it first, since records and
 not partitions are locked.
 """
 

@@ -75,7 +75,7 @@ def note_did_not_sync(turn: Turn, group: Group, member: Member, waited_ms: int) 
 
 
 def note_never_came(turn: Turn, group: Group, member_id: str) -> None:
-    """Nobody came back with an id that was handed out: a join phase waited for it."""
+    """A client did not come back with the member id it was given: a join phase waited for it."""
     if group.state is GroupState.PREPARING_REBALANCE:
         words = "it never came back with the member id it was given"
         setting = "session.timeout.ms"

@@ -42,8 +42,8 @@ class Ending(StrEnum):
 class Flight:
     """One rebalance, from what caused it until all had their shares. Times in ms.
 
-    `without_ms` says of each member that had no partitions for how long; who is still without is
-    in `stopped`, with the moment since when. `formed_ms` is how long members were waited for.
+    `without_ms` holds how long each member had no partitions; members that still have none are
+    in `stopped`, each with the time since when. `formed_ms` is how long members were waited for.
     Of an earlier rebalance than the last only the longest are kept: `without_members` and
     `without_total_ms` speak of all.
     """
@@ -143,7 +143,7 @@ class Flights:
             if not cause.is_trigger:
                 held[-1].end(Ending.AVOIDED, at)
         flight = held[-1]
-        # A later epoch is needed now: nobody has settled in that.
+        # A later epoch is needed now: no member has settled in it.
         if cause.is_trigger:
             flight.protocol = cause.protocol
             flight.unsettled = None

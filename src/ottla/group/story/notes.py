@@ -1,6 +1,6 @@
 """What a core decided about a group, as facts: `flights` makes the story of a rebalance of them.
 
-A note says what happened and which setting decided it; when it happened is for whoever takes it.
+A note says what happened and which setting decided it; the recipient adds when it happened.
 """
 
 from collections.abc import Mapping
@@ -95,7 +95,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Everyone has been given a share, or nobody is left. Partitions are -1 where unknown."""
+    """All members have their shares, or none is left. Partitions are -1 where unknown."""
 
     group_id: str
     epoch: int

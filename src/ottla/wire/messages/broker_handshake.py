@@ -14,7 +14,7 @@ class BrokerHandshakeRequest(Message, api_key=1000, versions="0", flexible="0+")
     cluster_id: str = string()
     broker_id: int = int32()
     broker_epoch: int = int64()
-    # Whom the sender believes to have reached.
+    # The broker that the sender meant to connect to.
     receiver_id: int = int32()
     challenge: bytes = binary()
     proof: bytes = binary()

@@ -52,7 +52,7 @@ class CompactLogResponse(Message, api_key=1003, versions="0", flexible="0+"):
     # Whether the broker cleans anything at all, and whether it cleans this now.
     is_enabled: bool = boolean()
     is_running: bool = boolean()
-    # Up to where somebody wants it cleaned; -1 for nobody.
+    # Up to which offset a client asked to have it cleaned; -1: none did.
     wanted_end: int = int64(default=-1)
     # Passes since the broker started; the last one, and then the one that was asked about.
     pass_count: int = int64()

@@ -1,7 +1,7 @@
 """ControlledShutdown (key 7): a broker asks the controller to move its leaderships elsewhere.
 
-As in Kafka 3.9, between brokers only. Version 0 has a header without a client id, which nobody
-sends any more; 2 adds the broker's epoch (KIP-380), 3 is flexible.
+As in Kafka 3.9, between brokers only. Version 0 has a header without a client id, and is
+not sent any more; 2 adds the broker's epoch (KIP-380), 3 is flexible.
 """
 
 from ottla.wire.notation import Message, array, int16, int32, int64, string

@@ -19,7 +19,7 @@ class RebalanceCause(Message):
 
     at_ms: int = int64()
     kind: str = string()
-    # Empty where it is nobody's doing.
+    # Empty where no member caused it.
     member_id: str = string()
     client_id: str = string()
     host: str = string()

@@ -1,6 +1,6 @@
 """LogEnds (key 1002, Ottla's own): a controller asks replicas without a leader how far they are.
 
-Where nobody is in sync or eligible any more, and all who were last are back, the one with the
+Where ISR and ELR are empty, and all replicas that were last in them are back, the replica with the
 highest (latest leader epoch, end) has everything that was committed.
 """
 
@@ -13,7 +13,7 @@ class LogEndsPartition(Message):
     """An element of `LogEndsTopic.partitions`."""
 
     partition_index: int = int32()
-    # The term without a leader; who has not heard of it may still follow somebody.
+    # The epoch without a leader; a replica in an older one may still follow its former leader.
     leader_epoch: int = int32()
 
 

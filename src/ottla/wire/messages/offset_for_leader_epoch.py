@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (key 23): where a leader epoch ends (KIP-101, KIP-320).
 
-Followers and clients learn from it whether their end of the log was truncated. 3 tells who asks
-(-2: a consumer that may see beyond the high watermark), 4 is flexible.
+Followers and clients learn from it whether their end of the log was truncated. 3 adds the
+id of the replica that asks (-2: a consumer that may see beyond the high watermark), 4 is flexible.
 """
 
 from ottla.wire.notation import Message, array, int16, int32, int64, string

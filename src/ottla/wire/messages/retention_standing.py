@@ -1,4 +1,4 @@
-"""RetentionStanding (key 1013, Ottla's own): when records are deleted, and who is waited for.
+"""RetentionStanding (key 1013, Ottla's own): when records are deleted, and which groups delay it.
 
 The partition's leader answers. Sizes in bytes, times in ms, -1 for never or unknown.
 """
@@ -11,9 +11,9 @@ class RetentionStandingRequest(Message, api_key=1013, versions="0", flexible="0+
 
     topic: str = string()
     partition: int = int32()
-    # Offsets of which somebody wants to know how long they will be there.
+    # How long are the records at these offsets kept?
     offsets: list[int] = array(int64)
-    # For whom: retention may wait for this group.
+    # The group that will read them: retention may wait for it.
     group_id: str = string()
 
 

@@ -12,7 +12,7 @@ class FeatureUpdateKey(Message):
     feature: str = string()
     max_version_level: int = int16()
     allow_downgrade: bool = boolean("0")
-    # 1 up only, 2 down where nothing is lost, 3 down whatever is lost.
+    # 1 up only, 2 down where nothing is lost, 3 down even with losses.
     upgrade_type: int = int8("1+", default=1)
 
 

@@ -1,4 +1,4 @@
-"""UpdateMetadata (key 6): the controller tells a broker who is alive and who leads what.
+"""UpdateMetadata (key 6): the controller sends live brokers and partition leaders to a broker.
 
 As in Kafka 3.9, between brokers only. 1 lists several endpoints of a broker, 2 adds the rack, 3
 names listeners, 4 adds offline replicas, 5 groups partitions by topic and names the receiver's
