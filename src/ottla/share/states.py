@@ -9,8 +9,8 @@ class Delivery(IntEnum):
     """Where a record stands, by Kafka's numbers.
 
     AVAILABLE: it may be given to a member. ACQUIRED: a member has it. ARCHIVING: it is not
-    given out any more, and a dead letter is to be written (KIP-1191). Two are final: ACKNOWLEDGED, a
-    member accepted it; ARCHIVED, it was given up, or there is no such record.
+    given out any more, and a dead letter is to be written (KIP-1191). Two are final:
+    ACKNOWLEDGED, a member accepted it; ARCHIVED, it was given up, or there is no such record.
     """
 
     AVAILABLE = 0

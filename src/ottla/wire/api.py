@@ -245,7 +245,7 @@ SHARE_STATE_APIS: Final = frozenset(
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
     }
 )
-# Between brokers only: never advertised, and refused where the sender has not proven to be a broker.
+# Between brokers only: never advertised, and refused from connections that are not proven brokers.
 BROKER_APIS: Final = SHARE_STATE_APIS | frozenset(
     {
         ApiKey.LEADER_AND_ISR,
