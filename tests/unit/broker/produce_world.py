@@ -167,15 +167,15 @@ class World:
     @property
     def partition(self) -> Partition:
         """The partition that the scene is about."""
-        return self.broker.partitions.get(self.topic, 0)
+        return self.broker.parts.partitions.get(self.topic, 0)
 
     async def create(self, *names: str) -> None:
         """Make topics, whose settings and one partition are the default ones."""
-        for outcome in await self.broker.topics.create([NewTopic(name, 1, 1) for name in names]):
+        for outcome in await self.broker.parts.topics.create([NewTopic(name, 1, 1) for name in names]):
             assert outcome.error is None, outcome.error
 
     async def delete(self, name: str) -> None:
-        await self.broker.topics.delete([self.broker.image.topics[name]])
+        await self.broker.parts.topics.delete([self.broker.image.topics[name]])
 
     def configure(self, **settings: Any) -> None:
         """Change settings of the scene's log, by their names in `LogConfig`."""
