@@ -171,7 +171,8 @@ class World:
 
     async def create(self, *names: str) -> None:
         """Make topics, whose settings and one partition are the default ones."""
-        for outcome in await self.broker.parts.topics.create([NewTopic(name, 1, 1) for name in names]):
+        wanted = [NewTopic(name, 1, 1) for name in names]
+        for outcome in await self.broker.parts.topics.create(wanted):
             assert outcome.error is None, outcome.error
 
     async def delete(self, name: str) -> None:
