@@ -226,6 +226,10 @@ HAPPENINGS: dict[str, list[Step]] = {
         *_asks(of(1), of(2)), _lack_replicas, *_asks(of(3), of(4)),
         _have_replicas, *_asks(of(4), of(3), of(4)),
     ],
+    "a producer's batch was refused on another connection": [
+        *_asks(of(1)), _lack_replicas, Ask(of(2), client_id="twin"), _have_replicas,
+        *_asks(of(3), of(3)),
+    ],
     "the log begins later": [*MORE, _advance, *MORE],
     "batches become too large": [Ask(_BIG), *MORE, _configure(max_message_bytes=500), Ask(_BIG),
                                  *MORE, _configure(max_message_bytes=1 << 20), Ask(_BIG)],

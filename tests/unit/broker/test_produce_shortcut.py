@@ -149,6 +149,9 @@ MUTANTS = {
     "a run skips the check of min.insync.replicas": (
         ProduceShortcuts, "serve_run", _LACKS, "False",
     ),
+    "it serves producers whose batches are in doubt": (
+        ProduceShortcuts, "serve", "partition.gaps.is_any", "False",
+    ),
     "it answers acks=all before the commit": (ProduceShortcuts, "serve", _WAITS, "False and 0"),
     "a run answers acks=all before the commit": (
         ProduceShortcuts, "serve_run", _WAITS, "False and 0",

@@ -67,6 +67,9 @@ class ProduceShortcuts:
         partition = known.partition
         if partition.closed is not None or (partition.under_min_isr and known.acks == _ACKS_ALL):
             return None
+        if partition.gaps.is_any:
+            # A batch that comes too early may be refused with an error for the operator's log.
+            return None
         config = partition.log.config
         now_ms = self._now_ms()
         header = known.usual(frame, prefix_end, now_ms)
