@@ -236,7 +236,8 @@ HAPPENINGS: dict[str, list[Step]] = {
     "segments become too small": [Ask(_BIG), *MORE, _configure(segment_bytes=500), *MORE, Ask(_BIG),
                                   *MORE],
     "it is compressed here": [*MORE, _configure(compression_type="gzip"), *MORE],
-    "time is told here": [*MORE, _configure(message_timestamp_type="LogAppendTime"), *MORE],
+    "time is told here": [*MORE, _configure(message_timestamp_type="LogAppendTime"), *MORE,
+                            Ask(of(0, transactional=True)), *MORE],
     "times may differ less": [
         *MORE, _configure(message_timestamp_after_max_ms=10), *MORE,
         Ask(batch(b"x", timestamp=NOW_MS + 100_000)), Ask(batch(b"x", timestamp=NOW_MS - 9)),

@@ -161,7 +161,7 @@ MUTANTS = {
     ),
     "it ignores API key and version": (ProduceShortcuts, "serve", "head != known.head", "False"),
     "it appends transactional batches": (
-        ProduceShortcuts, "serve", "header.attributes & TRANSACTIONAL_FLAG", "False",
+        ProduceShortcuts, "serve", "_is_transactional(records)", "False",
     ),
     "the base offset is wrong": (
         ProduceShortcuts, "serve", "appended.base_offset,", "appended.last_offset,",

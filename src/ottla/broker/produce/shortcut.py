@@ -24,7 +24,12 @@ from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.record.arrival import Arrived
-from ottla.record.header import LENGTH_OVERHEAD, TRANSACTIONAL_FLAG
+from ottla.record.header import (
+    ATTRIBUTES_POSITION,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    TRANSACTIONAL_FLAG,
+)
 from ottla.record.validation import validate
 from ottla.storage.disk.errors import StorageError
 from ottla.wire.frames import AFTER_CORRELATION_ID, CORRELATION_POSITION, SIZE_BYTES, Part
@@ -79,16 +84,15 @@ class ProduceShortcuts:
             batch = frame[end - header.batch_length - LENGTH_OVERHEAD : end]
         else:
             records = _records(frame, prefix_end, is_flexible=known.is_flexible)
-            if records is None:
+            if records is None or _is_transactional(records):
+                # No request here has a transactional id: the slow path refuses such a batch. It
+                # must see the batch before `validate`, which writes times of append into it.
                 return None
             try:
                 batch, header = validate(records, config, now_ms, produce_version=known.version)
             except OttlaError:
                 # The batch is untouched: the slow path fails the same way and says why.
                 return None
-        if header.attributes & TRANSACTIONAL_FLAG:
-            # No request here has a transactional id: the slow path refuses it.
-            return None
         try:
             appended = partition.append(batch, header, now_ms)
         except OttlaError as error:
@@ -208,6 +212,12 @@ class ProduceShortcuts:
         if known is None or known.partition is not partition:
             head, _ = _HEAD.unpack_from(frame)
             self._known[prefix] = Known(head, prefix, version, found, body, partition)
+
+
+def _is_transactional(records: memoryview) -> bool:
+    return len(records) >= HEADER_SIZE and bool(
+        records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_FLAG
+    )
 
 
 def _records(frame: memoryview, position: int, *, is_flexible: bool) -> memoryview | None:
