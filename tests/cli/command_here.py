@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from click.testing import CliRunner
 from ottla_command import Answer, Command
 
-from ottla.cli import main
+from ottla.cli.command import main
 
 # They work on the process's own standard streams.
 _APART = ("produce", "consume")

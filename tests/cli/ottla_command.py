@@ -9,7 +9,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from ottla.cli import cli
+from ottla.cli.command import cli
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from ottla.cli import cli
+from ottla.cli.command import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "docs" / "operating.md", ROOT / "src" / "ottla" / "diagnosis" / "health.py")

@@ -15,7 +15,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.cli import cli
+from ottla.cli.command import cli
 from ottla.client import sync
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake import run_here

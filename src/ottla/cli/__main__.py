@@ -1,5 +1,5 @@
 """`python -m ottla.cli` is the command `ottla`."""
 
-from ottla.cli import main
+from ottla.cli.command import main
 
 main()

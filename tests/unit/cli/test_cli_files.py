@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from ottla.cli import cli
+from ottla.cli.command import cli
 
 
 def commands(

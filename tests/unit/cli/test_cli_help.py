@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from ottla.base.errors import OttlaError
-from ottla.cli import cli
+from ottla.cli.command import cli
 
 
 def explained(*words: str) -> str:

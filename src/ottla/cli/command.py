@@ -1,0 +1,113 @@
+"""The `ottla` command: finds the noun that was asked for, and shows every error in one way.
+
+A noun is imported only when it is called. Every error is one sentence with its cause and what to
+do, or with `-o json` an object (`cli.failing`), on standard error, with exit code 1; wrong words
+give 2, as shells expect.
+"""
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ottla import __version__
+from ottla.base.errors import OttlaError
+from ottla.cli.failing import show_error, show_misuse
+
+# Noun: where its command is, and its line in the overview (read without importing it).
+_COMMANDS = {
+    "start": ("ottla.cli.start.start:start", "Start a broker on this machine."),
+    "broker": ("ottla.cli.broker:broker", "Run a broker from a file, or empty one."),
+    "cluster": ("ottla.cli.cluster:cluster", "Describe a cluster, its health, its balance."),
+    "topic": ("ottla.cli.topic:topic", "Create, list, describe, alter and delete topics."),
+    "partition": ("ottla.cli.partition:partition", "Elect leaders, move partitions."),
+    "produce": ("ottla.cli.produce.produce:produce", "Send lines to a topic."),
+    "consume": ("ottla.cli.consume.consume:consume", "Show the records of a topic."),
+    "group": ("ottla.cli.group:group", "List, describe and rewind consumer groups."),
+    "txn": ("ottla.cli.txn:txn", "List, describe and abort transactions."),
+    "config": ("ottla.cli.config:config", "Show, change and explain settings."),
+    "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
+    "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),
+    "log": ("ottla.cli.log:log", "Look into log files."),
+    "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),
+}
+
+
+class _Nouns(click.Group):
+    """The group of all nouns; a noun's module is imported when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature.
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"there is no command {args[0]!r}{_nearest(args[0])}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader of the output, such as `head`, has closed it: what is buffered is dropped.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except KeyboardInterrupt:
+            if sys.stderr.isatty():
+                # Below the ^C that the terminal shows.
+                click.echo(err=True)
+            ctx.exit(130)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+
+
+@click.group(cls=_Nouns, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ottla")
+def cli() -> None:
+    """A commit log that any Kafka client can use, and loads into a lake that prove themselves.
+
+    \b
+    ottla start                                   a broker on localhost:9092
+    echo hello | ottla produce greetings          send a record
+    ottla consume greetings -n 1                  read it back
+    ottla lake load greetings --to /tmp/lake      load it into Parquet, exactly once
+
+    Commands talk to localhost:9092, or to --bootstrap HOST:PORT (or OTTLA_BOOTSTRAP), which may be
+    an Apache Kafka too.
+    """  # noqa: D301  # click's mark for text that is not to be wrapped.
+
+
+def _nearest(word: str) -> str:
+    # Only a mistake pays for the import.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    near = get_close_matches(word, _COMMANDS, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(_COMMANDS)}"
+
+
+def main() -> None:
+    """The entry point of the command."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        show_misuse(error, sys.argv[1:])
+        sys.exit(error.exit_code)
+    except OttlaError as error:
+        show_error(error, sys.argv[1:])
+        sys.exit(1)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
