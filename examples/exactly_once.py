@@ -49,14 +49,14 @@ def run(bootstrap: str, topic: str, path: str, step: Step, count: int | None) ->
                 partition = TopicPartition(batch.topic, batch.partition)
                 step("before the transaction")
                 with database:
-                    for record in batch.records:
+                    for record in batch:
                         database.execute(
                             "INSERT INTO sums VALUES (?, ?)"
                             " ON CONFLICT (key) DO UPDATE SET total = total + excluded.total",
                             ((record.key or b"").decode(), int(record.value or 0)),
                         )
                     step("within the transaction")
-                    stored[partition] = batch.records[-1].offset + 1
+                    stored[partition] = batch[-1].offset + 1
                     database.execute(
                         "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)",
                         (*partition, stored[partition]),

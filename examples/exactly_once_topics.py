@@ -42,7 +42,7 @@ def run(
                 continue
             with producer.transaction():
                 for batch in batches:
-                    for record in batch.records:
+                    for record in batch:
                         producer.send(target, (record.value or b"").upper(), record.key)
                 producer.send_offsets(_offsets(batches), consumer.group_metadata())
                 producer.flush()
@@ -52,10 +52,7 @@ def run(
 
 def _offsets(batches: list[Records]) -> dict[TopicPartition, int]:
     """For each partition the offset to go on with."""
-    return {
-        TopicPartition(batch.topic, batch.partition): batch.records[-1].offset + 1
-        for batch in batches
-    }
+    return {TopicPartition(batch.topic, batch.partition): batch[-1].offset + 1 for batch in batches}
 
 
 def _next(consumer: Consumer, source: str) -> int:

@@ -45,7 +45,7 @@ def restore(bootstrap: str, topic: str) -> dict[str, str]:
         end = consumer.end_offsets([partition])[partition]
         while consumer.position(partition) < end:
             for batch in consumer.poll():
-                for record in batch.records:
+                for record in batch:
                     key = (record.key or b"").decode()
                     if record.value is None:
                         state.pop(key, None)

@@ -33,10 +33,10 @@ async def collect(bootstrap: str, topic: str, folder: Path, count: int) -> None:
         consumer.subscribe(topic)
         while count > 0:
             for batch in await consumer.poll():
-                for record in batch.records:
+                for record in batch:
                     with (folder / f"{(record.key or b'').decode()}.log").open("ab") as target:
                         target.write((record.value or b"") + b"\n")
-                count -= len(batch.records)
+                count -= len(batch)
 
 
 async def run(bootstrap: str, logs: dict[str, list[str]], target: Path) -> None:

@@ -209,7 +209,7 @@ def test_memory_is_bounded_and_the_sender_waits(bootstrap, make_topic) -> None:
         async with Producer(bootstrap, options) as producer:
             for number in range(5000):
                 await producer.send(topic, b"%0100d" % number)
-                most = max(most, producer.accumulator.used_bytes)
+                most = max(most, producer._accumulator.used_bytes)
         return most, await read(bootstrap, topic, 5000)
 
     most, found = asyncio.run(run())

@@ -61,7 +61,7 @@ def test_memory_bounds_what_is_collected(node: Node, make_topic: Callable[..., s
         async with Producer(node.bootstrap, room, on_delivery=told.append) as producer:
             for _ in range(5000):  # Fire and forget.
                 await producer.send(topic, bytes(1000), partition=0)
-                most = max(most, producer.accumulator.used_bytes)
+                most = max(most, producer._accumulator.used_bytes)
             waited = await producer.send(topic, b"asynchronous", partition=0)
             await waited
             await producer.send_and_wait(topic, b"synchronous", partition=0)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import Consumer, ConsumerOptions
 from ottla.client.connection.cluster import Cluster
+from ottla.client.consumer.options import cluster_options
 from ottla.testing.simulation.cluster import SimulatedCluster
 from ottla.testing.simulation.network.transport import Endpoint
 from ottla.wire.messages.join_group import (
@@ -106,7 +107,7 @@ class Member:
 @asynccontextmanager
 async def _client(cluster: SimulatedCluster) -> AsyncIterator[tuple[Cluster, int]]:
     """A client, and the group's coordinator."""
-    client = Cluster(cluster.bootstrap, OPTIONS.cluster())
+    client = Cluster(cluster.bootstrap, cluster_options(OPTIONS))
     try:
         yield client, await client.coordinator(GROUP)
     finally:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from ottla.client.admin import Admin, AdminOptions
-from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.cluster import Cluster, connections_of
 
 Result = TypeVar("Result")
 
@@ -25,7 +25,7 @@ async def reach(cluster: Cluster) -> None:
 async def administration(bootstrap: str) -> AsyncIterator[Admin]:
     """An `Admin` of a cluster that answers."""
     async with Admin(bootstrap, AdminOptions(client_id="ottla-cli")) as admin:
-        await reach(admin.connections)
+        await reach(connections_of(admin))
         yield admin
 
 

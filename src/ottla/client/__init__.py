@@ -60,6 +60,7 @@ from ottla.client.producer.producer import Producer
 from ottla.client.ranges.account import OffsetAccount
 from ottla.client.transactions.group_metadata import GroupMetadata
 from ottla.client.transactions.producer import TransactionalProducer
+from ottla.record.codec import Record
 
 __all__ = [
     "EARLIEST",
@@ -111,6 +112,7 @@ __all__ = [
     "RawBatches",
     "Reassignment",
     "RebalanceStory",
+    "Record",
     "Records",
     "RequestTimedOut",
     "ResourceKind",

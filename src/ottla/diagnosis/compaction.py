@@ -8,6 +8,7 @@ from ottla.base.quantities import iso
 from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CleaningPass, CompactionStanding
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.connection.cluster import connections_of
 
 CLEANUP_POLICY = "cleanup.policy"
 
@@ -30,7 +31,7 @@ async def compaction_of(admin: Admin, name: TopicPartition) -> CompactionDiagnos
     Raises UnknownTopic, and ConnectionFailed where the broker of a replica is down.
     """
     entries = await admin.configs.describe(ResourceKind.TOPIC, name.topic, [CLEANUP_POLICY])
-    await admin.connections.partition(name)
+    await connections_of(admin).partition(name)
     found = CompactionDiagnosis(entries[CLEANUP_POLICY], ())
     if not found.is_compacted:
         return found

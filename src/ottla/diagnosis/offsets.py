@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.cluster import Cluster, connections_of
 from ottla.client.connection.view import NO_LEADER
 from ottla.client.consumer.offsets import list_offsets
 
@@ -47,4 +47,4 @@ async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int)
         and place.partition < len(views[place.topic].partitions)
         and views[place.topic].partitions[place.partition].leader != NO_LEADER
     ]
-    return await offsets_at(admin.connections, there, at) if there else {}
+    return await offsets_at(connections_of(admin), there, at) if there else {}

@@ -13,7 +13,6 @@ from typing import Any
 
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
 from ottla.lake.table import Table
-from ottla.lake.telling import skipped_lines
 from ottla.lake.verification import Verification, verify
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "load",
     "register",
     "run_here",
-    "skipped_lines",
     "verify",
 ]
 

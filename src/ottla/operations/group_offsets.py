@@ -7,6 +7,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.share_groups import SHARE
+from ottla.client.connection.cluster import connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.diagnosis.groups import described_group
 from ottla.diagnosis.offsets import Offsets, known_offsets, offsets_at, partitions_of
@@ -114,7 +115,7 @@ async def planned(
     ends = await known_offsets(admin, places, LATEST)
     at_time: Offsets = {}
     if target.time_ms is not None:
-        at_time = await offsets_at(admin.connections, list(ends), target.time_ms)
+        at_time = await offsets_at(connections_of(admin), list(ends), target.time_ms)
     moves: list[OffsetMove] = []
     for place in places:
         if place in starts and place in ends:
@@ -179,12 +180,12 @@ async def _places(
     """The partitions that are meant."""
     if target.singles:
         for place in target.singles:
-            await partitions_of(admin.connections, place.topic, [place.partition])
+            await partitions_of(connections_of(admin), place.topic, [place.partition])
         return sorted(target.singles)
     if topics:
         found: set[TopicPartition] = set()
         for topic, partitions in topics:
-            found.update(await partitions_of(admin.connections, topic, partitions))
+            found.update(await partitions_of(connections_of(admin), topic, partitions))
         return sorted(found)
     if not known:
         raise OttlaError(
@@ -226,7 +227,7 @@ async def _forgotten_topics(
     """The topics of these partitions. Raises OttlaError where they have other partitions, too."""
     topics = sorted({place.topic for place in forgotten})
     for topic in topics:
-        left = set(await partitions_of(admin.connections, topic)) - set(forgotten)
+        left = set(await partitions_of(connections_of(admin), topic)) - set(forgotten)
         if left:
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST,

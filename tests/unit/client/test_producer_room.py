@@ -13,6 +13,6 @@ def test_room_is_there_at_once_where_nothing_is_outstanding() -> None:
 
     async def wait_for_room() -> None:
         producer = Producer("127.0.0.1:1")
-        await asyncio.wait_for(producer.room(), 60)
+        await asyncio.wait_for(producer._room(), 60)
 
     asyncio.run(wait_for_room())

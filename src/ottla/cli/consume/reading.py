@@ -13,7 +13,7 @@ from ottla.cli.consume.places import resolved
 from ottla.cli.consume.shape import Shape
 from ottla.cli.text.words import Position
 from ottla.client import Consumer, ConsumerOptions, Records
-from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.cluster import Cluster, connections_of
 from ottla.client.consumer.offsets import LATEST
 from ottla.diagnosis.offsets import Offsets, offsets_at, partitions_of
 
@@ -47,12 +47,12 @@ async def read(bootstrap: str, wish: Wish) -> None:
     )
     assigned = asyncio.Event()
     async with Consumer(bootstrap, settings, on_assigned=lambda _: assigned.set()) as consumer:
-        await reach(consumer.cluster)
-        partitions = await partitions_of(consumer.cluster, wish.topic, wish.chosen)
+        await reach(connections_of(consumer))
+        partitions = await partitions_of(connections_of(consumer), wish.topic, wish.chosen)
         ends = None if wish.follow else await _ends(consumer, partitions, wish)
         if wish.group is None:
-            starts = await resolved(consumer.cluster, partitions, wish.start)
-            await _say_if_beyond(consumer.cluster, starts, wish)
+            starts = await resolved(connections_of(consumer), partitions, wish.start)
+            await _say_if_beyond(connections_of(consumer), starts, wish)
             await consumer.assign(partitions)
             for place, offset in starts.items():
                 consumer.seek(place, offset)
@@ -83,9 +83,9 @@ async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
 
 async def _ends(consumer: Consumer, partitions: list[TopicPartition], wish: Wish) -> Offsets:
     """Where to end: the end of the log as it is now, or the first record of a time."""
-    ends = await offsets_at(consumer.cluster, partitions, LATEST)
+    ends = await offsets_at(connections_of(consumer), partitions, LATEST)
     if wish.until is not None:
-        found = await offsets_at(consumer.cluster, partitions, wish.until)
+        found = await offsets_at(connections_of(consumer), partitions, wish.until)
         for place, offset in found.items():
             if offset >= 0:
                 ends[place] = min(ends[place], offset)

@@ -78,7 +78,7 @@ def load(
         return
     assert done.manifest is not None
     show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
-    for line in loads.skipped_lines(topic, done.skipped):
+    for line in _skipped_lines(topic, done.skipped):
         click.secho(line, fg="yellow")
     click.echo(
         f"{counted(done.rows, 'row')} in {counted(done.files, 'file')} in {done.seconds:.1f} s; "

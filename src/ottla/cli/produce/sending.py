@@ -20,6 +20,7 @@ from ottla.client import (
     ProducerOptions,
     ResourceKind,
 )
+from ottla.client.connection.cluster import connections_of
 from ottla.client.producer.options import Acks
 from ottla.diagnosis.offsets import partitions_of
 
@@ -100,7 +101,7 @@ async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form, ba
     try:
         async with Producer(bootstrap, settings, on_delivery=sent.on_delivery) as producer:
             chosen = () if form.partition is None else (form.partition,)
-            await partitions_of(producer.cluster, topic, chosen)
+            await partitions_of(connections_of(producer), topic, chosen)
             sent.started_s = monotonic()
             try:
                 await _send_all(producer, topic, files, form, bar, sent)
@@ -131,7 +132,7 @@ async def _look(bootstrap: str, topic: str, sent: Sent) -> int:
     No batch is larger than the topic allows, so that a record that is too large fails alone.
     """
     async with administration(bootstrap) as admin:
-        sent.created = topic not in await admin.connections.topic_names()
+        sent.created = topic not in await connections_of(admin).topic_names()
         if sent.created:
             return _BATCH_BYTES
         try:

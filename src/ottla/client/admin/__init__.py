@@ -32,14 +32,6 @@ class AdminOptions:
     request_timeout_ms: int = 30_000
     retry_timeout_ms: int = 30_000
 
-    def cluster(self) -> ClusterOptions:
-        """As the cluster wants it."""
-        return ClusterOptions(
-            client_id=self.client_id,
-            request_timeout_ms=self.request_timeout_ms,
-            retry_timeout_ms=self.retry_timeout_ms,
-        )
-
 
 class Admin:
     """Use it as `async with Admin("host:9092") as admin`; plain calls: `ottla.client.sync.Admin`.
@@ -54,8 +46,8 @@ class Admin:
     def __init__(self, bootstrap: str | Iterable[str], options: AdminOptions | None = None) -> None:
         options = checked_options(options, AdminOptions, 'Admin("host:9092", AdminOptions(...))')
         # The connections and the metadata that all parts share.
-        self.connections = Cluster(bootstrap, options.cluster())
-        calls = Calls(self.connections)
+        self._connections = Cluster(bootstrap, _cluster_options(options))
+        calls = Calls(self._connections)
         self.topics = Topics(calls)
         self.partitions = Partitions(calls, self.topics)
         self.configs = Configs(calls)
@@ -82,4 +74,13 @@ class Admin:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self.connections.close()
+        await self._connections.close()
+
+
+def _cluster_options(options: AdminOptions) -> ClusterOptions:
+    """The part that concerns reaching the cluster."""
+    return ClusterOptions(
+        client_id=options.client_id,
+        request_timeout_ms=options.request_timeout_ms,
+        retry_timeout_ms=options.retry_timeout_ms,
+    )

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ottla.base.chance import new_random
 from ottla.base.errors import ErrorCode, OttlaError
@@ -336,3 +336,14 @@ class Cluster:
             connection.close(Closed("the client was closed"))
         self._connections.clear()
         await asyncio.sleep(0)
+
+
+class Client(Protocol):
+    """A producer, a consumer or an administration."""
+
+    _connections: Cluster
+
+
+def connections_of(client: Client) -> Cluster:
+    """What a client reaches its cluster by, for requests that it has no call for."""
+    return client._connections

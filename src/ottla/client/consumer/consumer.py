@@ -14,7 +14,7 @@ from ottla.client.connection.coordinator import Coordinator
 from ottla.client.consumer.cursor import Cursor
 from ottla.client.consumer.fetcher import Fetched, Fetcher
 from ottla.client.consumer.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
-from ottla.client.consumer.options import ConsumerOptions, Listener
+from ottla.client.consumer.options import ConsumerOptions, Listener, cluster_options, fetch_options
 from ottla.client.consumer.partition_state import (
     ConsumedRecord,
     OffsetAndMetadata,
@@ -62,21 +62,24 @@ class Consumer:
             'Consumer("host:9092", ConsumerOptions(group_id="g")) and then subscribe("topic"), or'
             ' Consumer("host:9092") and then assign([TopicPartition("topic", 0)])',
         )
-        self.cluster = Cluster(bootstrap, options.cluster())
+        self._connections = Cluster(bootstrap, cluster_options(options))
         self._news = asyncio.Event()
-        self._fetcher = Fetcher(self.cluster, options.fetch(), self._news.set)
+        fetch = fetch_options(options)
+        self._isolation_level = fetch.isolation_level
+        self._reset_to = fetch.reset_to
+        self._fetcher = Fetcher(self._connections, fetch, self._news.set)
         self._cursor = Cursor(self._fetcher)
         self._group: GroupSession | None = None
         if options.group_id:
-            coordinator = Coordinator(self.cluster, options.group_id)
+            coordinator = Coordinator(self._connections, options.group_id)
             listeners = (on_assigned, on_revoked, on_lost)
             self._group = GroupSession(coordinator, options, self._fetcher, self._wake, listeners)
         # What `async for` is handing out: the records of one batch.
         self._fetched: Fetched | None = None
-        self.batch: Iterator[Record] = _NOTHING
-        self.state = PartitionState("", -1)
+        self._batch: Iterator[Record] = _NOTHING
+        self._state = PartitionState("", -1)
         # Set when it must look up from its batch: seek, pause, rebalance, a commit that is due.
-        self.is_interrupted = False
+        self._is_interrupted = False
         self._commit_at_s = float("inf")
         self._commit_timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -106,16 +109,15 @@ class Consumer:
             raise _mixed()
         wanted = set(partition_list(partitions))
         for partition in wanted:
-            await self.cluster.partition(partition)
+            await self._connections.partition(partition)
         new = wanted - self._fetcher.states.keys()
         self._interrupt()
         self._fetcher.replace(wanted)
         if self._group is not None:
             await self._group.start_from_committed(new)
         else:
-            reset_to = self.options.fetch().reset_to
             for partition in new:
-                self._fetcher.states[partition].forget_position(reset_to)
+                self._fetcher.states[partition].forget_position(self._reset_to)
         self._start_commit_timer()
         # The caller may seek before anything is asked for.
         asyncio.get_running_loop().call_soon(self._fetcher.pump)
@@ -212,13 +214,13 @@ class Consumer:
         self, times_ms: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Per partition the first record at or after a time in ms; offset -1 where none is."""
-        return await list_offsets(self.cluster, times_ms, self.options.fetch().isolation_level)
+        return await list_offsets(
+            self._connections, times_ms, fetch_options(self.options).isolation_level
+        )
 
     async def _offsets(self, partitions: Partitions, which: int) -> dict[TopicPartition, int]:
-        level = self.options.fetch().isolation_level
-        found = await list_offsets(
-            self.cluster, dict.fromkeys(partition_list(partitions), which), level
-        )
+        wanted = dict.fromkeys(partition_list(partitions), which)
+        found = await list_offsets(self._connections, wanted, self._isolation_level)
         return {partition: told.offset for partition, told in found.items()}
 
     # -- reading
@@ -264,9 +266,9 @@ class Consumer:
     async def __anext__(self) -> ConsumedRecord:
         """The next record, however long it takes. Cancelling it loses nothing."""
         while True:
-            if not self.is_interrupted:
-                for record in self.batch:
-                    state = self.state
+            if not self._is_interrupted:
+                for record in self._batch:
+                    state = self._state
                     state.position = record.offset + 1
                     return tuple.__new__(
                         ConsumedRecord,
@@ -280,9 +282,9 @@ class Consumer:
                             record.headers,
                         ),
                     )
-            await self.advance()
+            await self._advance()
 
-    async def advance(self) -> None:
+    async def _advance(self) -> None:
         """Take up the next batch to hand out one by one; the one before is processed."""
         self._put_back()
         while not await self._settle(_now_s() + 3600):
@@ -292,15 +294,15 @@ class Consumer:
             await self._wait(3600)
             return
         fetched, records = taken
-        self._fetched, self.batch, self.state = fetched, iter(records), fetched.state
+        self._fetched, self._batch, self._state = fetched, iter(records), fetched.state
         # Moved on record by record, so that a commit in between is exact.
-        self.state.position = records[0].offset
+        self._state.position = records[0].offset
 
     def _put_back(self) -> None:
         """Return what `__anext__` has decoded and not handed out; all before it is processed."""
-        self.is_interrupted = False
+        self._is_interrupted = False
         fetched, self._fetched = self._fetched, None
-        rest, self.batch = list(self.batch), _NOTHING
+        rest, self._batch = list(self._batch), _NOTHING
         if fetched is None or fetched.term != fetched.state.term:
             return
         if rest:
@@ -415,11 +417,11 @@ class Consumer:
             return
 
     def _wake(self) -> None:
-        self.is_interrupted = True
+        self._is_interrupted = True
         self._news.set()
 
     def _interrupt(self) -> None:
-        self.is_interrupted = True
+        self._is_interrupted = True
 
     def _state_of(self, partition: TopicPartition | tuple[str, int]) -> PartitionState:
         state = self._fetcher.states.get(TopicPartition(*partition))
@@ -453,7 +455,7 @@ class Consumer:
         await self._fetcher.close()
         if self._group is not None:
             await self._group.close(commit=commit)
-        await self.cluster.close()
+        await self._connections.close()
 
 
 def _now_s() -> float:

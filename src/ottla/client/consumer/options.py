@@ -51,46 +51,50 @@ class ConsumerOptions:
     retry_timeout_ms: int = 60_000
     client_id: str = "ottla-consumer"
 
-    def cluster(self) -> ClusterOptions:
-        """The part that concerns reaching the cluster."""
-        return ClusterOptions(
-            client_id=self.client_id,
-            request_timeout_ms=self.request_timeout_ms,
-            metadata_max_age_ms=self.metadata_max_age_ms,
-            retry_timeout_ms=self.retry_timeout_ms,
-            backoff=self._backoff(),
-        )
 
-    def fetch(self) -> FetchOptions:
-        """The part that concerns fetching. Raises ClientError for an unknown reset."""
-        if self.auto_offset_reset not in _RESETS:
-            raise ClientError(
-                ErrorCode.INVALID_CONFIG,
-                f"auto_offset_reset is earliest, latest or none, not {self.auto_offset_reset!r}",
-            )
-        return FetchOptions(
-            min_bytes=self.fetch_min_bytes,
-            max_wait_ms=self.fetch_max_wait_ms,
-            fetch_bytes=self.fetch_max_bytes,
-            partition_bytes=self.fetch_partition_bytes,
-            isolation_level=READ_COMMITTED if self.read_committed else READ_UNCOMMITTED,
-            check_crcs=self.check_crcs,
-            reset_to=_RESETS[self.auto_offset_reset],
-            backoff=self._backoff(),
-        )
+def cluster_options(options: ConsumerOptions) -> ClusterOptions:
+    """The part that concerns reaching the cluster."""
+    return ClusterOptions(
+        client_id=options.client_id,
+        request_timeout_ms=options.request_timeout_ms,
+        metadata_max_age_ms=options.metadata_max_age_ms,
+        retry_timeout_ms=options.retry_timeout_ms,
+        backoff=_backoff(options),
+    )
 
-    def member(self) -> MemberOptions:
-        """The part that concerns the group. Raises ClientError for assignors that do not mix."""
-        assignors = tuple(assignor_named(name) for name in self.assignors)
-        if not assignors:
-            raise ClientError(ErrorCode.INVALID_CONFIG, "give at least one assignor")
-        return MemberOptions(
-            instance_id=self.group_instance_id,
-            session_timeout_ms=self.session_timeout_ms,
-            heartbeat_interval_ms=self.heartbeat_interval_ms,
-            max_poll_interval_ms=self.max_poll_interval_ms,
-            assignors=assignors,
-        )
 
-    def _backoff(self) -> Backoff:
-        return Backoff(self.retry_backoff_ms, self.retry_backoff_max_ms)
+def fetch_options(options: ConsumerOptions) -> FetchOptions:
+    """The part that concerns fetching. Raises ClientError for an unknown reset."""
+    if options.auto_offset_reset not in _RESETS:
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG,
+            f"auto_offset_reset is earliest, latest or none, not {options.auto_offset_reset!r}",
+        )
+    return FetchOptions(
+        min_bytes=options.fetch_min_bytes,
+        max_wait_ms=options.fetch_max_wait_ms,
+        fetch_bytes=options.fetch_max_bytes,
+        partition_bytes=options.fetch_partition_bytes,
+        isolation_level=READ_COMMITTED if options.read_committed else READ_UNCOMMITTED,
+        check_crcs=options.check_crcs,
+        reset_to=_RESETS[options.auto_offset_reset],
+        backoff=_backoff(options),
+    )
+
+
+def member_options(options: ConsumerOptions) -> MemberOptions:
+    """The part that concerns the group. Raises ClientError for assignors that do not mix."""
+    assignors = tuple(assignor_named(name) for name in options.assignors)
+    if not assignors:
+        raise ClientError(ErrorCode.INVALID_CONFIG, "give at least one assignor")
+    return MemberOptions(
+        instance_id=options.group_instance_id,
+        session_timeout_ms=options.session_timeout_ms,
+        heartbeat_interval_ms=options.heartbeat_interval_ms,
+        max_poll_interval_ms=options.max_poll_interval_ms,
+        assignors=assignors,
+    )
+
+
+def _backoff(options: ConsumerOptions) -> Backoff:
+    return Backoff(options.retry_backoff_ms, options.retry_backoff_max_ms)

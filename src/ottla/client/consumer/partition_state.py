@@ -1,7 +1,8 @@
 """Where a consumer stands in each partition it reads."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from ottla.base.ids import TopicPartition
 from ottla.record.codec import Record
@@ -9,13 +10,30 @@ from ottla.record.codec import Record
 NO_OFFSET = -1
 
 
-class Records(NamedTuple):
-    """Records of one partition in the order of their offsets, as `poll` hands them out."""
+@dataclass(frozen=True, slots=True)
+class Records(Sequence[Record]):
+    """Records of one partition in the order of their offsets, as `poll` hands them out.
+
+    A sequence of them: `len(batch)`, `batch[0]`, `for record in batch`; `records` is the list.
+    """
 
     topic: str
     partition: int
     records: list[Record]
     high_watermark: int
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | list[Record]:
+        return self.records[index]
 
 
 class ConsumedRecord(NamedTuple):

@@ -10,7 +10,12 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.connection.coordinator import Coordinator
 from ottla.client.consumer.fetcher import Fetcher
-from ottla.client.consumer.options import ConsumerOptions, Listener
+from ottla.client.consumer.options import (
+    ConsumerOptions,
+    Listener,
+    fetch_options,
+    member_options,
+)
 from ottla.client.consumer.partition_state import OffsetAndMetadata
 from ottla.client.errors import ClientError, CommitFailed
 from ottla.client.group.membership import Membership, Rebalancing
@@ -52,7 +57,9 @@ class GroupSession:
             rebalancing = Rebalancing(
                 self._current_topics, self._revoke, self._lose, self._assign, self._wake
             )
-            self.membership = Membership(self.coordinator, self._options.member(), rebalancing)
+            self.membership = Membership(
+                self.coordinator, member_options(self._options), rebalancing
+            )
         self.membership.needs_join = True
 
     async def settle(self, timeout_s: float) -> bool:
@@ -116,7 +123,7 @@ class GroupSession:
                 state.seek(entry.offset, entry.leader_epoch)
                 self._committed[partition] = entry.offset
                 continue
-            reset_to = self._options.fetch().reset_to
+            reset_to = fetch_options(self._options).reset_to
             state.forget_position(reset_to)
             if reset_to is None:
                 self._fetcher.failure = ClientError(

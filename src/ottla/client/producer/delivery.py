@@ -69,22 +69,22 @@ class Delivery:
         return self
 
     @property
-    def untold_error(self) -> ClientError | None:
+    def _untold_error(self) -> ClientError | None:
         """The error if nobody has been given it yet."""
         return None if self._told else self.error
 
-    def complete(self, base_offset: int, timestamp_ms: int) -> None:
+    def _complete(self, base_offset: int, timestamp_ms: int) -> None:
         """The broker has the records."""
         self.base_offset = base_offset
         self.timestamp_ms = timestamp_ms
         self._finish()
 
-    def fail(self, error: DeliveryFailed) -> None:
+    def _fail(self, error: DeliveryFailed) -> None:
         """The records were given up."""
         self.error = error
         self._finish()
 
-    def settle_as_is(self) -> None:
+    def _settle_as_is(self) -> None:
         """All parts of a batch that was sent in parts are settled, and noted here."""
         self._finish()
 

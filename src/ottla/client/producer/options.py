@@ -39,61 +39,61 @@ class ProducerOptions:
     allow_topic_creation: bool = True
     client_id: str = "ottla-producer"
 
-    @property
-    def acks_number(self) -> int:
-        """As the protocol has it: 0, 1, or -1 for all in-sync replicas."""
-        if self.acks not in (0, 1, -1, "all"):
-            raise ClientError(
-                ErrorCode.INVALID_REQUIRED_ACKS, f"acks is 0, 1 or 'all', not {self.acks!r}"
-            )
-        return -1 if self.acks == "all" else self.acks
 
-    @property
-    def is_idempotent(self) -> bool:
-        """Whether batches carry a producer id. Raises ClientError where it cannot work."""
-        possible = self.acks_number == -1 and self.max_in_flight <= 5
-        if self.idempotence and not possible:
-            raise ClientError(
-                ErrorCode.INVALID_CONFIG,
-                "idempotence needs acks='all' and max_in_flight of at most 5; "
-                "set these, or idempotence=False",
-            )
-        return possible if self.idempotence is None else self.idempotence
+def acks_number(acks: Acks) -> int:
+    """As the protocol has it: 0, 1, or -1 for all in-sync replicas. Raises ClientError."""
+    if acks not in (0, 1, -1, "all"):
+        raise ClientError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is 0, 1 or 'all', not {acks!r}")
+    return -1 if acks == "all" else acks
 
-    @property
-    def codec(self) -> int:
-        """Number of the compression codec. Raises ClientError for an unknown name."""
-        try:
-            return Compression[self.compression.upper()]
-        except KeyError:
-            raise ClientError(
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                f"no codec {self.compression!r}; use none, gzip, snappy, lz4 or zstd",
-            ) from None
 
-    def cluster(self) -> ClusterOptions:
-        """The part that concerns reaching the cluster."""
-        return ClusterOptions(
-            client_id=self.client_id,
-            request_timeout_ms=self.request_timeout_ms,
-            connect_timeout_ms=self.connect_timeout_ms,
-            retry_timeout_ms=self.delivery_timeout_ms,
-            backoff=self._backoff(),
-            allow_topic_creation=self.allow_topic_creation,
+def is_idempotent(options: ProducerOptions) -> bool:
+    """Whether batches carry a producer id. Raises ClientError where it cannot work."""
+    possible = acks_number(options.acks) == -1 and options.max_in_flight <= 5
+    if options.idempotence and not possible:
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG,
+            "idempotence needs acks='all' and max_in_flight of at most 5; "
+            "set these, or idempotence=False",
         )
+    return possible if options.idempotence is None else options.idempotence
 
-    def sender(self) -> SenderOptions:
-        """The part that concerns sending batches."""
-        return SenderOptions(
-            acks=self.acks_number,
-            compression=self.codec,
-            compression_level=self.compression_level,
-            max_in_flight=self.max_in_flight,
-            request_bytes=self.request_bytes,
-            request_timeout_ms=self.request_timeout_ms,
-            delivery_timeout_ms=self.delivery_timeout_ms,
-            backoff=self._backoff(),
-        )
 
-    def _backoff(self) -> Backoff:
-        return Backoff(self.retry_backoff_ms, self.retry_backoff_max_ms)
+def cluster_options(options: ProducerOptions) -> ClusterOptions:
+    """The part that concerns reaching the cluster."""
+    return ClusterOptions(
+        client_id=options.client_id,
+        request_timeout_ms=options.request_timeout_ms,
+        connect_timeout_ms=options.connect_timeout_ms,
+        retry_timeout_ms=options.delivery_timeout_ms,
+        backoff=_backoff(options),
+        allow_topic_creation=options.allow_topic_creation,
+    )
+
+
+def sender_options(options: ProducerOptions) -> SenderOptions:
+    """The part that concerns sending batches. Raises ClientError for an unknown codec."""
+    return SenderOptions(
+        acks=acks_number(options.acks),
+        compression=_codec_number(options.compression),
+        compression_level=options.compression_level,
+        max_in_flight=options.max_in_flight,
+        request_bytes=options.request_bytes,
+        request_timeout_ms=options.request_timeout_ms,
+        delivery_timeout_ms=options.delivery_timeout_ms,
+        backoff=_backoff(options),
+    )
+
+
+def _codec_number(name: str) -> int:
+    try:
+        return Compression[name.upper()]
+    except KeyError:
+        raise ClientError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"no codec {name!r}; use none, gzip, snappy, lz4 or zstd",
+        ) from None
+
+
+def _backoff(options: ProducerOptions) -> Backoff:
+    return Backoff(options.retry_backoff_ms, options.retry_backoff_max_ms)

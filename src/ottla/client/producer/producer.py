@@ -14,7 +14,12 @@ from ottla.client.errors import Closed, DeliveryFailed
 from ottla.client.producer.accumulator import Accumulator, as_bytes
 from ottla.client.producer.columns import Column
 from ottla.client.producer.delivery import Delivery
-from ottla.client.producer.options import ProducerOptions
+from ottla.client.producer.options import (
+    ProducerOptions,
+    cluster_options,
+    is_idempotent,
+    sender_options,
+)
 from ottla.client.producer.producer_id import ProducerIds
 from ottla.client.producer.queues import Headers, TopicQueues
 from ottla.client.producer.router import Router
@@ -48,19 +53,19 @@ class Producer:
         self._user_callback = on_delivery
         clock = clock or current_clock()
         self._now_ms = clock.now_ms
-        self.cluster = Cluster(bootstrap, options.cluster())
-        self.accumulator = Accumulator(options.batch_bytes, options.buffer_bytes, clock)
-        self.router = Router(self.cluster, self.accumulator, options.partitioner)
+        self._connections = Cluster(bootstrap, cluster_options(options))
+        self._accumulator = Accumulator(options.batch_bytes, options.buffer_bytes, clock)
+        self._router = Router(self._connections, self._accumulator, options.partitioner)
         self._numbering = self._make_numbering()
         self._sender = Sender(
-            self.cluster,
-            self.accumulator,
+            self._connections,
+            self._accumulator,
             self._numbering,
-            options.sender(),
+            sender_options(options),
             clock,
             self._on_delivery,
         )
-        self._is_default = self.router.is_default
+        self._is_default = self._router.is_default
         self._linger: asyncio.TimerHandle | asyncio.Handle | None = None
         self._waiting_for_room: list[asyncio.Future[None]] = []
         # Deliveries that failed and that `flush` has not looked at yet.
@@ -69,7 +74,7 @@ class Producer:
 
     def _make_numbering(self) -> ProducerIds | Transactions | None:
         """What makes batches recognisable to brokers."""
-        return ProducerIds(self.cluster) if self.options.is_idempotent else None
+        return ProducerIds(self._connections) if is_idempotent(self.options) else None
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,7 +92,7 @@ class Producer:
     async def partitions_for(self, topic: str) -> TopicView:
         """The topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
-        return await self.cluster.topic(topic)
+        return await self._connections.topic(topic)
 
     # Hot: see bench/client.py for the cost per record.
     async def send(
@@ -106,10 +111,10 @@ class Producer:
         `timestamp_ms` (since 1970, UTC) it is now. Raises UnknownTopic, and ClientError for
         what no broker would take.
         """
-        queues = self.router.known.get(topic)
+        queues = self._router.known.get(topic)
         if queues is None or self._closed:
             self._check_open()
-            queues = await self.router.queues(topic)
+            queues = await self._router.queues(topic)
         if value.__class__ is not bytes:
             value = as_bytes(value)
         if key is not None:
@@ -134,9 +139,9 @@ class Producer:
         headers: Headers | None,
     ) -> Delivery:
         """Put a record where it belongs, opening and closing batches, waiting for memory."""
-        accumulator = self.accumulator
+        accumulator = self._accumulator
         while True:
-            queue = self.router.queue_for(queues, key, value, partition)
+            queue = self._router.queue_for(queues, key, value, partition)
             batch = accumulator.append(queue, key, value, timestamp_ms, headers)
             if batch is not None:
                 break
@@ -145,7 +150,7 @@ class Producer:
                 # Let answers be read, and other tasks run, once per batch.
                 await asyncio.sleep(0)
             else:
-                await self.room()
+                await self._room()
         if accumulator.has_news:
             self._on_news(queues)
             await asyncio.sleep(0)
@@ -189,12 +194,12 @@ class Producer:
         would put them; others fill one partition's batch after the other.
         """
         self._check_open()
-        queues = await self.router.queues(topic)
+        queues = await self._router.queues(topic)
         deliveries: list[Delivery] = []
-        for queue, batch in self.router.batches(queues, values, keys, partition, timestamps_ms):
-            while not self.accumulator.has_room(batch.size):
-                await self.room()
-            self.accumulator.add_closed(queue, batch)
+        for queue, batch in self._router.batches(queues, values, keys, partition, timestamps_ms):
+            while not self._accumulator.has_room(batch.size):
+                await self._room()
+            self._accumulator.add_closed(queue, batch)
             deliveries.append(batch.delivery)
             self._on_news(queues)
             await asyncio.sleep(0)
@@ -209,13 +214,13 @@ class Producer:
         await self._settle_all()
         failed, self._failed = self._failed, []
         for delivery in failed:
-            if delivery.untold_error is not None:
-                raise delivery.untold_error
+            if delivery._untold_error is not None:
+                raise delivery._untold_error
 
     async def _settle_all(self) -> None:
         """Send what is waiting; return once its fate is known."""
         self._close_open()
-        for batch in list(self.accumulator.unfinished):
+        for batch in list(self._accumulator.unfinished):
             await (batch.part_of or batch).delivery.settled()
 
     async def close(self, timeout_ms: int | None = None) -> None:
@@ -241,20 +246,20 @@ class Producer:
             if self._numbering is not None:
                 await self._numbering.close()
             await self._sender.close()
-            await self.cluster.close()
+            await self._connections.close()
 
     # -- batches
 
     def _on_news(self, queues: TopicQueues) -> None:
-        self.accumulator.has_news = False
-        self.router.move_on(queues)
+        self._accumulator.has_news = False
+        self._router.move_on(queues)
         self._sender.drain()
 
-    def on_news_from_elsewhere(self, queues: TopicQueues) -> None:
+    def _on_news_from_elsewhere(self, queues: TopicQueues) -> None:
         """Another thread has opened or closed a batch of `queues`."""
-        if self.accumulator.ready_queues:
+        if self._accumulator.ready_queues:
             self._on_news(queues)
-        if self._linger is None and self.accumulator.open_queues:
+        if self._linger is None and self._accumulator.open_queues:
             self._start_linger()
 
     def _start_linger(self) -> None:
@@ -266,8 +271,8 @@ class Producer:
 
     def _on_linger(self) -> None:
         self._linger = None
-        now_ms = self.accumulator.clock.monotonic_ms()
-        oldest_ms = self.accumulator.close_older(now_ms - self.options.linger_ms)
+        now_ms = self._accumulator.clock.monotonic_ms()
+        oldest_ms = self._accumulator.close_older(now_ms - self.options.linger_ms)
         if oldest_ms is not None:
             wait_ms = max(1, oldest_ms + self.options.linger_ms - now_ms)
             self._linger = asyncio.get_running_loop().call_later(wait_ms / 1000, self._on_linger)
@@ -277,13 +282,13 @@ class Producer:
         if self._linger is not None:
             self._linger.cancel()
             self._linger = None
-        self.accumulator.close_all()
-        self.accumulator.has_news = False
+        self._accumulator.close_all()
+        self._accumulator.has_news = False
         self._sender.drain()
 
-    async def room(self) -> None:
+    async def _room(self) -> None:
         """Wait until some memory is free again."""
-        if not self.accumulator.unfinished:
+        if not self._accumulator.unfinished:
             # All was delivered since the caller, perhaps in another thread, looked: nothing more
             # will be, that could wake it.
             return
@@ -297,7 +302,7 @@ class Producer:
             raise Closed("the producer is closed; make a new one")
 
     def _on_delivery(self, delivery: Delivery) -> None:
-        if delivery.untold_error is not None and self._user_callback is None:
+        if delivery._untold_error is not None and self._user_callback is None:
             self._failed.append(delivery)
         waiting, self._waiting_for_room = self._waiting_for_room, []
         for future in waiting:

@@ -277,7 +277,7 @@ class Sender:
         queue.in_flight.remove(batch)
         queue.recovering = False
         self._accumulator.release(batch)
-        batch.delivery.complete(base_offset, timestamp_ms)
+        batch.delivery._complete(base_offset, timestamp_ms)
         self._tell(batch)
 
     def _retry_or_fail(
@@ -329,7 +329,7 @@ class Sender:
             f"delivered after {batch.attempts} attempts ({why or code.name})"
             + (f"; {remedy}" if remedy else ""),
         )
-        batch.delivery.fail(error)
+        batch.delivery._fail(error)
         if self._transactions is not None:
             self._transactions.fail(error)
         self._tell(batch)
@@ -345,7 +345,7 @@ class Sender:
         first.error = first.error or batch.delivery.error
         whole.parts_left -= 1
         if whole.parts_left == 0:
-            first.settle_as_is()
+            first._settle_as_is()
             self._tell(whole)
 
     def _start_term(self, queue: PartitionQueue) -> None:
@@ -455,7 +455,7 @@ class Sender:
         for batch in list(self._accumulator.unfinished):
             if not batch.delivery.is_done:
                 self._accumulator.release(batch)
-                batch.delivery.fail(DeliveryFailed(code, why))
+                batch.delivery._fail(DeliveryFailed(code, why))
                 self._tell(batch)
 
     def drop_unsent(self, code: ErrorCode, why: str) -> None:

@@ -1,156 +1,126 @@
 """Administration as plain calls."""
 
-from collections.abc import Callable, Coroutine, Iterable
-from functools import update_wrapper
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from collections.abc import Iterable
+from typing import Self
 
 from ottla.client.admin import Admin as AsyncAdmin
 from ottla.client.admin import AdminOptions, parts
 from ottla.client.sync.loop_thread import LoopThread
-
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
-
-
-class _Plain(Generic[Parameters, Result]):
-    """A method of an asynchronous part as a method that waits for its result.
-
-    A descriptor, so that names, parameters and results stay those of the asynchronous method for
-    type checkers, `help` and `dir`.
-    """
-
-    def __init__(
-        self, method: Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]]
-    ) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    @overload
-    def __get__(self, part: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, part: "_Part", owner: type) -> Callable[Parameters, Result]: ...
-    def __get__(self, part: "_Part | None", owner: type) -> "Self | Callable[Parameters, Result]":
-        if part is None:
-            return self
-
-        def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
-            return part.thread.call(self._method(part.twin, *arguments, **named))
-
-        return update_wrapper(call, self._method)
+from ottla.client.sync.waiting import waits
 
 
 class _Part:
     """A part of `Admin`: its asynchronous twin, and the thread whose loop that lives in."""
 
     def __init__(self, thread: LoopThread, twin: object) -> None:
-        self.thread = thread
-        self.twin = twin
+        self._thread = thread
+        self._twin = twin
 
 
 class Topics(_Part):
     """See `ottla.client.admin.topics.Topics`."""
 
-    create_all = _Plain(parts.Topics.create_all)
-    create = _Plain(parts.Topics.create)
-    all = _Plain(parts.Topics.all)
-    describe = _Plain(parts.Topics.describe)
-    grow = _Plain(parts.Topics.grow)
-    delete = _Plain(parts.Topics.delete)
+    create_all = waits(parts.Topics.create_all)
+    create = waits(parts.Topics.create)
+    all = waits(parts.Topics.all)
+    describe = waits(parts.Topics.describe)
+    grow = waits(parts.Topics.grow)
+    delete = waits(parts.Topics.delete)
 
 
 class Partitions(_Part):
     """See `ottla.client.admin.partitions.Partitions`."""
 
-    standings = _Plain(parts.Partitions.standings)
-    min_isr = _Plain(parts.Partitions.min_isr)
-    elect_leaders = _Plain(parts.Partitions.elect_leaders)
-    reassign = _Plain(parts.Partitions.reassign)
-    reassignments = _Plain(parts.Partitions.reassignments)
+    standings = waits(parts.Partitions.standings)
+    min_isr = waits(parts.Partitions.min_isr)
+    elect_leaders = waits(parts.Partitions.elect_leaders)
+    reassign = waits(parts.Partitions.reassign)
+    reassignments = waits(parts.Partitions.reassignments)
 
 
 class Configs(_Part):
     """See `ottla.client.admin.configs.Configs`."""
 
-    describe = _Plain(parts.Configs.describe)
-    alter = _Plain(parts.Configs.alter)
+    describe = waits(parts.Configs.describe)
+    alter = waits(parts.Configs.alter)
 
 
 class Groups(_Part):
     """See `ottla.client.admin.groups.Groups`."""
 
-    all = _Plain(parts.Groups.all)
-    describe = _Plain(parts.Groups.describe)
-    delete = _Plain(parts.Groups.delete)
-    remove_members = _Plain(parts.Groups.remove_members)
-    offsets = _Plain(parts.Groups.offsets)
-    set_offsets = _Plain(parts.Groups.set_offsets)
-    delete_offsets = _Plain(parts.Groups.delete_offsets)
+    all = waits(parts.Groups.all)
+    describe = waits(parts.Groups.describe)
+    delete = waits(parts.Groups.delete)
+    remove_members = waits(parts.Groups.remove_members)
+    offsets = waits(parts.Groups.offsets)
+    set_offsets = waits(parts.Groups.set_offsets)
+    delete_offsets = waits(parts.Groups.delete_offsets)
 
 
 class ShareGroups(_Part):
     """See `ottla.client.admin.share_groups.ShareGroups`."""
 
-    describe = _Plain(parts.ShareGroups.describe)
-    positions = _Plain(parts.ShareGroups.positions)
-    alter_positions = _Plain(parts.ShareGroups.alter_positions)
-    delete_positions = _Plain(parts.ShareGroups.delete_positions)
+    describe = waits(parts.ShareGroups.describe)
+    positions = waits(parts.ShareGroups.positions)
+    alter_positions = waits(parts.ShareGroups.alter_positions)
+    delete_positions = waits(parts.ShareGroups.delete_positions)
 
 
 class Logs(_Part):
     """See `ottla.client.admin.logs.Logs`."""
 
-    directories = _Plain(parts.Logs.directories)
-    offsets = _Plain(parts.Logs.offsets)
-    stable_offsets = _Plain(parts.Logs.stable_offsets)
-    delete_records = _Plain(parts.Logs.delete_records)
-    producers = _Plain(parts.Logs.producers)
-    account = _Plain(parts.Logs.account)
-    retention = _Plain(parts.Logs.retention)
+    directories = waits(parts.Logs.directories)
+    offsets = waits(parts.Logs.offsets)
+    stable_offsets = waits(parts.Logs.stable_offsets)
+    delete_records = waits(parts.Logs.delete_records)
+    producers = waits(parts.Logs.producers)
+    account = waits(parts.Logs.account)
+    retention = waits(parts.Logs.retention)
 
 
 class Transactions(_Part):
     """See `ottla.client.admin.transactions.Transactions`."""
 
-    all = _Plain(parts.Transactions.all)
-    describe = _Plain(parts.Transactions.describe)
-    open_in = _Plain(parts.Transactions.open_in)
-    abort_in_partition = _Plain(parts.Transactions.abort_in_partition)
-    abort = _Plain(parts.Transactions.abort)
+    all = waits(parts.Transactions.all)
+    describe = waits(parts.Transactions.describe)
+    open_in = waits(parts.Transactions.open_in)
+    abort_in_partition = waits(parts.Transactions.abort_in_partition)
+    abort = waits(parts.Transactions.abort)
 
 
 class Quotas(_Part):
     """See `ottla.client.admin.quotas.Quotas`."""
 
-    all = _Plain(parts.Quotas.all)
-    alter = _Plain(parts.Quotas.alter)
+    all = waits(parts.Quotas.all)
+    alter = waits(parts.Quotas.alter)
 
 
 class Brokers(_Part):
     """See `ottla.client.admin.cluster.Brokers`."""
 
-    describe = _Plain(parts.Brokers.describe)
-    brokers = _Plain(parts.Brokers.brokers)
-    remove_broker = _Plain(parts.Brokers.remove_broker)
+    describe = waits(parts.Brokers.describe)
+    brokers = waits(parts.Brokers.brokers)
+    remove_broker = waits(parts.Brokers.remove_broker)
 
 
 class Compaction(_Part):
     """See `ottla.client.admin.compaction.Compaction`."""
 
-    of = _Plain(parts.Compaction.of)
-    cleaners = _Plain(parts.Compaction.cleaners)
-    of_topic = _Plain(parts.Compaction.of_topic)
+    of = waits(parts.Compaction.of)
+    cleaners = waits(parts.Compaction.cleaners)
+    of_topic = waits(parts.Compaction.of_topic)
 
 
 class Decisions(_Part):
     """See `ottla.client.admin.decisions.Decisions`."""
 
-    about = _Plain(parts.Decisions.about)
+    about = waits(parts.Decisions.about)
 
 
 class Rebalances(_Part):
     """See `ottla.client.admin.rebalances.Rebalances`."""
 
-    of = _Plain(parts.Rebalances.of)
+    of = waits(parts.Rebalances.of)
 
 
 class Admin:

@@ -1,21 +1,14 @@
 """The consumer as plain calls."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Iterator
+from typing import Self
 
 from ottla.base.ids import TopicPartition
-from ottla.client.arguments import Partitions
 from ottla.client.consumer.consumer import Consumer as AsyncConsumer
-from ottla.client.consumer.offsets import OffsetAndTimestamp
 from ottla.client.consumer.options import ConsumerOptions, Listener
-from ottla.client.consumer.partition_state import (
-    ConsumedRecord,
-    OffsetAndMetadata,
-    RawBatches,
-    Records,
-)
+from ottla.client.consumer.partition_state import ConsumedRecord, RawBatches
 from ottla.client.sync.loop_thread import LoopThread
-from ottla.client.transactions.group_metadata import GroupMetadata
+from ottla.client.sync.waiting import asks, waits
 
 
 class Consumer:
@@ -35,7 +28,7 @@ class Consumer:
     ) -> None:
         self._thread = LoopThread("ottla-consumer")
         self._closed = False
-        self._consumer = self._thread.make(
+        self._twin = self._thread.make(
             lambda: AsyncConsumer(
                 bootstrap,
                 options,
@@ -52,35 +45,30 @@ class Consumer:
         # After an error, what was being processed is not committed.
         self.close(commit=kind is None)
 
-    def assign(self, partitions: Partitions) -> None:
-        """Read exactly these partitions, without being a member of a group."""
-        self._thread.call(self._consumer.assign(partitions))
-
-    def subscribe(self, topics: Any) -> None:
-        """Read a topic, several, or those matching a compiled pattern, as the group's member."""
-        self._thread.call_plain(lambda: self._consumer.subscribe(topics))
+    assign = waits(AsyncConsumer.assign)
+    subscribe = asks(AsyncConsumer.subscribe)
 
     @property
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read now."""
-        return self._thread.call_plain(lambda: self._consumer.assignment)
+        return self._thread.call_plain(lambda: self._twin.assignment)
 
-    def poll(self, timeout_ms: int = 1_000, max_records: int = 100_000) -> list[Records]:
-        """Records that are there, or come within `timeout_ms`."""
-        return self._thread.call(self._consumer.poll(timeout_ms, max_records))
+    poll = waits(AsyncConsumer.poll)
+    poll_batches = waits(AsyncConsumer.poll_batches)
 
-    def poll_batches(self, timeout_ms: int = 1_000) -> list[RawBatches]:
-        """Whole batches of bytes that are there, or come within `timeout_ms`."""
-        return self._thread.call(self._consumer.poll_batches(timeout_ms))
+    def fetch_batches(self) -> Iterator[RawBatches]:
+        """Yield what `poll_batches` returns, one by one, for ever."""
+        while True:
+            yield from self.poll_batches(3_600_000)
 
     # Hot: once per record; see bench/client.py.
     def __iter__(self) -> Iterator[ConsumedRecord]:
         """Records for ever. Each counts as processed when the next is asked for."""
-        consumer = self._consumer
+        consumer = self._twin
         while True:
-            if not consumer.is_interrupted:
-                for record in consumer.batch:
-                    state = consumer.state
+            if not consumer._is_interrupted:
+                for record in consumer._batch:
+                    state = consumer._state
                     state.position = record.offset + 1
                     yield tuple.__new__(
                         ConsumedRecord,
@@ -94,73 +82,28 @@ class Consumer:
                             record.headers,
                         ),
                     )
-                    if consumer.is_interrupted:
+                    if consumer._is_interrupted:
                         break
-            self._thread.call(consumer.advance())
+            self._thread.call(consumer._advance())
 
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on from `offset`."""
-        self._thread.call_plain(lambda: self._consumer.seek(partition, offset))
-
-    def seek_to_time(self, timestamp_ms: int, partitions: Partitions | None = None) -> None:
-        """Read on from the first record at or after a time in ms; from the end where none is."""
-        self._thread.call_plain(lambda: self._consumer.seek_to_time(timestamp_ms, partitions))
-
-    def seek_to_beginning(self, partitions: Partitions | None = None) -> None:
-        """Read on from the first record there is."""
-        self._thread.call_plain(lambda: self._consumer.seek_to_beginning(partitions))
-
-    def seek_to_end(self, partitions: Partitions | None = None) -> None:
-        """Read only what comes from now on."""
-        self._thread.call_plain(lambda: self._consumer.seek_to_end(partitions))
-
-    def pause(self, partitions: Partitions) -> None:
-        """Hand out nothing of these until `resume`."""
-        self._thread.call_plain(lambda: self._consumer.pause(partitions))
-
-    def resume(self, partitions: Partitions) -> None:
-        """Go on with paused partitions."""
-        self._thread.call_plain(lambda: self._consumer.resume(partitions))
-
-    def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record to hand out."""
-        return self._thread.call(self._consumer.position(partition))
-
-    def high_watermark(self, partition: TopicPartition) -> int | None:
-        """The partition's end as of the last fetch; None before the first."""
-        return self._thread.call_plain(lambda: self._consumer.high_watermark(partition))
-
-    def beginning_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
-        """The first offsets that can be read."""
-        return self._thread.call(self._consumer.beginning_offsets(partitions))
-
-    def end_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
-        """The offsets after the last records that can be read."""
-        return self._thread.call(self._consumer.end_offsets(partitions))
-
-    def offsets_for_times(
-        self, times_ms: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Per partition the first record at or after a time in ms."""
-        return self._thread.call(self._consumer.offsets_for_times(times_ms))
-
-    def group_metadata(self) -> GroupMetadata:
-        """Who commits here, for `TransactionalProducer.send_offsets`. Ask anew for each."""
-        return self._thread.call_plain(self._consumer.group_metadata)
-
-    def commit(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None
-    ) -> None:
-        """Commit positions after the records handed out so far, or the offsets given."""
-        self._thread.call(self._consumer.commit(offsets))
-
-    def committed(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What the group has committed."""
-        return self._thread.call(self._consumer.committed(partitions))
+    seek = asks(AsyncConsumer.seek)
+    seek_to_time = asks(AsyncConsumer.seek_to_time)
+    seek_to_beginning = asks(AsyncConsumer.seek_to_beginning)
+    seek_to_end = asks(AsyncConsumer.seek_to_end)
+    pause = asks(AsyncConsumer.pause)
+    resume = asks(AsyncConsumer.resume)
+    position = waits(AsyncConsumer.position)
+    high_watermark = asks(AsyncConsumer.high_watermark)
+    beginning_offsets = waits(AsyncConsumer.beginning_offsets)
+    end_offsets = waits(AsyncConsumer.end_offsets)
+    offsets_for_times = waits(AsyncConsumer.offsets_for_times)
+    group_metadata = asks(AsyncConsumer.group_metadata)
+    commit = waits(AsyncConsumer.commit)
+    committed = waits(AsyncConsumer.committed)
 
     def close(self, *, commit: bool = True) -> None:
         """Commit what is processed (if commits are automatic, and `commit`), leave, disconnect."""
         if self._closed:
             return
         self._closed = True
-        self._thread.end(self._consumer.close(commit=commit))
+        self._thread.end(self._twin.close(commit=commit))

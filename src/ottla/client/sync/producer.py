@@ -8,12 +8,12 @@ from typing import Self
 
 from ottla import _compiled
 from ottla.client.producer.accumulator import as_bytes
-from ottla.client.producer.columns import Column
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import Producer as AsyncProducer
 from ottla.client.producer.queues import Headers, TopicQueues
 from ottla.client.sync.loop_thread import LoopThread
+from ottla.client.sync.waiting import called_as, waits
 from ottla.record import builder
 
 
@@ -43,12 +43,12 @@ class Producer:
         self._closed = False
         # Appending and closing batches happen on two threads.
         self._lock = threading.Lock()
-        self._producer = self._thread.make(make)
-        self._accumulator = self._producer.accumulator
+        self._twin = self._thread.make(make)
+        self._accumulator = self._twin._accumulator
         self._accumulator.lock = self._lock
-        self._router = self._producer.router
+        self._router = self._twin._router
         self._is_quick = self._router.is_default and _is_add_atomic()
-        self._wake = self._producer.on_news_from_elsewhere
+        self._wake = self._twin._on_news_from_elsewhere
 
     def __enter__(self) -> Self:
         return self
@@ -57,6 +57,7 @@ class Producer:
         self.close()
 
     # Hot: see bench/client.py for the cost per record.
+    @called_as(AsyncProducer.send)
     def send(
         self,
         topic: str,
@@ -69,7 +70,7 @@ class Producer:
     ) -> Delivery:
         """Accept one record; waits only while the producer's memory is full.
 
-        See `ottla.client.producer.producer.Producer.send`. Wait for the returned batch with `wait`.
+        As `ottla.client.Producer.send`. Wait for the returned batch with `wait`.
         """
         queues = self._router.known.get(topic)
         if queues is None or self._closed:
@@ -97,7 +98,7 @@ class Producer:
             if accumulator.has_news:
                 self._on_news(queues)
             else:
-                self._thread.call(self._producer.room())
+                self._thread.call(self._twin._room())
         if accumulator.has_opened or accumulator.has_news:
             self._on_news(queues)
         return batch.delivery
@@ -108,38 +109,9 @@ class Producer:
         self._accumulator.has_opened = self._accumulator.has_news = False
         self._thread.loop.call_soon_threadsafe(self._wake, queues)
 
-    def send_and_wait(
-        self,
-        topic: str,
-        value: bytes | str | None,
-        key: bytes | str | None = None,
-        *,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        headers: Headers | None = None,
-    ) -> Delivery:
-        """Send one record and wait until it is acknowledged. Raises DeliveryFailed."""
-        return self._thread.call(
-            self._producer.send_and_wait(
-                topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
-            )
-        )
-
-    def send_batch(
-        self,
-        topic: str,
-        values: Column,
-        keys: Column | None = None,
-        *,
-        partition: int | None = None,
-        timestamps_ms: list[int] | None = None,
-    ) -> list[Delivery]:
-        """Send many records from lists or Arrow columns; a `Delivery` per batch."""
-        return self._thread.call(
-            self._producer.send_batch(
-                topic, values, keys, partition=partition, timestamps_ms=timestamps_ms
-            )
-        )
+    send_and_wait = waits(AsyncProducer.send_and_wait)
+    send_batch = waits(AsyncProducer.send_batch)
+    partitions_for = waits(AsyncProducer.partitions_for)
 
     def wait(self, delivery: Delivery, timeout_s: float | None = None) -> Delivery:
         """Wait for the fate of a batch. Raises DeliveryFailed, RequestTimedOut."""
@@ -147,14 +119,14 @@ class Producer:
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Send what is waiting; return once all of it is settled. Raises DeliveryFailed."""
-        self._thread.call(self._producer.flush(), timeout_s)
+        self._thread.call(self._twin.flush(), timeout_s)
 
     def close(self, timeout_ms: int | None = None) -> None:
         """Flush, then end."""
         if self._closed:
             return
         self._closed = True
-        self._thread.end(self._producer.close(timeout_ms))
+        self._thread.end(self._twin.close(timeout_ms))
 
 
 async def _await(delivery: Delivery) -> Delivery:

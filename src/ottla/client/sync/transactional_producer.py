@@ -2,17 +2,34 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ottla.base.errors import OttlaError
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
-from ottla.client.producer.queues import Headers
 from ottla.client.sync.producer import Producer
-from ottla.client.transactions.group_metadata import GroupMetadata
-from ottla.client.transactions.producer import Offsets
+from ottla.client.sync.waiting import waits
 from ottla.client.transactions.producer import (
     TransactionalProducer as AsyncTransactionalProducer,
 )
+from ottla.client.transactions.producer import with_check
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _in_transaction(
+    method: Callable[Concatenate[Any, Parameters], Result],
+) -> Callable[Concatenate[Any, Parameters], Result]:
+    """`method`, after a look whether a transaction is open."""
+
+    @wraps(method)
+    def checked(self: Any, /, *arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+        self._transactions.check_open()
+        return method(self, *arguments, **named)
+
+    return with_check(checked)
 
 
 class TransactionalProducer(Producer):
@@ -28,8 +45,8 @@ class TransactionalProducer(Producer):
         transaction_version_max: int = 2,
         on_delivery: Callable[[Delivery], None] | None = None,
     ) -> None:
-        def make() -> AsyncTransactionalProducer:
-            self._transactional = AsyncTransactionalProducer(
+        self._start(
+            lambda: AsyncTransactionalProducer(
                 bootstrap,
                 transactional_id,
                 options,
@@ -37,33 +54,19 @@ class TransactionalProducer(Producer):
                 transaction_version_max=transaction_version_max,
                 on_delivery=on_delivery,
             )
-            return self._transactional
+        )
+        assert isinstance(self._twin, AsyncTransactionalProducer)
+        self._transactions = self._twin._transactions
 
-        self._start(make)
-
-    def init_transactions(self) -> None:
-        """Take over the transactional id, once: what another producer has open is aborted."""
-        self._thread.call(self._transactional.init_transactions())
-
-    def begin_transaction(self) -> None:
-        """Open a transaction. What is sent from now on belongs to it."""
-        self._thread.call(self._transactional.begin_transaction())
-
-    def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
-        """Commit what was consumed with the transaction: for each partition the next offset."""
-        self._thread.call(self._transactional.send_offsets(offsets, group))
-
-    def commit_transaction(self) -> None:
-        """Make all of the transaction visible. See the asyncio form for what it raises."""
-        self._thread.call(self._transactional.commit_transaction())
-
-    def abort_transaction(self) -> None:
-        """Let nothing of the transaction be visible. Raises ProducerFenced."""
-        self._thread.call(self._transactional.abort_transaction())
+    init_transactions = waits(AsyncTransactionalProducer.init_transactions)
+    begin_transaction = waits(AsyncTransactionalProducer.begin_transaction)
+    send_offsets = waits(AsyncTransactionalProducer.send_offsets)
+    commit_transaction = waits(AsyncTransactionalProducer.commit_transaction)
+    abort_transaction = waits(AsyncTransactionalProducer.abort_transaction)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Commits at its end, and aborts after an error."""
+        """`with producer.transaction():` commits at its end, and aborts after an error."""
         self.begin_transaction()
         try:
             yield
@@ -74,18 +77,4 @@ class TransactionalProducer(Producer):
             raise
 
     # Hot: see `Producer.send`.
-    def send(
-        self,
-        topic: str,
-        value: bytes | str | None,
-        key: bytes | str | None = None,
-        *,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        headers: Headers | None = None,
-    ) -> Delivery:
-        """As `Producer.send`. Raises ClientError where no transaction is open."""
-        self._transactional.transactions.check_open()
-        return super().send(
-            topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
-        )
+    send = _in_transaction(Producer.send)

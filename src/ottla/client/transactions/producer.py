@@ -1,8 +1,11 @@
 """A producer whose records become visible together, with the offsets of what they came from."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
+from functools import wraps
+from inspect import cleandoc
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
@@ -10,15 +13,40 @@ from ottla.base.ids import TopicPartition
 from ottla.client.arguments import checked_options
 from ottla.client.consumer.partition_state import OffsetAndMetadata
 from ottla.client.errors import ClientError
-from ottla.client.producer.columns import Column
 from ottla.client.producer.delivery import Delivery
-from ottla.client.producer.options import ProducerOptions
+from ottla.client.producer.options import ProducerOptions, is_idempotent
 from ottla.client.producer.producer import Producer
-from ottla.client.producer.queues import Headers
 from ottla.client.transactions.group_metadata import GroupMetadata
 from ottla.client.transactions.state import Phase, Transactions
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def with_check(checked: Method) -> Method:
+    """Let the documentation of a method that checks for a transaction say so."""
+    checked.__doc__ = (
+        f"{cleandoc(checked.__doc__ or '')}\n\nRaises ClientError where no transaction is open."
+    )
+    return checked
+
+
+def _in_transaction(
+    method: Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]]:
+    """`method`, after a look whether a transaction is open."""
+
+    @wraps(method)
+    async def checked(
+        self: Any, /, *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Result:
+        self._transactions.check_open()
+        return await method(self, *arguments, **named)
+
+    return with_check(checked)
 
 
 class TransactionalProducer(Producer):
@@ -62,29 +90,29 @@ class TransactionalProducer(Producer):
             ),
             idempotence=True,
         )
-        assert options.is_idempotent
+        assert is_idempotent(options)
         super().__init__(bootstrap, options, on_delivery=on_delivery, clock=clock)
 
     def _make_numbering(self) -> Transactions:
-        self.transactions = Transactions(
-            self.cluster,
+        self._transactions = Transactions(
+            self._connections,
             self._transactional_id,
             self._transaction_timeout_ms,
             self._transaction_version_max,
         )
-        return self.transactions
+        return self._transactions
 
     # -- transactions
 
     async def init_transactions(self) -> None:
         """Take over the transactional id, once: what another producer has open is aborted."""
         self._check_open()
-        await self.transactions.initialize()
+        await self._transactions.initialize()
 
     async def begin_transaction(self) -> None:
         """Open a transaction. What is sent from now on belongs to it."""
         self._check_open()
-        self.transactions.begin()
+        self._transactions.begin()
 
     async def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Commit what was consumed with the transaction: for each partition the next offset.
@@ -100,7 +128,7 @@ class TransactionalProducer(Producer):
             for partition, entry in offsets.items()
         }
         group = GroupMetadata(group) if isinstance(group, str) else group
-        await self.transactions.add_offsets(entries, group)
+        await self._transactions.add_offsets(entries, group)
 
     async def commit_transaction(self) -> None:
         """Send what waits, then make all of the transaction visible.
@@ -109,7 +137,7 @@ class TransactionalProducer(Producer):
         ConnectionFailed where nobody knows whether it is committed: call it again to find out.
         """
         self._check_open()
-        transactions = self.transactions
+        transactions = self._transactions
         if transactions.phase is not Phase.COMMITTING:
             transactions.check_open()
             await self._settle_all()
@@ -121,11 +149,11 @@ class TransactionalProducer(Producer):
     async def abort_transaction(self) -> None:
         """Let nothing of the transaction be visible. Raises ProducerFenced."""
         self._check_open()
-        self.transactions.start_abort()
+        self._transactions.start_abort()
         self._sender.drop_unsent(ErrorCode.TRANSACTION_ABORTABLE, "the transaction was aborted")
         await self._settle_all()
         self._failed.clear()
-        await self.transactions.end()
+        await self._transactions.end()
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -142,40 +170,12 @@ class TransactionalProducer(Producer):
 
     # -- sending, within transactions
 
-    async def send(
-        self,
-        topic: str,
-        value: bytes | str | None,
-        key: bytes | str | None = None,
-        *,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        headers: Headers | None = None,
-    ) -> Delivery:
-        """As `Producer.send`. Raises ClientError where no transaction is open."""
-        self.transactions.check_open()
-        return await super().send(
-            topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
-        )
-
-    async def send_batch(
-        self,
-        topic: str,
-        values: Column,
-        keys: Column | None = None,
-        *,
-        partition: int | None = None,
-        timestamps_ms: list[int] | None = None,
-    ) -> list[Delivery]:
-        """As `Producer.send_batch`. Raises ClientError where no transaction is open."""
-        self.transactions.check_open()
-        return await super().send_batch(
-            topic, values, keys, partition=partition, timestamps_ms=timestamps_ms
-        )
+    send = _in_transaction(Producer.send)
+    send_batch = _in_transaction(Producer.send_batch)
 
     async def close(self, timeout_ms: int | None = None) -> None:
         """Abort what is open, then end."""
-        if not self._closed and self.transactions.phase is Phase.OPEN:
+        if not self._closed and self._transactions.phase is Phase.OPEN:
             with contextlib.suppress(OttlaError):
                 await self.abort_transaction()
         # What did not arrive belonged to a transaction that is not committed.
