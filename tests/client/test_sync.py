@@ -130,7 +130,7 @@ def test_a_topic_that_is_no_string_is_refused_and_spoils_nothing(
     """The next record goes where it belongs."""
     topic = make_topic()
     with sync.Producer(bootstrap) as producer:
-        with pytest.raises(ClientError, match="is no name: give strings"):
+        with pytest.raises(ClientError, match=r"topic is .*; give a str"):
             producer.send(name, b"lost")
         producer.send(topic, b"kept")
         producer.flush()

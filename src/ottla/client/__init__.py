@@ -31,6 +31,8 @@ from ottla.client.admin.transactions import (
     TransactionDescription,
     TransactionListing,
 )
+from ottla.client.assignors import Assignor
+from ottla.client.connection.addresses import Address
 from ottla.client.connection.view import BrokerView, PartitionView, TopicView
 from ottla.client.consumer.consumer import Consumer
 from ottla.client.consumer.epochs import LogTruncated
@@ -45,6 +47,7 @@ from ottla.client.consumer.partition_state import (
 from ottla.client.errors import (
     BrokerRefused,
     ClientError,
+    Closed,
     CommitFailed,
     ConnectionFailed,
     DeliveryFailed,
@@ -53,30 +56,44 @@ from ottla.client.errors import (
     RequestTimedOut,
     TransactionFailed,
     UnknownTopic,
+    UnsupportedByBroker,
 )
+from ottla.client.group.subscriptions import Subscription
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import Producer
-from ottla.client.ranges.account import OffsetAccount
+from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.client.transactions.group_metadata import GroupMetadata
 from ottla.client.transactions.producer import TransactionalProducer
+from ottla.ledger.history import Cause
+from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record
+from ottla.wire.messages.describe_rebalances import (
+    DescribedRebalance,
+    MemberWait,
+    RebalanceCause,
+)
 
 __all__ = [
     "EARLIEST",
     "LATEST",
     "MAX_TIMESTAMP",
     "UP_TO_END",
+    "Address",
     "Admin",
     "AdminOptions",
+    "Assignor",
     "BrokerRefused",
     "BrokerView",
+    "Cause",
     "CleanerStanding",
     "CleaningPass",
     "ClientError",
+    "Closed",
     "ClusterDescription",
     "CommitFailed",
     "CompactAction",
+    "CompactedBy",
     "CompactionStanding",
     "ConfigEntry",
     "ConfigSource",
@@ -85,8 +102,11 @@ __all__ = [
     "Consumer",
     "ConsumerOptions",
     "DecisionRecord",
+    "Default",
+    "DeletedBy",
     "Delivery",
     "DeliveryFailed",
+    "DescribedRebalance",
     "ElectionKind",
     "ErrorCode",
     "FailedCleaning",
@@ -96,6 +116,8 @@ __all__ = [
     "GroupMetadata",
     "LogDirectory",
     "LogTruncated",
+    "LostBy",
+    "MemberWait",
     "NewTopic",
     "OffsetAccount",
     "OffsetAndMetadata",
@@ -109,8 +131,10 @@ __all__ = [
     "ProducerDescription",
     "ProducerFenced",
     "ProducerOptions",
+    "QuotaEntity",
     "RawBatches",
     "Reassignment",
+    "RebalanceCause",
     "RebalanceStory",
     "Record",
     "Records",
@@ -119,6 +143,7 @@ __all__ = [
     "RetentionStanding",
     "SharePosition",
     "Story",
+    "Subscription",
     "TimeLeft",
     "TopicPartition",
     "TopicView",
@@ -127,4 +152,5 @@ __all__ = [
     "TransactionListing",
     "TransactionalProducer",
     "UnknownTopic",
+    "UnsupportedByBroker",
 ]

@@ -12,12 +12,24 @@ Needs the extra `ottla[lake]`, and for `load` and the data source Java 17 or new
 from typing import Any
 
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
+from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.plan import Range
 from ottla.lake.table import Table
+from ottla.lake.task import Task, TaskResult
 from ottla.lake.verification import Verification, verify
+from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 __all__ = [
+    "DataFile",
     "LoadLost",
     "LoadResult",
+    "Manifest",
+    "PartitionLedger",
+    "Range",
+    "Task",
+    "TaskResult",
+    "Told",
+    "Unreadable",
     "Verification",
     "files",
     "load",

@@ -42,7 +42,7 @@ async def read(bootstrap: str, wish: Wish) -> None:
     settings = ConsumerOptions(
         group_id=wish.group,
         enable_auto_commit=False,
-        auto_offset_reset=wish.start.kind if wish.group else "earliest",
+        auto_offset_reset="latest" if wish.group and wish.start.kind == "latest" else "earliest",
         client_id="ottla-cli",
     )
     assigned = asyncio.Event()

@@ -13,7 +13,7 @@ from ottla.cli.produce.progress import Bar
 from ottla.cli.produce.sending import Form, Sent, send
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import unescaped
-from ottla.client.producer.options import Acks
+from ottla.client.producer.options import Acks, Codec
 
 _ACKS: dict[str, Acks] = {"0": 0, "1": 1, "all": "all"}
 # A rate of fewer records, or in a shorter time, means nothing.
@@ -68,7 +68,7 @@ def produce(
     separator: str | None,
     null: str | None,
     headers: tuple[str, ...],
-    compression: str,
+    compression: Codec,
     acks: str,
     partition: int | None,
     bootstrap: str,

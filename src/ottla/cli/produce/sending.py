@@ -21,7 +21,7 @@ from ottla.client import (
     ResourceKind,
 )
 from ottla.client.connection.cluster import connections_of
-from ottla.client.producer.options import Acks
+from ottla.client.producer.options import Acks, Codec
 from ottla.diagnosis.offsets import partitions_of
 
 # Errors of single records: what comes after them may well be taken.
@@ -46,7 +46,7 @@ class Form(NamedTuple):
     headers: list[tuple[str, bytes | None]]
     partition: int | None
     acks: Acks
-    compression: str
+    compression: Codec
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from ottla.client.admin.share_groups import ShareGroups
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
 from ottla.client.arguments import checked_options
+from ottla.client.checking import checks
 from ottla.client.connection.cluster import Cluster, ClusterOptions
 
 __all__ = ["Admin", "AdminOptions"]
@@ -43,6 +44,7 @@ class Admin:
     `retry_timeout_ms`.
     """
 
+    @checks
     def __init__(self, bootstrap: str | Iterable[str], options: AdminOptions | None = None) -> None:
         options = checked_options(options, AdminOptions, 'Admin("host:9092", AdminOptions(...))')
         # The connections and the metadata that all parts share.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ottla.client.admin.calls import Calls
+from ottla.client.checking import checks_calls
 from ottla.client.connection.view import BrokerView
 from ottla.client.errors import check
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
@@ -21,6 +22,7 @@ class ClusterDescription:
     brokers: tuple[BrokerView, ...]
 
 
+@checks_calls
 class Brokers:
     """`admin.cluster`: who belongs to the cluster."""
 

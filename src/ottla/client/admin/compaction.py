@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
+from ottla.client.checking import checks_calls, member
 from ottla.client.errors import check
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
 from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest, DescribeCleanerResponse
@@ -17,6 +19,10 @@ class CompactAction(IntEnum):
     TELL = 0
     ESTIMATE = 1
     CLEAN = 2
+
+
+# The same in words.
+ActionName = Literal["tell", "estimate", "clean"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,7 @@ class CleanerStanding:
     failed: tuple[FailedCleaning, ...]
 
 
+@checks_calls
 class Compaction:
     """`admin.compaction`: what the brokers' log cleaners do, and compaction on demand."""
 
@@ -108,7 +115,7 @@ class Compaction:
         self._calls = calls
 
     async def of(
-        self, partition: TopicPartition, action: CompactAction = CompactAction.TELL
+        self, partition: TopicPartition, action: CompactAction | ActionName = CompactAction.TELL
     ) -> list[CompactionStanding]:
         """How each replica of `partition` stands, by broker, after `action` was begun.
 
@@ -118,7 +125,9 @@ class Compaction:
         standings = []
         for broker_id in (await self._calls.cluster.partition(partition)).replicas:
             request = CompactLogRequest(
-                topic=partition.topic, partition=partition.partition, action=int(action)
+                topic=partition.topic,
+                partition=partition.partition,
+                action=member(CompactAction, action),
             )
             answer = await self._calls.ask_ottla(
                 broker_id, request, CompactLogResponse, "does not tell of its cleaner"
@@ -144,7 +153,7 @@ class Compaction:
         return await self._calls.each_in_time(live, ask, patience_s)
 
     async def of_topic(
-        self, topic: str, action: CompactAction = CompactAction.TELL
+        self, topic: str, action: CompactAction | ActionName = CompactAction.TELL
     ) -> list[CompactionStanding]:
         """The same for all partitions of a topic."""
         view = await self._calls.cluster.topic(topic)

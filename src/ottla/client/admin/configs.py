@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
 from ottla.client.arguments import Names, name_list
+from ottla.client.checking import checks_calls, member
 from ottla.client.errors import ClientError, check
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -30,6 +32,10 @@ class ResourceKind(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
+
+
+# The same in words.
+ResourceName = Literal["topic", "broker", "broker_logger", "client_metrics", "group"]
 
 
 class ConfigSource(IntEnum):
@@ -65,6 +71,7 @@ class ConfigEntry:
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 
 
+@checks_calls
 class Configs:
     """`admin.configs`: settings of topics, brokers (by id; "" for all brokers) and groups."""
 
@@ -73,17 +80,18 @@ class Configs:
 
     async def describe(
         self,
-        kind: ResourceKind,
+        kind: ResourceKind | ResourceName,
         name: str,
         keys: Names | None = None,
         *,
         documentation: bool = False,
     ) -> dict[str, ConfigEntry]:
         """Settings by name; all of them without `keys`."""
+        resource = member(ResourceKind, kind)
         request = DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(
-                    resource_type=kind,
+                    resource_type=resource,
                     resource_name=name,
                     configuration_keys=None if keys is None else name_list(keys),
                 )
@@ -93,11 +101,11 @@ class Configs:
         )
 
         async def ask() -> dict[str, ConfigEntry]:
-            broker_id = await self._whom_to_ask(kind, name)
+            broker_id = await self._whom_to_ask(resource, name)
             answer = await self._calls.cluster.ask(broker_id, request, DescribeConfigsResponse)
             found: dict[str, ConfigEntry] = {}
             for result in answer.results:
-                what = f"describe the settings of {_named(kind, name)}"
+                what = f"describe the settings of {_named(resource, name)}"
                 check(result.error_code, what, result.error_message)
                 found.update((entry.name, _entry(entry)) for entry in result.configs)
             return found
@@ -106,7 +114,7 @@ class Configs:
 
     async def alter(
         self,
-        kind: ResourceKind,
+        kind: ResourceKind | ResourceName,
         name: str,
         changes: Mapping[str, str | None],
         *,
@@ -118,6 +126,7 @@ class Configs:
 
         `append` and `subtract` change settings that are lists.
         """
+        resource = member(ResourceKind, kind)
         configs = [
             AlterableConfig(
                 name=key, config_operation=_DELETE if value is None else _SET, value=value
@@ -131,18 +140,18 @@ class Configs:
             ]
         request = IncrementalAlterConfigsRequest(
             resources=[
-                AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+                AlterConfigsResource(resource_type=resource, resource_name=name, configs=configs)
             ],
             validate_only=validate_only,
         )
 
         async def alter() -> None:
-            broker_id = await self._whom_to_ask(kind, name)
+            broker_id = await self._whom_to_ask(resource, name)
             answer = await self._calls.cluster.ask(
                 broker_id, request, IncrementalAlterConfigsResponse
             )
             for result in answer.responses:
-                what = f"alter the settings of {_named(kind, name)}"
+                what = f"alter the settings of {_named(resource, name)}"
                 check(result.error_code, what, result.error_message)
 
         await self._calls.retried(alter)

@@ -6,6 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.arguments import Names, name_list
+from ottla.client.checking import checks_calls
 from ottla.client.errors import (
     BrokerRefused,
     check,
@@ -37,6 +38,7 @@ class Story:
     silent: dict[int, OttlaError]
 
 
+@checks_calls
 class Decisions:
     """`admin.decisions`: why partitions are as they are."""
 

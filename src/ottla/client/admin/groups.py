@@ -8,6 +8,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.arguments import Names, Partitions, name_list, partition_list
+from ottla.client.checking import checks_calls
 from ottla.client.consumer.partition_state import OffsetAndMetadata
 from ottla.client.errors import check
 from ottla.client.group.subscriptions import PROTOCOL_TYPE, decode_assignment
@@ -66,6 +67,7 @@ class GroupDescription:
     members: tuple[GroupMember, ...]
 
 
+@checks_calls
 class Groups:
     """`admin.groups`: consumer groups, their members and offsets."""
 

@@ -8,6 +8,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.retention import RetentionStanding, standing
 from ottla.client.arguments import Partitions, partition_list
+from ottla.client.checking import checks_calls
 from ottla.client.consumer.offsets import (
     LATEST,
     READ_COMMITTED,
@@ -73,6 +74,7 @@ class ProducerDescription:
     transaction_start_offset: int
 
 
+@checks_calls
 class Logs:
     """`admin.logs`: what brokers have of the records of partitions."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 from ottla.base.ids import TopicPartition
 from ottla.client import arguments
@@ -10,6 +11,7 @@ from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.topics import Topics
 from ottla.client.arguments import Names, name_list, partition_list
+from ottla.client.checking import checks_calls, member
 from ottla.client.connection.view import NO_LEADER, TopicView
 from ottla.client.errors import BrokerRefused, UnsupportedByBroker, check, refused
 from ottla.wire.messages.alter_partition_reassignments import (
@@ -88,6 +90,10 @@ class ElectionKind(IntEnum):
     UNCLEAN = 1
 
 
+# The same in words.
+ElectionName = Literal["preferred", "unclean"]
+
+
 @dataclass(frozen=True, slots=True)
 class Reassignment:
     """A move under way: `replicas` are old and new ones, `adding` come and `removing` go."""
@@ -102,6 +108,7 @@ class Reassignment:
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
 
+@checks_calls
 class Partitions:
     """`admin.partitions`: how they stand, who leads them, and where they lie."""
 
@@ -163,7 +170,7 @@ class Partitions:
         return found
 
     async def elect_leaders(
-        self, kind: ElectionKind, partitions: arguments.Partitions | None = None
+        self, kind: ElectionKind | ElectionName, partitions: arguments.Partitions | None = None
     ) -> dict[TopicPartition, BrokerRefused | None]:
         """Hold elections (None: wherever one is needed); per partition None, or why there was none.
 
@@ -174,7 +181,7 @@ class Partitions:
         for topic, index in () if partitions is None else partition_list(partitions):
             topics.setdefault(topic, TopicPartitions(topic=topic)).partitions.append(index)
         request = ElectLeadersRequest(
-            election_type=kind,
+            election_type=member(ElectionKind, kind),
             topic_partitions=None if partitions is None else list(topics.values()),
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
         )

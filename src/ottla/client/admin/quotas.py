@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ottla.client.admin.calls import Calls
+from ottla.client.checking import checks_calls
 from ottla.client.errors import check
 from ottla.metadata.quota_entity import QuotaEntity, entity_parts, parse_entity
 from ottla.wire.messages.alter_client_quotas import (
@@ -20,6 +21,7 @@ from ottla.wire.messages.describe_client_quotas import (
 Limits = dict[str, float]
 
 
+@checks_calls
 class Quotas:
     """`admin.quotas`: how much clients may use."""
 

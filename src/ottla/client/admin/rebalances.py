@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
 from ottla.client.admin.calls import Calls
+from ottla.client.checking import checks_calls
 from ottla.client.errors import check
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
@@ -20,6 +21,7 @@ class RebalanceStory:
     silent: dict[int, OttlaError]
 
 
+@checks_calls
 class Rebalances:
     """`admin.rebalances`: why groups shared out their partitions anew."""
 

@@ -7,6 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.groups import GroupDescription, GroupMember
 from ottla.client.arguments import Names, name_list
+from ottla.client.checking import checks_calls
 from ottla.client.errors import check
 from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -40,6 +41,7 @@ class SharePosition:
     lag: int | None
 
 
+@checks_calls
 class ShareGroups:
     """`admin.share_groups`: share groups, and where they stand."""
 

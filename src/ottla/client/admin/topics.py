@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
 from ottla.client.arguments import Names, name_list
+from ottla.client.checking import checks_calls
 from ottla.client.connection.view import ClusterView, TopicView, merged
 from ottla.client.errors import ClientError, check, refused, unknown_topic
 from ottla.wire.api import ApiKey
@@ -46,6 +47,7 @@ class NewTopic:
     assignments: tuple[tuple[int, ...], ...] = ()
 
 
+@checks_calls
 class Topics:
     """`admin.topics`: made, listed, described, grown and deleted."""
 

@@ -8,6 +8,7 @@ from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.logs import Logs
 from ottla.client.arguments import Names, Partitions, name_list
+from ottla.client.checking import checks_calls
 from ottla.client.errors import check, code_of, refused
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -65,6 +66,7 @@ class OpenTransaction:
     transaction: TransactionDescription | None
 
 
+@checks_calls
 class Transactions:
     """`admin.transactions`: what is open, and ending it."""
 

@@ -8,7 +8,15 @@ from typing import Self
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.arguments import Names, Partitions, checked_options, name_list, partition_list
+from ottla.client.arguments import (
+    Names,
+    Partitions,
+    checked_options,
+    name_list,
+    not_negative,
+    partition_list,
+)
+from ottla.client.checking import checks, checks_awaited
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import Coordinator
 from ottla.client.consumer.cursor import Cursor
@@ -47,6 +55,7 @@ class Consumer:
     that others may read them already.
     """
 
+    @checks
     def __init__(
         self,
         bootstrap: str | Iterable[str],
@@ -122,6 +131,7 @@ class Consumer:
         # The caller may seek before anything is asked for.
         asyncio.get_running_loop().call_soon(self._fetcher.pump)
 
+    @checks
     def subscribe(self, topics: Names | re.Pattern[str]) -> None:
         """Read topics as a member of the group: one, several, or all that match a pattern.
 
@@ -147,12 +157,14 @@ class Consumer:
         """The partitions that are read now."""
         return set(self._fetcher.states)
 
+    @checks
     def pause(self, partitions: Partitions) -> None:
         """Hand out nothing of these until `resume`; positions and membership stay."""
         self._interrupt()
         for partition in partition_list(partitions):
             self._state_of(partition).is_paused = True
 
+    @checks
     def resume(self, partitions: Partitions) -> None:
         """Go on with paused partitions."""
         for partition in partition_list(partitions):
@@ -162,22 +174,27 @@ class Consumer:
 
     # -- where to read
 
+    @checks
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Read on from `offset`, which need not be the number of an existing record."""
-        assert offset >= 0
+        self._check_open()
+        not_negative("offset", offset)
         self._interrupt()
         self._state_of(partition).seek(offset)
         self._fetcher.pump()
 
+    @checks
     def seek_to_time(self, timestamp_ms: int, partitions: Partitions | None = None) -> None:
         """Read on from the first record at or after a time; from the end where none is."""
-        assert timestamp_ms >= 0
+        not_negative("timestamp_ms", timestamp_ms)
         self._reset(timestamp_ms, partitions)
 
+    @checks
     def seek_to_beginning(self, partitions: Partitions | None = None) -> None:
         """Read on from the first record there is."""
         self._reset(EARLIEST, partitions)
 
+    @checks
     def seek_to_end(self, partitions: Partitions | None = None) -> None:
         """Read only what comes from now on."""
         self._reset(LATEST, partitions)
@@ -188,6 +205,7 @@ class Consumer:
             self._state_of(partition).forget_position(reset_to)
         self._fetcher.pump()
 
+    @checks_awaited
     async def position(self, partition: TopicPartition) -> int:
         """The offset of the next record to hand out, found out first if need be."""
         state = self._state_of(partition)
@@ -197,19 +215,23 @@ class Consumer:
             await asyncio.sleep(0.01)
         return state.position
 
+    @checks
     def high_watermark(self, partition: TopicPartition) -> int | None:
         """The partition's end as of the last fetch; None before the first."""
         offset = self._state_of(partition).high_watermark
         return None if offset < 0 else offset
 
+    @checks_awaited
     async def beginning_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The first offsets that can be read."""
         return await self._offsets(partitions, EARLIEST)
 
+    @checks_awaited
     async def end_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """The offsets after the last records that can be read."""
         return await self._offsets(partitions, LATEST)
 
+    @checks_awaited
     async def offsets_for_times(
         self, times_ms: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
@@ -230,6 +252,8 @@ class Consumer:
 
         What earlier calls returned counts as processed from now on.
         """
+        not_negative("timeout_ms", timeout_ms)
+        not_negative("max_records", max_records)
         deadline_s = _now_s() + timeout_ms / 1000
         self._put_back()
         while True:
@@ -316,6 +340,7 @@ class Consumer:
         The first batch may begin before the position; aborted transactions and control
         batches are not left out.
         """
+        not_negative("timeout_ms", timeout_ms)
         deadline_s = _now_s() + timeout_ms / 1000
         self._put_back()
         while True:
@@ -335,6 +360,7 @@ class Consumer:
 
     # -- commits
 
+    @checks_awaited
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None
     ) -> None:
@@ -349,13 +375,14 @@ class Consumer:
             return
         await group.commit(
             {
-                TopicPartition(*partition): entry
+                partition: entry
                 if isinstance(entry, OffsetAndMetadata)
                 else OffsetAndMetadata(entry)
                 for partition, entry in offsets.items()
             }
         )
 
+    @checks_awaited
     async def committed(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
         """What the group has committed; partitions without are left out."""
         return await self._need_group().coordinator.committed(partition_list(partitions))
@@ -423,12 +450,13 @@ class Consumer:
     def _interrupt(self) -> None:
         self._is_interrupted = True
 
-    def _state_of(self, partition: TopicPartition | tuple[str, int]) -> PartitionState:
-        state = self._fetcher.states.get(TopicPartition(*partition))
+    def _state_of(self, partition: TopicPartition) -> PartitionState:
+        self._check_open()
+        state = self._fetcher.states.get(partition)
         if state is None:
             raise ClientError(
                 ErrorCode.INVALID_REQUEST,
-                f"{TopicPartition(*partition)} is not assigned to this consumer; it reads "
+                f"{partition} is not assigned to this consumer; it reads "
                 f"{sorted(map(str, self._fetcher.states)) or 'nothing'}",
             )
         return state

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
@@ -16,6 +17,8 @@ from ottla.client.group.membership import MemberOptions
 # Called with the partitions concerned; may be asynchronous.
 Listener = Callable[[set[TopicPartition]], Awaitable[None] | None]
 
+Reset = Literal["earliest", "latest", "none"]
+AssignorName = Literal["range", "roundrobin", "sticky", "cooperative-sticky"]
 _RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
 
 
@@ -31,12 +34,12 @@ class ConsumerOptions:
 
     group_id: str | None = None
     group_instance_id: str | None = None
-    auto_offset_reset: str = "earliest"
+    auto_offset_reset: Reset = "earliest"
     enable_auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
     read_committed: bool = False
     check_crcs: bool = True
-    assignors: tuple[str | Assignor, ...] = ("cooperative-sticky", "range")
+    assignors: tuple[AssignorName | Assignor, ...] = ("cooperative-sticky", "range")
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 3_000
     max_poll_interval_ms: int = 300_000

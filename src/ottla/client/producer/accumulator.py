@@ -3,7 +3,7 @@
 Decides nothing about brokers and does no I/O; `Sender` takes what is ready.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 
@@ -66,14 +66,16 @@ class Accumulator:
         OttlaError INVALID_TIMESTAMP.
         """
         size = _RECORD_OVERHEAD + len(key or b"") + len(value or b"")
+        pairs: Sequence[tuple[str, bytes | None]] = ()
         if headers:
-            size += headers_size(headers)
+            pairs = list(headers.items()) if isinstance(headers, Mapping) else headers
+            size += headers_size(pairs)
         batch = queue.open
         if batch is None:
             batch = self._open(queue, _BATCH_OVERHEAD + size)
             if batch is None:
                 return None
-        if not self._put(batch, key, value, timestamp_ms, headers, size):
+        if not self._put(batch, key, value, timestamp_ms, pairs, size):
             # Where the record goes is to be asked again: a partition's turn ends with its batch.
             self.close(queue)
             return None
@@ -87,7 +89,7 @@ class Accumulator:
         key: bytes | None,
         value: bytes | None,
         timestamp_ms: int,
-        headers: Headers | None,
+        headers: Sequence[tuple[str, bytes | None]],
         size: int,
     ) -> bool:
         """Whether the batch may grow as much as the record needs; it is then in the batch."""

@@ -1,10 +1,11 @@
 """Many records at once: columns of keys and values, checked without a loop per record."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode
+from ottla.client.checking import Mistake
 from ottla.client.errors import ClientError
 from ottla.client.producer.accumulator import as_bytes
 from ottla.record.builder import are_bytes
@@ -44,9 +45,9 @@ class Rows:
 
 def rows(values: Column, keys: Column | None, timestamps_ms: list[int] | None, now_ms: int) -> Rows:
     """Columns as checked lists of bytes. Raises ClientError where they differ in length."""
-    value_list = _bytes_list(values)
+    value_list = _bytes_list("values", values)
     count = len(value_list)
-    key_list = None if keys is None else _bytes_list(keys)
+    key_list = None if keys is None else _bytes_list("keys", keys)
     times = None if timestamps_ms is None else list(timestamps_ms)
     key_count = count if key_list is None else len(key_list)
     time_count = count if times is None else len(times)
@@ -60,7 +61,9 @@ def rows(values: Column, keys: Column | None, timestamps_ms: list[int] | None, n
 
 
 # A copy, as the caller may change its list while batches are cut from it.
-def _bytes_list(column: Column) -> list[bytes | None]:
+def _bytes_list(name: str, column: Column) -> list[bytes | None]:
+    if isinstance(column, str | bytes) or not isinstance(column, ArrowColumn | Iterable):
+        raise Mistake(name, column, "a list of bytes, str or None, or an Arrow column").error()
     plain = column.to_pylist() if isinstance(column, ArrowColumn) else list(column)
     if are_bytes(plain):
         return plain  # type: ignore[return-value]  # The line above is the proof.

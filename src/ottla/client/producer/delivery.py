@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Generator
 
+from ottla.base.errors import ErrorCode
 from ottla.client.errors import ClientError, DeliveryFailed
 
 
@@ -62,7 +63,11 @@ class Delivery:
 
     def result(self) -> "Delivery":
         """Self once delivered. Raises DeliveryFailed if the records were given up."""
-        assert self.is_done
+        if not self.is_done:
+            raise ClientError(
+                ErrorCode.INVALID_REQUEST,
+                "nothing is known of this batch yet: await the delivery, or flush the producer",
+            )
         if self.error is not None:
             self._told = True
             raise self.error

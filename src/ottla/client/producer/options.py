@@ -12,6 +12,8 @@ from ottla.client.producer.sender import SenderOptions
 from ottla.record.compression import Compression
 
 Acks = Literal[0, 1, -1, "all"]
+Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+PartitionerName = Literal["default", "round_robin", "uniform"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,7 @@ class ProducerOptions:
     """
 
     acks: Acks = "all"
-    compression: str = "none"
+    compression: Codec = "none"
     compression_level: int | None = None
     linger_ms: int = 5
     batch_bytes: int = 240 * 1024
@@ -30,7 +32,7 @@ class ProducerOptions:
     request_bytes: int = 1024 * 1024
     max_in_flight: int = 5
     idempotence: bool | None = None
-    partitioner: str | Partitioner = "default"
+    partitioner: PartitionerName | Partitioner = "default"
     request_timeout_ms: int = 30_000
     connect_timeout_ms: int = 10_000
     delivery_timeout_ms: int = 120_000
@@ -72,7 +74,16 @@ def cluster_options(options: ProducerOptions) -> ClusterOptions:
 
 
 def sender_options(options: ProducerOptions) -> SenderOptions:
-    """The part that concerns sending batches. Raises ClientError for an unknown codec."""
+    """The part that concerns sending batches.
+
+    Raises ClientError for an unknown codec, and for memory that holds no batch.
+    """
+    if options.buffer_bytes < options.batch_bytes:
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG,
+            f"buffer_bytes is {options.buffer_bytes}; give at least the {options.batch_bytes} of"
+            " batch_bytes, or lower that",
+        )
     return SenderOptions(
         acks=acks_number(options.acks),
         compression=_codec_number(options.compression),

@@ -1,13 +1,14 @@
 """The producer: records in, batches out, the fate of each batch told once."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
 from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
 from ottla.client.arguments import checked_options
+from ottla.client.checking import checks, checks_awaited, mistake_in
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import TopicView
 from ottla.client.errors import Closed, DeliveryFailed
@@ -21,12 +22,17 @@ from ottla.client.producer.options import (
     sender_options,
 )
 from ottla.client.producer.producer_id import ProducerIds
-from ottla.client.producer.queues import Headers, TopicQueues
+from ottla.client.producer.queues import Batch, Headers, PartitionQueue, TopicQueues
 from ottla.client.producer.router import Router
 from ottla.client.producer.sender import Sender
 from ottla.client.transactions.state import Transactions
 
 __all__ = ["Delivery", "Producer", "ProducerOptions"]
+
+# A batch cut from columns, and where it goes.
+Cut = tuple[PartitionQueue, Batch]
+# What Python raises where an argument of `send` is of a wrong type, or a number too large.
+MISTAKEN = (TypeError, AttributeError, ValueError, OverflowError)
 
 
 class Producer:
@@ -39,6 +45,7 @@ class Producer:
     Not for several event loops or threads: see `ottla.client.sync`.
     """
 
+    @checks
     def __init__(
         self,
         bootstrap: str | Iterable[str],
@@ -54,6 +61,7 @@ class Producer:
         clock = clock or current_clock()
         self._now_ms = clock.now_ms
         self._connections = Cluster(bootstrap, cluster_options(options))
+        sending = sender_options(options)
         self._accumulator = Accumulator(options.batch_bytes, options.buffer_bytes, clock)
         self._router = Router(self._connections, self._accumulator, options.partitioner)
         self._numbering = self._make_numbering()
@@ -61,7 +69,7 @@ class Producer:
             self._connections,
             self._accumulator,
             self._numbering,
-            sender_options(options),
+            sending,
             clock,
             self._on_delivery,
         )
@@ -89,6 +97,7 @@ class Producer:
 
     # -- sending
 
+    @checks_awaited
     async def partitions_for(self, topic: str) -> TopicView:
         """The topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
@@ -111,23 +120,26 @@ class Producer:
         `timestamp_ms` (since 1970, UTC) it is now. Raises UnknownTopic, and ClientError for
         what no broker would take.
         """
-        queues = self._router.known.get(topic)
-        if queues is None or self._closed:
-            self._check_open()
-            queues = await self._router.queues(topic)
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        if key is not None:
-            key = as_bytes(key)
-        if timestamp_ms is None:
-            timestamp_ms = self._now_ms()
-        if partition is None and headers is None and self._is_default:
-            # The common case, spelled out: there is room in the open batch.
-            queue = queues.sticky if key is None else queues.by_key.get(key)
-            batch = None if queue is None else queue.open
-            if batch is not None and batch.builder.add(timestamp_ms, key, value):
-                return batch.delivery
-        return await self._send(queues, key, value, partition, timestamp_ms, headers)
+        try:
+            queues = self._router.known.get(topic)
+            if queues is None or self._closed:
+                self._check_open()
+                queues = await self._router.queues(topic)
+            if value.__class__ is not bytes:
+                value = as_bytes(value)
+            if key is not None:
+                key = as_bytes(key)
+            if timestamp_ms is None:
+                timestamp_ms = self._now_ms()
+            if partition is None and headers is None and self._is_default:
+                # The common case, spelled out: there is room in the open batch.
+                queue = queues.sticky if key is None else queues.by_key.get(key)
+                batch = None if queue is None else queue.open
+                if batch is not None and batch.builder.add(timestamp_ms, key, value):
+                    return batch.delivery
+            return await self._send(queues, key, value, partition, timestamp_ms, headers)
+        except MISTAKEN as error:
+            raise explained(error, topic, partition, timestamp_ms, headers) from None
 
     async def _send(
         self,
@@ -196,7 +208,8 @@ class Producer:
         self._check_open()
         queues = await self._router.queues(topic)
         deliveries: list[Delivery] = []
-        for queue, batch in self._router.batches(queues, values, keys, partition, timestamps_ms):
+        batches = self._router.batches(queues, values, keys, partition, timestamps_ms)
+        for queue, batch in _explaining(batches, partition, timestamps_ms):
             while not self._accumulator.has_room(batch.size):
                 await self._room()
             self._accumulator.add_closed(queue, batch)
@@ -310,3 +323,32 @@ class Producer:
                 future.set_result(None)
         if self._user_callback is not None:
             self._user_callback(delivery)
+
+
+def _explaining(batches: Iterator[Cut], partition: object, timestamps_ms: object) -> Iterator[Cut]:
+    """`batches`, with errors that name arguments of `send_batch`."""
+    try:
+        yield from batches
+    except MISTAKEN as error:
+        given = {"partition": partition, "timestamps_ms": timestamps_ms}
+        raise (mistake_in(Producer.send_batch, given) or error) from None
+
+
+def explained(
+    error: Exception,
+    topic: object,
+    partition: object,
+    timestamp_ms: object,
+    headers: object,
+) -> Exception:
+    """The error for arguments of `send` that made it fail; where they are not to blame, `error`.
+
+    Found out afterwards, so that arguments that are right cost nothing.
+    """
+    given = {
+        "topic": topic,
+        "partition": partition,
+        "timestamp_ms": timestamp_ms,
+        "headers": headers,
+    }
+    return mistake_in(Producer.send, given) or error

@@ -1,14 +1,15 @@
 """What waits on its way to each partition. Plain state; `Accumulator` and `Sender` move it."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ottla.base.errors import ErrorCode
 from ottla.base.murmur2 import partition_of
 from ottla.client.producer.delivery import Delivery
 from ottla.record.builder import BatchBuilder
 
-Headers = Sequence[tuple[str, bytes | None]]
+# In their order; a mapping where no name comes twice.
+Headers = Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None]
 
 # So many of a producer's last batches a broker knows again.
 KNOWN_AGAIN = 5

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ottla.client.checking import Mistake
 from ottla.client.connection.cluster import Cluster
 from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.columns import Column, Rows, rows
@@ -24,6 +25,8 @@ class Router:
 
     async def queues(self, topic: str) -> TopicQueues:
         """The topic's queues, its partitions asked for if unknown. Raises UnknownTopic."""
+        if not isinstance(topic, str):
+            raise Mistake("topic", topic, "a str").error()
         view = await self._cluster.topic(topic)
         queues = self.known.get(topic)
         if queues is None:

@@ -5,6 +5,7 @@ from typing import Self
 
 from ottla.client.admin import Admin as AsyncAdmin
 from ottla.client.admin import AdminOptions, parts
+from ottla.client.checking import checks
 from ottla.client.sync.loop_thread import LoopThread
 from ottla.client.sync.waiting import waits
 
@@ -126,6 +127,7 @@ class Rebalances(_Part):
 class Admin:
     """`ottla.client.admin.Admin` as plain calls: the same parts with the same methods."""
 
+    @checks
     def __init__(self, bootstrap: str | Iterable[str], options: AdminOptions | None = None) -> None:
         self._thread = thread = LoopThread("ottla-admin")
         self._closed = False

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Self
 
 from ottla.base.ids import TopicPartition
+from ottla.client.checking import checks
 from ottla.client.consumer.consumer import Consumer as AsyncConsumer
 from ottla.client.consumer.options import ConsumerOptions, Listener
 from ottla.client.consumer.partition_state import ConsumedRecord, RawBatches
@@ -17,6 +18,7 @@ class Consumer:
     Listeners are called on the background thread, during `poll`, and must not block.
     """
 
+    @checks
     def __init__(
         self,
         bootstrap: str | Iterable[str],

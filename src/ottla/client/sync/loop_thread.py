@@ -7,7 +7,8 @@ from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
 
-from ottla.client.errors import Closed, RequestTimedOut
+from ottla.base.errors import ErrorCode
+from ottla.client.errors import ClientError, Closed, RequestTimedOut
 
 Result = TypeVar("Result")
 
@@ -39,7 +40,13 @@ class LoopThread:
         if not self._thread.is_alive() or self.loop.is_closed():
             work.close()
             raise Closed("the client is closed; make a new one")
-        assert threading.current_thread() is not self._thread, "a callback must not block its loop"
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise ClientError(
+                ErrorCode.INVALID_REQUEST,
+                "a callback runs on the client's own thread and must not wait for it: hand the "
+                "work to another thread",
+            )
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result(timeout_s)

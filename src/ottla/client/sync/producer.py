@@ -7,9 +7,11 @@ from time import time
 from typing import Self
 
 from ottla import _compiled
+from ottla.client.checking import checks
 from ottla.client.producer.accumulator import as_bytes
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
+from ottla.client.producer.producer import MISTAKEN, explained
 from ottla.client.producer.producer import Producer as AsyncProducer
 from ottla.client.producer.queues import Headers, TopicQueues
 from ottla.client.sync.loop_thread import LoopThread
@@ -29,6 +31,7 @@ class Producer:
     `on_delivery` is called on the background thread, once per batch, and must not block.
     """
 
+    @checks
     def __init__(
         self,
         bootstrap: str | Iterable[str],
@@ -72,36 +75,39 @@ class Producer:
 
         As `ottla.client.Producer.send`. Wait for the returned batch with `wait`.
         """
-        queues = self._router.known.get(topic)
-        if queues is None or self._closed:
-            queues = self._thread.call(self._router.queues(topic))
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        if key is not None:
-            key = as_bytes(key)
-        if timestamp_ms is None:
-            timestamp_ms = int(time() * 1000)
-        if partition is None and headers is None and self._is_quick:
-            # The common case, spelled out: there is room in the open batch. Without the lock, as
-            # `add` is one step for other threads, and refuses once the batch is closed.
-            queue = queues.sticky if key is None else queues.by_key.get(key)
-            batch = None if queue is None else queue.open
-            if batch is not None and batch.builder.add(timestamp_ms, key, value):
-                return batch.delivery
-        accumulator = self._accumulator
-        while True:
-            with self._lock:
-                queue = self._router.queue_for(queues, key, value, partition)
-                batch = accumulator.append(queue, key, value, timestamp_ms, headers)
-            if batch is not None:
-                break
-            if accumulator.has_news:
+        try:
+            queues = self._router.known.get(topic)
+            if queues is None or self._closed:
+                queues = self._thread.call(self._router.queues(topic))
+            if value.__class__ is not bytes:
+                value = as_bytes(value)
+            if key is not None:
+                key = as_bytes(key)
+            if timestamp_ms is None:
+                timestamp_ms = int(time() * 1000)
+            if partition is None and headers is None and self._is_quick:
+                # The common case, spelled out: there is room in the open batch. Without the lock,
+                # as `add` is one step for other threads, and refuses once the batch is closed.
+                queue = queues.sticky if key is None else queues.by_key.get(key)
+                batch = None if queue is None else queue.open
+                if batch is not None and batch.builder.add(timestamp_ms, key, value):
+                    return batch.delivery
+            accumulator = self._accumulator
+            while True:
+                with self._lock:
+                    queue = self._router.queue_for(queues, key, value, partition)
+                    batch = accumulator.append(queue, key, value, timestamp_ms, headers)
+                if batch is not None:
+                    break
+                if accumulator.has_news:
+                    self._on_news(queues)
+                else:
+                    self._thread.call(self._twin._room())
+            if accumulator.has_opened or accumulator.has_news:
                 self._on_news(queues)
-            else:
-                self._thread.call(self._twin._room())
-        if accumulator.has_opened or accumulator.has_news:
-            self._on_news(queues)
-        return batch.delivery
+            return batch.delivery
+        except MISTAKEN as error:
+            raise explained(error, topic, partition, timestamp_ms, headers) from None
 
     def _on_news(self, queues: TopicQueues) -> None:
         if self._accumulator.has_news:

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ottla.base.errors import OttlaError
+from ottla.client.checking import checks
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.sync.producer import Producer
@@ -35,6 +36,7 @@ def _in_transaction(
 class TransactionalProducer(Producer):
     """`ottla.client.TransactionalProducer` as plain calls; `with producer.transaction():`."""
 
+    @checks
     def __init__(
         self,
         bootstrap: str | Iterable[str],

@@ -11,6 +11,7 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.arguments import checked_options
+from ottla.client.checking import checks, checks_awaited
 from ottla.client.consumer.partition_state import OffsetAndMetadata
 from ottla.client.errors import ClientError
 from ottla.client.producer.delivery import Delivery
@@ -65,6 +66,7 @@ class TransactionalProducer(Producer):
     `transaction_version_max`: 1 is as clients did before KIP-890, whatever the cluster offers.
     """
 
+    @checks
     def __init__(
         self,
         bootstrap: str | Iterable[str],
@@ -114,6 +116,7 @@ class TransactionalProducer(Producer):
         self._check_open()
         self._transactions.begin()
 
+    @checks_awaited
     async def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Commit what was consumed with the transaction: for each partition the next offset.
 
@@ -122,9 +125,7 @@ class TransactionalProducer(Producer):
         """
         self._check_open()
         entries = {
-            TopicPartition(*partition): entry
-            if isinstance(entry, OffsetAndMetadata)
-            else OffsetAndMetadata(entry)
+            partition: entry if isinstance(entry, OffsetAndMetadata) else OffsetAndMetadata(entry)
             for partition, entry in offsets.items()
         }
         group = GroupMetadata(group) if isinstance(group, str) else group

@@ -1,0 +1,301 @@
+"""Mistakes of users: an error that names the argument, what was given and what is wanted.
+
+Never an assert, never a Python error from inside the client, never a question to a broker that
+makes no sense.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ottla.base.errors import OttlaError
+from ottla.client import (
+    LATEST,
+    Admin,
+    AdminOptions,
+    ClientError,
+    Consumer,
+    ConsumerOptions,
+    NewTopic,
+    Producer,
+    ProducerOptions,
+    TopicPartition,
+    TransactionalProducer,
+    sync,
+)
+from ottla.testing import Broker
+
+FIRST = TopicPartition("t", 0)
+Call = Callable[[Any], Any]
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """A broker with topic `t` of one partition."""
+    with Broker() as broker:
+        broker.create_topic("t")
+        yield broker.bootstrap
+
+
+ADMIN: list[tuple[str, Call]] = [
+    ("name is 5; give a str", lambda a: a.topics.create(5)),
+    ("name is b't'; give a str", lambda a: a.topics.create(b"t")),
+    ("partitions is '3'; give an int", lambda a: a.topics.create("t", partitions="3")),
+    (
+        "configs['retention.ms'] is 1000; give a str",
+        lambda a: a.topics.create("t", configs={"retention.ms": 1000}),
+    ),
+    ("configs is ['a']; give a mapping", lambda a: a.topics.create("t", configs=["a"])),
+    ("'t'; give NewTopic", lambda a: a.topics.create_all("t")),
+    ("'t'; give NewTopic", lambda a: a.topics.create_all(["t"])),
+    (".name is 5; give a str", lambda a: a.topics.create_all([NewTopic(name=5)])),  # type: ignore[arg-type]
+    ("names is 5; give a str or several of: a str", lambda a: a.topics.describe(5)),
+    ("names[0] is None; give a str", lambda a: a.topics.describe([None])),
+    ("names is b't'; give a str", lambda a: a.topics.delete(b"t")),
+    ("total is 2.0; give an int", lambda a: a.topics.grow("t", 2.0)),
+    ("kind is 'flights'; give ResourceKind.TOPIC", lambda a: a.configs.describe("flights", "t")),
+    ("missing a required argument: 'name'", lambda a: a.configs.describe("topic")),
+    (
+        "changes['retention.ms'] is 1000; give a str or None",
+        lambda a: a.configs.alter("topic", "t", {"retention.ms": 1000}),
+    ),
+    ("changes is 'a=b'; give a mapping", lambda a: a.configs.alter("topic", "t", "a=b")),
+    ("name is 1; give a str", lambda a: a.configs.describe("broker", 1)),
+    ("kind is 'favourite'; give ElectionKind", lambda a: a.partitions.elect_leaders("favourite")),
+    (
+        "partitions[0] is 't'; give TopicPartition(topic, number)",
+        lambda a: a.partitions.elect_leaders("preferred", ["t"]),
+    ),
+    ("wanted is [1]; give a mapping", lambda a: a.partitions.reassign([1])),
+    ("[0] is 'one'; give an int", lambda a: a.partitions.reassign({FIRST: ["one"]})),
+    ("a key of wanted is 't'; give TopicPartition", lambda a: a.logs.offsets({"t": LATEST})),
+    ("wanted[('t', 0)] is 'end'; give an int", lambda a: a.logs.offsets({("t", 0): "end"})),
+    ("before is [('t', 0)]; give a mapping", lambda a: a.logs.delete_records([("t", 0)])),
+    (
+        "a key of before is ('t', '0'); give TopicPartition",
+        lambda a: a.logs.delete_records({("t", "0"): 1}),
+    ),
+    ("partition is 't'; give TopicPartition", lambda a: a.logs.stable_offsets("t")),
+    ("partition is ('t', None); give TopicPartition", lambda a: a.logs.stable_offsets(("t", None))),
+    ("broker_ids is 1; give several of: an int", lambda a: a.logs.directories(1)),
+    ("group_ids is 5; give a str", lambda a: a.groups.describe(5)),
+    ("group_id is ['g']; give a str", lambda a: a.groups.offsets(["g"])),
+    ("give an int", lambda a: a.groups.set_offsets("g", {FIRST: "0"})),
+    ("entity is 'user'; give QuotaEntity", lambda a: a.quotas.alter("user", {})),
+    ("transactional_id is None; give a str", lambda a: a.transactions.abort(None)),
+    ("broker_id is '1'; give an int", lambda a: a.cluster.remove_broker("1")),
+]
+
+CONSUMER: list[tuple[str, Call]] = [
+    ("partitions is 't'; give several of: TopicPartition", lambda c: c.assign("t")),
+    ("whole topics are read by `subscribe`", lambda c: c.assign(["t"])),
+    ("partitions[0] is ('t', '0'); give TopicPartition", lambda c: c.assign([("t", "0")])),
+    ("topics is 5; give a str", lambda c: c.subscribe(5)),
+    ("topics[0] is b't'; give a str", lambda c: c.subscribe([b"t"])),
+    ("partition is 't'; give TopicPartition", lambda c: c.seek("t", 0)),
+    ("offset is '0'; give an int", lambda c: c.seek(FIRST, "0")),
+    ("offset is -1; give an int from 0 on", lambda c: c.seek(FIRST, -1)),
+    ("timestamp_ms is -1; give an int from 0 on", lambda c: c.seek_to_time(-1)),
+    ("t-0 is not assigned", lambda c: c.seek(FIRST, 0)),
+    ("t-0 is not assigned", lambda c: c.position(("t", 0))),
+    ("t-0 is not assigned", lambda c: c.pause([("t", 0)])),
+    ("timeout_ms is '1'; give an int", lambda c: c.poll("1")),
+    ("timeout_ms is -1; give an int from 0 on", lambda c: c.poll_batches(-1)),
+    ("max_records is None; give an int", lambda c: c.poll(0, None)),
+    ("times_ms is [1]; give a mapping", lambda c: c.offsets_for_times([1])),
+    ("offsets[('t', 0)] is '5'; give", lambda c: c.commit({("t", 0): "5"})),
+    ("partitions is 5; give TopicPartition", lambda c: c.end_offsets(5)),
+]
+
+PRODUCER: list[tuple[str, Call]] = [
+    ("topic is 5; give a str", lambda p: p.send(5, b"v")),
+    ("topic is ['t']; give a str", lambda p: p.send(["t"], b"v")),
+    ("topic is b't'; give a str", lambda p: p.send(b"t", b"v")),
+    ("keys and values are bytes, str or None, not int", lambda p: p.send("t", 5)),
+    ("keys and values are bytes, str or None, not dict", lambda p: p.send("t", b"v", {})),
+    ("partition is '0'; give an int or None", lambda p: p.send("t", b"v", partition="0")),
+    ("has partitions 0 to 0, not 7", lambda p: p.send("t", b"v", partition=7)),
+    ("timestamp_ms is '1'; give an int", lambda p: p.send("t", b"v", timestamp_ms="1")),
+    ("headers[0] is 'name'; give", lambda p: p.send("t", b"v", headers=["name"])),
+    ("headers is 5; give", lambda p: p.send("t", b"v", headers=5)),
+    (
+        "headers[0][0] is b'a'; give a str",
+        lambda p: p.send("t", b"v", headers=[(b"a", b"b")]),
+    ),
+    ("headers['a'] is 'b'; give bytes or None", lambda p: p.send("t", b"v", headers={"a": "b"})),
+    ("give columns of one length", lambda p: p.send_batch("t", [b"v"], [b"k", b"k"])),
+    ("topic is 5; give a str", lambda p: p.send_batch(5, [b"v"])),
+    ("values is b'v'; give", lambda p: p.send_batch("t", b"v")),
+    ("timestamps_ms[0] is '1'", lambda p: p.send_batch("t", [b"v"], timestamps_ms=["1"])),
+    ("partition is '0'", lambda p: p.send_batch("t", [b"v"], partition="0")),
+    ("values is 5; give", lambda p: p.send_batch("t", 5)),
+    ("topic is 5; give a str", lambda p: p.partitions_for(5)),
+]
+
+MADE: list[tuple[str, Callable[[], object]]] = [
+    ("bootstrap is 9092; give a str", lambda: Producer(9092)),  # type: ignore[arg-type]
+    ("bootstrap is b'x:1'; give a str", lambda: Consumer(b"x:1")),  # type: ignore[arg-type]
+    ("no bootstrap address given", lambda: Admin("")),
+    ("'flights' stands where", lambda: Consumer("x:1", "flights")),  # type: ignore[arg-type]
+    ("on_delivery is 5; give a callable", lambda: Producer("x:1", on_delivery=5)),  # type: ignore[arg-type]
+    ("transactional_id is 5; give a str", lambda: TransactionalProducer("x:1", 5)),  # type: ignore[arg-type]
+    ("transactional_id that is not empty", lambda: TransactionalProducer("x:1", "")),
+    ("linger_ms is '5'; give an int", lambda: Producer("x:1", ProducerOptions(linger_ms="5"))),  # type: ignore[arg-type]
+    ("linger_ms is -1; give", lambda: Producer("x:1", ProducerOptions(linger_ms=-1))),
+    ("batch_bytes is 0; give", lambda: Producer("x:1", ProducerOptions(batch_bytes=0))),
+    ("buffer_bytes is 1; give", lambda: Producer("x:1", ProducerOptions(buffer_bytes=1))),
+    ("max_in_flight is 0; give", lambda: Producer("x:1", ProducerOptions(max_in_flight=0))),
+    ("acks is 0, 1 or 'all'", lambda: Producer("x:1", ProducerOptions(acks="some"))),  # type: ignore[arg-type]
+    ("no codec 'zip'", lambda: Producer("x:1", ProducerOptions(compression="zip"))),  # type: ignore[arg-type]
+    ("compression is 3; give", lambda: Producer("x:1", ProducerOptions(compression=3))),  # type: ignore[arg-type]
+    ("no partitioner 'x'", lambda: Producer("x:1", ProducerOptions(partitioner="x"))),  # type: ignore[arg-type]
+    ("group_id is 5; give", lambda: Consumer("x:1", ConsumerOptions(group_id=5))),  # type: ignore[arg-type]
+    (
+        "auto_offset_reset is earliest, latest or none",
+        lambda: Consumer("x:1", ConsumerOptions(auto_offset_reset="first")),  # type: ignore[arg-type]
+    ),
+    (
+        "no assignor 'x'",
+        lambda: Consumer("x:1", ConsumerOptions(group_id="g", assignors=("x",))),  # type: ignore[arg-type]
+    ),
+    (
+        "assignors is 'range'; give",
+        lambda: Consumer("x:1", ConsumerOptions(assignors="range")),  # type: ignore[arg-type]
+    ),
+    ("client_id is None; give", lambda: Admin("x:1", AdminOptions(client_id=None))),  # type: ignore[arg-type]
+]
+
+
+async def finished(result: object) -> object:
+    """What a call returned, awaited if need be."""
+    return await result if isinstance(result, Awaitable) else result
+
+
+def refusal(said: str, error: BaseException) -> None:
+    """Require that an error is one for users, and says so."""
+    assert isinstance(error, OttlaError | TypeError | ValueError), repr(error)
+    assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    ("make", "said", "call"),
+    [
+        *((Admin, *row) for row in ADMIN),
+        *((lambda at: Consumer(at, ConsumerOptions(group_id="g")), *row) for row in CONSUMER),
+        *((Producer, *row) for row in PRODUCER),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_wrong_argument_is_named(
+    bootstrap: str, make: Callable[[str], Any], said: str, call: Call
+) -> None:
+    """By the asynchronous client and by that of plain calls, in the same words."""
+
+    async def attempt() -> None:
+        async with make(bootstrap) as client:
+            await finished(call(client))
+
+    with pytest.raises(Exception) as refused:  # noqa: PT011  # Its kind is what is tested.
+        asyncio.run(asyncio.wait_for(attempt(), 60))
+    refusal(said, refused.value)
+
+
+PLAIN: list[tuple[Callable[[str], Any], str, Call]] = [
+    *((sync.Admin, *row) for row in ADMIN),
+    *((lambda at: sync.Consumer(at, ConsumerOptions(group_id="g")), *row) for row in CONSUMER),
+    *((sync.Producer, *row) for row in PRODUCER),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "said", "call"), PLAIN, ids=lambda each: each if isinstance(each, str) else ""
+)
+def test_plain_calls_name_it_too(
+    bootstrap: str, make: Callable[[str], Any], said: str, call: Call
+) -> None:
+    """The same table, by the clients of plain calls."""
+    with make(bootstrap) as client, pytest.raises(Exception) as refused:  # noqa: PT011  # As above.
+        call(client)
+    refusal(said, refused.value)
+
+
+@pytest.mark.parametrize(("said", "make"), MADE, ids=[said for said, _ in MADE])
+def test_a_client_is_not_made_with_a_wrong_option(said: str, make: Callable[[], object]) -> None:
+    """It fails at once, not with the first record."""
+
+    async def attempt() -> None:
+        client: Any = make()
+        if isinstance(client, Consumer):
+            client.subscribe("t")
+
+    with pytest.raises(ClientError) as refused:
+        asyncio.run(attempt())
+    assert said in refused.value.message
+
+
+CLOSED: list[tuple[type, Call]] = [
+    (Producer, lambda p: p.send("t", b"v")),
+    (Producer, lambda p: p.send_batch("t", [b"v"])),
+    (Producer, lambda p: p.partitions_for("t")),
+    (Consumer, lambda c: c.assign([FIRST])),
+    (Consumer, lambda c: c.poll(0)),
+    (Consumer, lambda c: c.poll_batches(0)),
+    (Consumer, lambda c: c.position(FIRST)),
+    (Consumer, lambda c: c.seek(FIRST, 0)),
+    (Consumer, lambda c: c.seek_to_end()),
+    (Consumer, lambda c: c.pause([FIRST])),
+    (Consumer, lambda c: c.resume([FIRST])),
+    (Consumer, lambda c: c.end_offsets([FIRST])),
+    (Consumer, lambda c: c.__anext__()),
+    (Admin, lambda a: a.topics.all()),
+    (Admin, lambda a: a.topics.create("u")),
+    (Admin, lambda a: a.groups.describe("g")),
+    (Admin, lambda a: a.logs.offsets({FIRST: LATEST})),
+    (Admin, lambda a: a.cluster.brokers()),
+    (sync.Producer, lambda p: p.send("t", b"v")),
+    (sync.Producer, lambda p: p.flush()),
+    (sync.Consumer, lambda c: c.poll(0)),
+    (sync.Consumer, lambda c: c.pause([FIRST])),
+    (sync.Consumer, lambda c: c.assignment),
+    (sync.Consumer, lambda c: next(iter(c))),
+    (sync.Admin, lambda a: a.topics.all()),
+]
+
+
+@pytest.mark.parametrize(("kind", "call"), CLOSED)
+def test_a_closed_client_says_that_it_is_closed(
+    bootstrap: str, kind: Callable[[str], Any], call: Call
+) -> None:
+    """Also where it has read or sent before."""
+
+    async def attempt() -> None:
+        client = kind(bootstrap)
+        if isinstance(client, Consumer):
+            await client.assign([FIRST])
+        await finished(client.close())
+        await finished(call(client))
+
+    with pytest.raises(ClientError, match="closed"):
+        asyncio.run(asyncio.wait_for(attempt(), 60))
+
+
+def test_headers_may_be_a_mapping(bootstrap: str) -> None:
+    """As users of other clients write them; they are read in the same order."""
+    with sync.Producer(bootstrap) as producer, sync.Consumer(bootstrap) as consumer:
+        consumer.assign([FIRST])
+        consumer.seek_to_end()
+        assert consumer.position(FIRST) >= 0
+        producer.send_and_wait("t", b"v", headers={"b": b"1", "a": None})
+        (batch,) = consumer.poll(60_000)
+    assert batch[0].headers == [("b", b"1"), ("a", None)]
+
+
+def test_names_stand_for_kinds_and_pairs_for_partitions(bootstrap: str) -> None:
+    """`configs.describe("topic", ...)`, `elect_leaders("preferred")`, `("t", 0)`."""
+    with sync.Admin(bootstrap) as admin:
+        assert "retention.ms" in admin.configs.describe("topic", "t")
+        assert list(admin.partitions.elect_leaders("preferred", [("t", 0)])) == [FIRST]
+        assert list(admin.logs.offsets({("t", 0): LATEST})) == [FIRST]
+        assert admin.logs.delete_records({("t", 0): 0}) == {FIRST: 0}
