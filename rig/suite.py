@@ -80,6 +80,7 @@ PARTS = (
     Part("protocol", ("tests/protocol",), 300),
     Part("storage", ("tests/storage",), 300),
     Part("badinput", ("tests/badinput",), 300),
+    Part("packaging", ("tests/packaging",), 300),
     Part("suites", ("tests/suites",), 300),
 )
 # For folders of tests that the table does not name.
