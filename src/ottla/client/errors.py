@@ -186,7 +186,7 @@ def unknown_topic(name: str, existing: Iterable[str]) -> UnknownTopic:
 def connection_refused(
     host: str, port: int, why: str, *, advertised_by: str | None
 ) -> ConnectionFailed:
-    """The error for an address that nobody answers on."""
+    """The error for an address where no broker answers."""
     if advertised_by is None:
         advice = f"is a broker running there? Check with `nc -vz {host} {port}`"
     else:

@@ -82,8 +82,9 @@ def load(
     small loads). `group`, where given, is committed to where the table stands then: retention may
     wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A batch that cannot be
     read fails the load, unless `skip_unreadable`: then its offsets are counted as unreadable and
-    named in the result and the manifest. `on_step` is told each step as it is done. Raises
-    OttlaError (LoadLost, where another load committed meanwhile; nothing is changed).
+    named in the result and the manifest. `on_step` is called with the name of each step once it
+    is done. Raises OttlaError (LoadLost, where another load committed meanwhile; nothing is
+    changed).
     """
     began = time.monotonic()
     table = Table.create_or_open(target, on_step)

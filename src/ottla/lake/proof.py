@@ -70,7 +70,7 @@ def _byte_words(column: Any) -> tuple[Words, Words, Words]:
     if column.null_count:
         null = column.is_null().to_numpy(zero_copy_only=False)
         lengths = np.where(null, NULL_LENGTH, lengths)
-        # What stands under a null is nobody's: it must not count.
+        # The bytes under a null are undefined and must not count.
         sums, weighted = np.where(null, 0, sums), np.where(null, 0, weighted)
     return lengths.astype(np.uint64), sums.astype(np.uint64), weighted.astype(np.uint64)
 

@@ -1,4 +1,4 @@
-"""What the lake asks of a cluster, as narrow as it can be."""
+"""The interface of the lake to a cluster, as narrow as possible."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class Cluster(Reading, Protocol):
     """A connection to Ottla or Apache Kafka, used from one thread."""
 
     def describe(self, topic: str) -> TopicDescription:
-        """Raises OttlaError UNKNOWN_TOPIC_OR_PARTITION, or what kept the cluster from answering."""
+        """Raises OttlaError UNKNOWN_TOPIC_OR_PARTITION, or the error of the connection."""
         ...
 
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:

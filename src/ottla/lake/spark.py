@@ -69,7 +69,7 @@ def run_tasks(spark: Any, planned: Sequence[tasks.Task]) -> list[tasks.TaskResul
     )
     try:
         rows = frame.collect()
-    except Exception as error:  # Of whatever kind: Spark gave up on a task.
+    except Exception as error:  # Any kind of error: Spark gave up on a task.
         raise OttlaError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             f"Spark gave up on a task, and nothing was committed; {_cause(str(error))}",

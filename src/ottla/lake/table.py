@@ -38,7 +38,7 @@ class LoadLost(OttlaError):
 
 
 def _no_step(_name: str) -> None:
-    """Nobody watches."""
+    """The default of `on_step`."""
 
 
 class Table:

@@ -1,4 +1,4 @@
-"""One task of a load: fetch a range, write its Parquet file, tell what is in it.
+"""One task of a load: fetch a range, write its Parquet file, return what is in it.
 
 Runs wherever Spark puts it. Every attempt writes a file of its own name, so that a task run
 twice, or a zombie of one, can never touch what another wrote.
@@ -19,7 +19,7 @@ from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one task is told."""
+    """What a task is to load."""
 
     wanted: Range
     bootstrap: str

@@ -42,7 +42,7 @@ def _settled(
 
 
 def account_of(cluster: Cluster, wanted: Range) -> OffsetAccount | None:
-    """The broker's account of a range; None where its log is too damaged to be walked."""
+    """The broker's account of a range; None where its log is too damaged to be read."""
     try:
         return cluster.account(wanted)
     except OttlaError as error:
@@ -67,7 +67,7 @@ def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
 
 
 def commit_positions(group: str, manifest: Manifest, bootstrap: str) -> None:
-    """Let a group stand where the table does: retention may wait for it.
+    """Commit the table's positions for a group, which retention may wait for.
 
     Where this fails the table has its load all the same, and the next load tells it. Raises
     OttlaError.
@@ -91,7 +91,7 @@ def told(account: OffsetAccount) -> Told:
 
 
 def losses(account: OffsetAccount) -> str:
-    """With which elections offsets went, in words; empty where none did."""
+    """The elections that lost offsets, in words; empty where none did."""
     return ", ".join(
         f"{one.start} to {one.end} were lost with the election of leader epoch {one.leader_epoch}"
         for one in account.lost_by
@@ -102,7 +102,7 @@ def losses(account: OffsetAccount) -> str:
 def told_of_loss(
     cluster: Cluster, described: TopicDescription, before: Manifest | None
 ) -> Iterator[None]:
-    """Add to the error of a log that ends before what was loaded what the brokers know of it."""
+    """Add the brokers' ledger to the error of a log that ends before what was loaded."""
     try:
         yield
     except OttlaError as error:
@@ -121,12 +121,12 @@ def _loss(cluster: Cluster, topic: str, partition: int, end: int, position: int)
     try:
         account = cluster.account(Range(topic, partition, end, position))
     except OttlaError:
-        return ""  # The replica that had them is not back: nobody knows of them yet.
+        return ""  # The replica that had them is not back, so no ledger has them yet.
     found = losses(account)
     return f"Offsets of {topic}-{partition}: {found}" if found else ""
 
 
 def explained(account: OffsetAccount, offsets: Sequence[int]) -> str:
-    """Why records at `offsets` are others than they were, where an election explains some."""
+    """Which elections explain that records at `offsets` are others than were loaded."""
     relevant = [one for one in account.lost_by if any(one.start <= o < one.end for o in offsets)]
     return losses(replace(account, lost_by=tuple(relevant)))

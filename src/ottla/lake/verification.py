@@ -1,4 +1,4 @@
-"""Re-derives the proof of a table from its files and from the topic, and tells every difference.
+"""Derives the proof of a table again from its files and the topic, and reports each difference.
 
 files      exist, hold the rows that their manifest counts and hashes, each offset once
 manifests  form a chain, their ranges touch, their ledgers balance
@@ -227,7 +227,7 @@ def _compare(
             _hashes(read_range(window, cluster, window_account, skip_unreadable=True)),
             _hashes(_lake_rows(folder, present, window)),
         )
-    # Rows of the lake that the topic cannot give any more: told above.
+    # Rows of the lake that the topic no longer holds: reported above.
     differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
     again = [o for o in differences.missing if _covers(_of(report.skipped, kept.partition), o)]
     if again:
@@ -333,7 +333,7 @@ def _lake_rows(folder: Path, files: list[DataFile], wanted: Range) -> Iterator[p
                 )
                 yield batch.filter(inside)
         except (OSError, pa.ArrowException):
-            continue  # Already told: its file check is a problem of its own.
+            continue  # Reported already by the check of the file.
 
 
 def _sum(batches: Iterable[pa.RecordBatch]) -> tuple[int, int]:

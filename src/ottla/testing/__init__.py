@@ -1,4 +1,4 @@
-"""For tests of users' own programs: a broker inside the process, a pytest plugin.
+"""For tests of your own programs: a broker inside the process, a pytest plugin.
 
     import ottla.testing
 

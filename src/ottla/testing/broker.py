@@ -27,7 +27,7 @@ from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 Result = TypeVar("Result")
 
-# What a test wants differently from a cluster: nobody else is coming, so nobody is waited for.
+# Settings for tests: no other member or broker will come, so nothing waits for one.
 _SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "4",
@@ -105,14 +105,14 @@ class Broker:
     def create_topic(
         self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic without a client. Raises OttlaError as a client would be told."""
+        """Create a topic without a client. Raises OttlaError with the code a client would get."""
         new = NewTopic(name, partitions=partitions, configs=dict(settings or {}))
         (outcome,) = self._on_loop(self._require_running().parts.topics.create([new]))
         if outcome.error is not None:
             raise outcome.error
 
     def apply_retention(self) -> None:
-        """Delete what retention lets go, without waiting for its next turn."""
+        """Apply retention now, without waiting for its next check."""
         self._on_loop(self._require_running().parts.maintenance.apply_retention())
 
     def _make(self) -> BrokerProcess:
@@ -156,7 +156,7 @@ class Broker:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """The fastest loop there is, made without touching the process's policy."""
+    """A new event loop, uvloop's where it is installed; the process's loop policy stays."""
     try:
         import uvloop  # noqa: PLC0415  # Only here is it known to be missing or not.
     except ImportError:

@@ -1,4 +1,4 @@
-"""Several brokers in one event loop, sharing a store: for tests of what brokers do together.
+"""Several brokers in one event loop, sharing a store: for tests of clusters.
 
     async with Cluster(3) as cluster:
         await cluster.create_topic("flights", partitions=2, replicas=3)
@@ -52,7 +52,7 @@ class Cluster:
         self.tree = MemoryTree()
         # Between the brokers and the store, whose clients are named by their broker ids.
         self._faults = faults
-        # Those that run, by id.
+        # Running brokers by id.
         self.brokers: dict[int, Broker] = {}
         self._ids = range(1, count + 1)
         self._settings = {**_SETTINGS, **(settings or {})}
@@ -64,7 +64,7 @@ class Cluster:
         try:
             for broker_id in self._ids:
                 await self.restart(broker_id)
-            # Each has heard of all the others.
+            # Every broker knows all the others.
             await self.until(
                 lambda: all(len(b.image.brokers) == len(self._ids) for b in self.brokers.values())
             )
@@ -82,7 +82,7 @@ class Cluster:
         await self.stop()
 
     async def stop(self) -> None:
-        """Stop all brokers, without handing over: the cluster is not needed any more."""
+        """Stop all brokers without moving leaderships: the cluster is not needed any more."""
         for broker_id in list(self.brokers):
             await self.kill(broker_id)
 
@@ -103,14 +103,14 @@ class Cluster:
         return broker
 
     async def kill(self, broker_id: int) -> None:
-        """End a broker as kill -9 does: nothing is flushed, nobody is told."""
+        """End a broker as kill -9 does: nothing is flushed, no other broker is notified."""
         broker = self.brokers.pop(broker_id)
         await broker.parts.membership.leave()
         await broker.stop(clean=False)
         await broker.parts.store.close()
 
     async def shut_down(self, broker_id: int) -> None:
-        """Stop a broker in order, with all it hands over before."""
+        """Controlled shutdown of a broker: its leaderships move first."""
         broker = self.brokers.pop(broker_id)
         await broker.stop()
         await broker.parts.store.close()
@@ -124,7 +124,7 @@ class Cluster:
         *,
         assignments: Mapping[int, list[int]] | None = None,
     ) -> None:
-        """Create a topic, and return when all brokers know the same of it. Raises OttlaError."""
+        """Create a topic; return when all brokers agree on its metadata. Raises OttlaError."""
         counts = (-1, -1) if assignments else (partitions, replicas)
         new = NewTopic(name, *counts, assignments, dict(settings or {}))
         (outcome,) = await self.any.parts.topics.create([new])
@@ -136,12 +136,12 @@ class Cluster:
 
     @property
     def any(self) -> Broker:
-        """Some broker that runs."""
+        """Any running broker."""
         return self.brokers[min(self.brokers)]
 
     @property
     def controller(self) -> Broker | None:
-        """The broker in office; None while there is none."""
+        """The broker that is controller; None while there is none."""
         found = [broker for broker in self.brokers.values() if broker.parts.controller.in_office]
         return max(found, key=lambda b: b.parts.controller.epoch or 0) if found else None
 

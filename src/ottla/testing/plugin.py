@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture `ottla_broker` is a broker of its own for each test that asks.
+"""The pytest plugin: the fixture `ottla_broker` is a broker of its own for each test that uses it.
 
 `ottla` is the same fixture under its first name, which hides the package inside such a test.
 

@@ -1,4 +1,4 @@
-"""Two laws of who leaves an ISR, judged from all appends and fetches and not by the leader's notes.
+"""Two laws about leaving an ISR, judged from all appends and fetches, not by the leader's state.
 
 *No needless shrink* (R-12): a leader proposes a follower out only if the follower did not hold all
 that the leader had for `replica.lag.time.max.ms`, or if it lacked records and sent no fetch for the
@@ -41,11 +41,11 @@ class _Follower:
 
 
 class TermSeen:
-    """One term of one leader, as an observer of everything sees it."""
+    """One leader epoch, as an observer of all its appends and fetches sees it."""
 
     def __init__(self, log_end: int, followers: Collection[Id], now_ms: int) -> None:
         self._end = log_end
-        # When the log grew, in this term.
+        # When the log grew, in this leader epoch.
         self._growths_ms: list[int] = []
         self._followers = {follower: _Follower(now_ms) for follower in followers}
 
@@ -82,7 +82,7 @@ class TermSeen:
         seen.held_all = False
 
     def on_joining(self, follower: Id, now_ms: int) -> None:
-        """The follower is proposed as a member: its time begins anew."""
+        """The follower is proposed for the ISR: its lag is measured anew."""
         self._followers[follower].caught_ms = now_ms
 
     # ------------------------------------------------------------ what is to be said of it

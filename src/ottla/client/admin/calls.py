@@ -1,4 +1,4 @@
-"""What all administrative calls share: whom to ask, and when to ask again."""
+"""What all administrative calls share: which broker to ask, and when to ask again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -21,7 +21,7 @@ from ottla.wire.notation import Message
 Result = TypeVar("Result")
 Response = TypeVar("Response")
 
-# Worth asking again; what a user has to see to is not among them.
+# Errors that pass by themselves, so that asking again helps. Those a user must mend are not here.
 _PASSING = MOVED | {
     ErrorCode.NOT_CONTROLLER,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -32,7 +32,7 @@ _PASSING = MOVED | {
 
 
 class Calls:
-    """How the parts of an `Admin` ask: whom, and again for as long as that may help."""
+    """How the parts of an `Admin` send requests: to which broker, and how often again."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -59,13 +59,13 @@ class Calls:
             try:
                 await self.cluster.refresh()
             except (ConnectionFailed, RequestTimedOut):
-                # The next attempt says so if it lasts.
+                # If the failure lasts, the next attempt raises it.
                 continue
 
     async def ask_ottla(
         self, broker_id: int, request: Message, response_type: type[Response], lacks: str
     ) -> Response:
-        """Ask a broker, once, what only Ottla answers; others are told of by what they `lack`.
+        """Ask a broker, once, what only Ottla answers; `lacks` is part of the error for others.
 
         Raises ConnectionFailed, RequestTimedOut, UnsupportedByBroker.
         """
@@ -112,7 +112,7 @@ class Calls:
         return [answer for answered in answers for answer in answered]
 
     async def leader_of(self, partition: TopicPartition, what: str) -> int:
-        """Id of the leader, which is to do `what`.
+        """Id of the leader; `what` says in an error what it was needed for.
 
         Raises UnknownTopic, BrokerRefused (LEADER_NOT_AVAILABLE).
         """

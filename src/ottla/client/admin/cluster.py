@@ -15,7 +15,7 @@ from ottla.wire.messages.unregister_broker import (
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """Who belongs to the cluster. `controller_id` -1: none is known."""
+    """The members of a cluster. `controller_id` -1: none is known."""
 
     cluster_id: str | None
     controller_id: int
@@ -24,7 +24,7 @@ class ClusterDescription:
 
 @checks_calls
 class Brokers:
-    """`admin.cluster`: who belongs to the cluster."""
+    """`admin.cluster`: the brokers, the controller, the id."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls

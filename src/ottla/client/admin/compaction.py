@@ -14,7 +14,7 @@ from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest, Describ
 
 
 class CompactAction(IntEnum):
-    """What is asked of a broker."""
+    """What a broker is to do: describe the log, estimate a cleaning, or clean."""
 
     TELL = 0
     ESTIMATE = 1
@@ -89,8 +89,9 @@ class FailedCleaning:
 class CleanerStanding:
     """How a broker's cleaner is: `threads` 0 means that it is switched off.
 
-    Of its compacted `logs` so many are being cleaned, and so many are `due` with `due_bytes` of
-    dirt. `last` names the log of the last pass; passes and failures since the broker started.
+    Of its compacted `logs`, `running` are being cleaned now, and `due` more are to be cleaned, with
+    `due_bytes` that are dirty. `last` names the log of the last pass; `passes` and `failures` are
+    counted since the broker started.
     """
 
     broker_id: int

@@ -25,7 +25,7 @@ from ottla.wire.messages.incremental_alter_configs import (
 
 
 class ResourceKind(IntEnum):
-    """What has settings."""
+    """Kinds of resources that have settings."""
 
     TOPIC = 2
     BROKER = 4
@@ -39,7 +39,7 @@ ResourceName = Literal["topic", "broker", "broker_logger", "client_metrics", "gr
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from; the first that is set counts."""
+    """Where a value comes from."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -56,7 +56,7 @@ class ConfigSource(IntEnum):
 class ConfigEntry:
     """A setting, its value and where that comes from. Sensitive values are None.
 
-    `synonyms` lists (name, value, source) of all that is set for it, what counts first.
+    `synonyms` lists (name, value, source) of each value set for it, the one in force first.
     """
 
     name: str
@@ -157,7 +157,7 @@ class Configs:
         await self._calls.retried(alter)
 
     async def _whom_to_ask(self, kind: ResourceKind, name: str) -> int:
-        """A broker's own settings are known to it alone."""
+        """The id of the broker that knows the settings; a broker's own are known to it alone."""
         if kind in (ResourceKind.BROKER, ResourceKind.BROKER_LOGGER) and name:
             if not name.isdecimal():
                 raise ClientError(

@@ -19,7 +19,7 @@ from ottla.wire.messages.describe_decisions import (
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """What `broker_id` decided at `at_ms`: cause, what it saw, and the setting that decided."""
+    """A decision of a broker: why, on what evidence, and by which setting."""
 
     at_ms: int
     broker_id: int
@@ -65,7 +65,7 @@ class Decisions:
             try:
                 check(answer.error_code, f"tell of {partition}", answer.error_message)
             except BrokerRefused as error:
-                # It may have heard less of the topic than others.
+                # Its metadata may lag: it may not know the topic yet.
                 if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     raise
                 silent[broker_id] = error

@@ -46,7 +46,7 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member and its share."""
+    """A member of a group and the partitions assigned to it."""
 
     member_id: str
     instance_id: str | None
@@ -162,7 +162,7 @@ class Groups:
             await self._calls.retried(delete)
 
     async def remove_members(self, group_id: str, member_ids: Names) -> None:
-        """Put members out of a group at once, as if their sessions had ended (KIP-345).
+        """Remove members from a group at once, as if their sessions had ended (KIP-345).
 
         A removed consumer that still runs joins again at its next poll.
         """
@@ -192,13 +192,13 @@ class Groups:
         )
 
     async def set_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Move the offsets of a group without members (else UNKNOWN_MEMBER_ID is the answer)."""
+        """Set the offsets of a group without members; with members: UNKNOWN_MEMBER_ID."""
         await self._calls.coordinator_of(group_id).commit(
             {partition: OffsetAndMetadata(offset) for partition, offset in offsets.items()}
         )
 
     async def delete_offsets(self, group_id: str, partitions: Partitions) -> None:
-        """Forget committed offsets of topics that no member reads (KIP-496)."""
+        """Delete committed offsets of topics that no member subscribes to (KIP-496)."""
         topics: dict[str, OffsetDeleteRequestTopic] = {}
         for topic, index in partition_list(partitions):
             entry = topics.setdefault(topic, OffsetDeleteRequestTopic(name=topic))

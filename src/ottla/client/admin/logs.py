@@ -1,4 +1,4 @@
-"""The logs of partitions: their places, offsets, producers, what retention leaves, what is gone."""
+"""The logs of partitions: folders, offsets, producers, retention, deletion, ledger."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ _HIGH_WATERMARK = -1
 
 @dataclass(frozen=True, slots=True)
 class LogDirectory:
-    """A broker's data folder. Sizes in bytes, -1 where the broker does not tell."""
+    """A broker's data folder. Sizes in bytes, -1 where the broker does not report them."""
 
     broker_id: int
     path: str
@@ -76,7 +76,7 @@ class ProducerDescription:
 
 @checks_calls
 class Logs:
-    """`admin.logs`: what brokers have of the records of partitions."""
+    """`admin.logs`: the logs of partitions on their brokers."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -129,7 +129,7 @@ class Logs:
         return await list_offsets(self._calls.cluster, wanted, level)
 
     async def stable_offsets(self, partition: TopicPartition) -> tuple[int, int]:
-        """(last stable offset, high watermark): what readers of committed records see, and all."""
+        """(last stable offset, high watermark): the ends of read_committed and of all."""
 
         async def ask() -> tuple[int, int]:
             ends = []
@@ -220,7 +220,7 @@ class Logs:
     async def account(
         self, partition: TopicPartition, start: int = 0, end: int | None = None
     ) -> OffsetAccount:
-        """What became of the offsets [start, end) of `partition`; up to the high watermark.
+        """What became of the offsets [start, end) of `partition`; `end` None: the high watermark.
 
         Raises UnknownTopic, ConnectionFailed, OffsetOutOfRange behind all that the log ever held,
         UnsupportedByBroker where the leader is no Ottla.

@@ -51,9 +51,9 @@ _Eligible = dict[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 class PartitionStanding:
     """A partition as it stands.
 
-    `elr` are replicas out of the ISR that hold all that is committed, `last_known_elr` those who
-    were last in ISR or ELR before both became empty (KIP-966; empty where a broker does not
-    tell). `min_isr` is what acks=all needs: `min.insync.replicas`, at most all replicas.
+    `elr` are replicas outside the ISR that hold every committed record, `last_known_elr` those that
+    were last in ISR or ELR before both became empty (KIP-966; empty where the broker is older).
+    `min_isr` is what acks=all needs: `min.insync.replicas`, at most all replicas.
     """
 
     name: TopicPartition
@@ -79,12 +79,12 @@ class PartitionStanding:
 
     @property
     def is_at_min_isr(self) -> bool:
-        """Whether the next replica that leaves the ISR stops acks=all, and one has left."""
+        """Whether a replica is out of the ISR, and acks=all fails once another leaves it."""
         return not self.is_offline and self.is_under_replicated and len(self.isr) == self.min_isr
 
 
 class ElectionKind(IntEnum):
-    """Who is to lead: the first replica if it is in sync, or whoever lives."""
+    """Which replica is to lead: the preferred one if it is in sync, or any that is online."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -96,7 +96,7 @@ ElectionName = Literal["preferred", "unclean"]
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """A move under way: `replicas` are old and new ones, `adding` come and `removing` go."""
+    """A reassignment under way: `replicas` are those before it and those `adding`."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -104,13 +104,13 @@ class Reassignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas at its end."""
+        """The replicas once it is complete."""
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
 
 @checks_calls
 class Partitions:
-    """`admin.partitions`: how they stand, who leads them, and where they lie."""
+    """`admin.partitions`: their state, elections of leaders, and reassignments."""
 
     def __init__(self, calls: Calls, topics: Topics) -> None:
         self._calls = calls
@@ -144,7 +144,7 @@ class Partitions:
         return found
 
     async def min_isr(self, topics: Names) -> dict[str, int]:
-        """`min.insync.replicas` by topic; topics that are gone meanwhile are left out."""
+        """`min.insync.replicas` by topic; topics deleted meanwhile are left out."""
         names = name_list(topics)
         found: dict[str, int] = {}
 
@@ -172,9 +172,9 @@ class Partitions:
     async def elect_leaders(
         self, kind: ElectionKind | ElectionName, partitions: arguments.Partitions | None = None
     ) -> dict[TopicPartition, BrokerRefused | None]:
-        """Hold elections (None: wherever one is needed); per partition None, or why there was none.
+        """Elect leaders (None: of all partitions that need it); per partition None or the refusal.
 
-        ELECTION_NOT_NEEDED says that it is led as wanted already. An UNCLEAN election may lose
+        ELECTION_NOT_NEEDED: the wanted replica leads already. An UNCLEAN election may lose
         acknowledged records.
         """
         topics: dict[str, TopicPartitions] = {}
@@ -208,10 +208,10 @@ class Partitions:
     async def reassign(
         self, wanted: Mapping[TopicPartition, Sequence[int] | None]
     ) -> dict[TopicPartition, BrokerRefused | None]:
-        """Let partitions move to these brokers, the preferred leader first; None cancels a move.
+        """Move partitions to these brokers, the preferred leader first; None cancels a move.
 
-        Returns per partition None, or why its move did not begin. What began goes on by itself:
-        see `reassignments`.
+        Returns per partition None, or why its move did not begin. The brokers carry on with moves
+        that began: see `reassignments`.
         """
         topics: dict[str, ReassignableTopic] = {}
         for (topic, index), replicas in wanted.items():
@@ -248,7 +248,7 @@ class Partitions:
     async def reassignments(
         self, partitions: arguments.Partitions | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """The moves under way of `partitions` (None: of all); what does not move is left out."""
+        """The moves under way of `partitions` (None: of all); others are left out."""
         topics: dict[str, ListPartitionReassignmentsTopics] = {}
         for topic, index in () if partitions is None else partition_list(partitions):
             entry = topics.setdefault(topic, ListPartitionReassignmentsTopics(name=topic))
@@ -275,7 +275,7 @@ class Partitions:
         return await self._calls.retried(ask)
 
     async def _eligible(self, views: list[TopicView]) -> _Eligible:
-        """ELR and last known ELR; nothing where the broker is too old to tell."""
+        """ELR and last known ELR; empty where the broker is too old to have them."""
         found: _Eligible = {}
         if not views:
             return found

@@ -1,4 +1,4 @@
-"""The parts of `Admin`, by name: for its twin of plain calls."""
+"""The parts of `Admin`, by name, for `ottla.client.sync.Admin`."""
 
 from ottla.client.admin.cluster import Brokers
 from ottla.client.admin.compaction import Compaction

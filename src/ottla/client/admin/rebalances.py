@@ -15,7 +15,7 @@ from ottla.wire.messages.describe_rebalances import (
 
 @dataclass(frozen=True, slots=True)
 class RebalanceStory:
-    """(broker id, rebalance) by their begin; `silent` says which brokers did not answer."""
+    """(broker id, rebalance) by their begin; `silent` has the brokers that did not answer."""
 
     rebalances: tuple[tuple[int, DescribedRebalance], ...]
     silent: dict[int, OttlaError]
@@ -23,13 +23,13 @@ class RebalanceStory:
 
 @checks_calls
 class Rebalances:
-    """`admin.rebalances`: why groups shared out their partitions anew."""
+    """`admin.rebalances`: why groups rebalanced."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def of(self, group_id: str) -> RebalanceStory:
-        """What the live brokers remember of a group, each of the time it was its coordinator.
+        """Rebalances of a group that the live brokers remember from when they coordinated it.
 
         Raises UnsupportedByBroker where the cluster is no Ottla.
         """

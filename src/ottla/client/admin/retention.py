@@ -1,4 +1,4 @@
-"""How long records stay, as the brokers of Ottla tell it, and for whom retention waits."""
+"""How long records stay, by Ottla's brokers, and for which groups retention waits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ottla.wire.messages.retention_standing import RetentionStandingResponse
 
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
-    """How long the record at `offset` stays at least, and which setting ends that.
+    """How long the record at `offset` stays at least, and which setting limits it.
 
     `left_ms` None: nothing deletes it as the settings are, or nothing is written there yet; 0: it
     may be deleted at any time.
@@ -22,7 +22,7 @@ class TimeLeft:
 
 @dataclass(frozen=True, slots=True)
 class RetentionStanding:
-    """A partition's retention, told by its leader. Sizes in bytes, times in ms, -1 for no limit.
+    """A partition's retention, from its leader. Sizes in bytes, times in ms, -1 for no limit.
 
     `readers` are the groups that retention waits for, with what they have committed (-1: nothing,
     or not known); `held_bytes` is kept for them alone, since `held_since_ms` (-1: nothing is).
@@ -46,7 +46,7 @@ class RetentionStanding:
 
 
 def standing(name: TopicPartition, answer: RetentionStandingResponse) -> RetentionStanding:
-    """From what the leader told."""
+    """A leader's answer as a value."""
     return RetentionStanding(
         name,
         answer.broker_id,

@@ -35,7 +35,7 @@ SHARE = "share"
 
 @dataclass(frozen=True, slots=True)
 class SharePosition:
-    """Where a group begins in a partition; None where it has not begun, or nobody knows."""
+    """Where a group begins in a partition; None where it has not begun, or it is not known."""
 
     start_offset: int | None
     lag: int | None
@@ -49,7 +49,7 @@ class ShareGroups:
         self._calls = calls
 
     async def describe(self, group_id: str) -> GroupDescription:
-        """State and members; each with the partitions it looks after, which others may share."""
+        """State and members, each with its partitions; several members may have the same one."""
 
         async def ask() -> GroupDescription:
             broker_id = await self._calls.cluster.coordinator(group_id)
@@ -101,7 +101,7 @@ class ShareGroups:
         return await self._calls.retried(ask)
 
     async def alter_positions(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Have a group without members begin elsewhere; what it has done behind is forgotten.
+        """Let a group without members begin elsewhere; its state of later records is dropped.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND for a group of another kind.
         """
@@ -127,7 +127,7 @@ class ShareGroups:
         await self._calls.retried(alter)
 
     async def delete_positions(self, group_id: str, topics: Names) -> None:
-        """Have a group without members forget topics, as if it had never read them.
+        """Delete the state of topics in a group without members, as if it had never read them.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
         """

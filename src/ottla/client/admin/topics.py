@@ -49,7 +49,7 @@ class NewTopic:
 
 @checks_calls
 class Topics:
-    """`admin.topics`: made, listed, described, grown and deleted."""
+    """`admin.topics`: create, list, describe, grow and delete topics."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -97,7 +97,7 @@ class Topics:
             attempt += 1
 
     async def all(self, *, internal: bool = False) -> list[TopicView]:
-        """All topics by name; those that serve the cluster itself only with `internal`."""
+        """All topics by name; internal ones (`__consumer_offsets` …) only with `internal`."""
 
         async def ask() -> list[TopicView]:
             answer = await self._calls.cluster.ask_any(
@@ -110,7 +110,7 @@ class Topics:
         return [topic for topic in found if internal or not topic.is_internal]
 
     async def describe(self, names: Names) -> list[TopicView]:
-        """Partitions, leaders, replicas. Raises UnknownTopic, naming the nearest."""
+        """Partitions, leaders, replicas. Raises UnknownTopic, which names topics spelled alike."""
         wanted = name_list(names)
         view = await self._calls.retried(lambda: self._described(wanted))
         for name in wanted:
@@ -132,7 +132,7 @@ class Topics:
         return merged(ClusterView(), answer, names)
 
     async def grow(self, topic: str, total: int, *, validate_only: bool = False) -> None:
-        """Let `topic` have `total` partitions, more than it has. Keys will be placed anew."""
+        """Raise the number of partitions to `total`. Keys may go to other partitions then."""
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=topic, count=total, assignments=None)],
             timeout_ms=self._calls.cluster.options.request_timeout_ms,

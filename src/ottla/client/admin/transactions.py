@@ -1,4 +1,4 @@
-"""Transactions: which there are, what holds readers of committed records back, and ending them."""
+"""Transactions: list and describe them, find those that hold back read_committed, abort them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from ottla.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-# States in which a coordinator will end the transaction by itself.
+# States in which the coordinator ends the transaction sooner or later.
 _UNDER_WAY = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 

@@ -1,4 +1,4 @@
-"""The rule both sticky assignors share: as even as can be, and as little moved as that allows."""
+"""The rule of both sticky assignors: as even as possible, then as few moves as possible."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -12,7 +12,7 @@ Claims = dict[str, list[TopicPartition]]
 def owners(
     said: Mapping[str, tuple[Iterable[TopicPartition], int]],
 ) -> dict[TopicPartition, str | None]:
-    """Who has each partition, of what members say they have (partitions, generation).
+    """The owner of each partition, by what members claim (partitions, generation).
 
     Of two that claim the same partition the one of the later generation is right; in the same
     generation neither is (None), as one of them must be mistaken.
@@ -51,7 +51,7 @@ def valid_claims(
 def balanced(
     partition_counts: Mapping[str, int], members: Mapping[str, Subscription], claims: Claims
 ) -> Assignment:
-    """Assign every partition that somebody reads."""
+    """Assign every partition of a topic that at least one member subscribes to."""
     wanted = {
         frozenset(set(member.topics) & partition_counts.keys()) for member in members.values()
     }

@@ -1,4 +1,4 @@
-"""Cooperative sticky: even and sticky, and nobody stops reading what stays with them (KIP-429)."""
+"""Cooperative sticky: members go on reading the partitions that they keep (KIP-429)."""
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
@@ -11,7 +11,7 @@ _GENERATION = Struct(">i")
 
 
 class CooperativeStickyAssignor:
-    """A partition that changes hands is taken away first, and given in the next generation."""
+    """A partition that moves is revoked in one generation and assigned in the next."""
 
     name = "cooperative-sticky"
     is_cooperative = True
@@ -30,7 +30,7 @@ class CooperativeStickyAssignor:
         }
         claims = valid_claims(partition_counts, members, said)
         assignment = balanced(partition_counts, members, claims)
-        # Withheld until whoever has it, or claims it, has given it up.
+        # Not assigned until the member that has it, or claims it, has revoked it.
         owner = owners(said)
         return {
             member_id: [

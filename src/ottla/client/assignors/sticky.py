@@ -1,4 +1,4 @@
-"""Sticky: even, and what members had before stays with them; they give all up in between."""
+"""Sticky: even, and members keep their partitions; all are revoked during the rebalance."""
 
 from collections.abc import Mapping, Sequence
 from struct import Struct, error

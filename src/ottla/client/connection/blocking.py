@@ -33,7 +33,7 @@ class BlockingConnection:
     """One negotiated connection. Requests may be sent ahead; answers come in their order.
 
     Raises ConnectionFailed and RequestTimedOut, after which it is of no further use. `connect` and
-    `now_s` are the outside world.
+    `now_s` are all that it needs of the system.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A client's hold on a cluster: connections by broker id, and metadata asked again when stale."""
+"""A client's connections by broker id, and the cluster's metadata, refreshed when stale."""
 
 import asyncio
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
 
-# Kinds of what a broker coordinates.
+# Key types of FindCoordinator.
 GROUP = 0
 TRANSACTIONAL_ID = 1
 _KINDS = {GROUP: "group", TRANSACTIONAL_ID: "transactional id"}
@@ -114,9 +114,9 @@ class Cluster:
         raise failure
 
     async def _another_connection(self) -> Connection:
-        """One to another broker than told last, if any can be reached.
+        """A connection to another broker than the one of the last metadata, if one can be reached.
 
-        That one may be cut off from the rest, and would go on telling what it knew before.
+        That broker may be cut off from the others, and its metadata out of date.
         """
         told_by = self._last_told_by
         for connection in self._connections.values():
@@ -184,7 +184,7 @@ class Cluster:
                 return view
             code = self.view.errors.get(name, ErrorCode.LEADER_NOT_AVAILABLE)
             if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                # A topic being created by this very question appears within moments.
+                # This request may have created the topic; it appears within moments.
                 patience = 5 if self.options.allow_topic_creation else 2
                 if attempt >= patience:
                     self._wanted.discard(name)
@@ -211,7 +211,7 @@ class Cluster:
         return sorted(topic.name for topic in answer.topics if topic.name is not None)
 
     def want(self, topics: Iterable[str]) -> None:
-        """Let these topics be part of every refresh from now on."""
+        """Ask for these topics in every refresh from now on."""
         self._wanted.update(name_list(topics))
 
     @property
@@ -221,7 +221,7 @@ class Cluster:
         return age_s * 1000 > self.options.metadata_max_age_ms
 
     async def refresh(self) -> None:
-        """Ask for the wanted topics once; callers at the same time share the question."""
+        """Ask for the wanted topics once; concurrent callers share the request."""
         if self._refreshing is None:
             self._refreshing = asyncio.ensure_future(self._refresh())
             self._refreshing.add_done_callback(self._on_refreshed)
@@ -234,7 +234,7 @@ class Cluster:
 
     async def _refresh(self) -> None:
         asked = sorted(self._wanted)
-        # Who asks before it is time does so because what was told last did not hold.
+        # An early refresh means that the last metadata was wrong: ask another broker.
         if self.is_stale:
             connection = await self.any_connection()
         else:

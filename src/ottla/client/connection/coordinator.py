@@ -39,7 +39,7 @@ Response = TypeVar("Response")
 
 _PURPOSES = {GROUP: "group", TRANSACTIONAL_ID: "transaction"}
 MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
-# The member no longer belongs to the generation it speaks for.
+# The member is no longer part of the generation that its request names.
 LOST = frozenset(
     {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID}
 )

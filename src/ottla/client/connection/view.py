@@ -1,4 +1,4 @@
-"""What a client knows of its cluster: brokers, topics, leaders. Values; nothing here asks."""
+"""A client's metadata: brokers, topics, leaders. Values; nothing here does I/O."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """A partition: who leads it in which term, who holds copies, who of them is in sync."""
+    """A partition: leader, leader epoch, replicas, ISR."""
 
     index: int
     leader: int
@@ -61,7 +61,7 @@ class ClusterView:
         return view.partitions[partition].leader
 
     def leader_epoch(self, topic: str, partition: int) -> int:
-        """Term of the leader; -1 where unknown."""
+        """The leader epoch; -1 where unknown."""
         view = self.topics.get(topic)
         if view is None or partition >= len(view.partitions):
             return -1
@@ -115,7 +115,7 @@ def _topic(topic: MetadataResponseTopic) -> TopicView:
 
 
 def _fenced(new: TopicView, old: TopicView | None) -> TopicView:
-    """Keep what is newer: a lagging broker may still tell an earlier term's leader (KIP-320)."""
+    """Keep the newer leader epoch: a lagging broker may answer with an earlier leader (KIP-320)."""
     if old is None or old.topic_id != new.topic_id:
         return new
     partitions = tuple(

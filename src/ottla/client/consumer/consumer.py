@@ -1,4 +1,4 @@
-"""The consumer: partitions of its own choice, or a share of a group's."""
+"""The consumer: reads partitions of its choice, or those that its group assigns to it."""
 
 import asyncio
 import re
@@ -35,7 +35,7 @@ from ottla.client.group.session import GroupSession
 from ottla.client.transactions.group_metadata import GroupMetadata
 from ottla.record.codec import Record
 
-# No limit that a batch could reach.
+# More records than a batch can hold.
 _WHOLE_BATCH = 1 << 31
 _NOTHING: Iterator[Record] = iter(())
 
@@ -87,7 +87,7 @@ class Consumer:
         self._fetched: Fetched | None = None
         self._batch: Iterator[Record] = _NOTHING
         self._state = PartitionState("", -1)
-        # Set when it must look up from its batch: seek, pause, rebalance, a commit that is due.
+        # Set where `async for` must leave its batch: seek, pause, rebalance, a commit that is due.
         self._is_interrupted = False
         self._commit_at_s = float("inf")
         self._commit_timer: asyncio.TimerHandle | None = None
@@ -273,7 +273,7 @@ class Consumer:
             except OttlaError:
                 if not found:
                     raise
-                # What stands before the damage is handed out; it is told of by the next call.
+                # Records before the damage are handed out; the next call raises the error.
                 break
             if taken is None:
                 break
@@ -384,11 +384,11 @@ class Consumer:
 
     @checks_awaited
     async def committed(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What the group has committed; partitions without are left out."""
+        """Committed offsets of the group; partitions without one are left out."""
         return await self._need_group().coordinator.committed(partition_list(partitions))
 
     def group_metadata(self) -> GroupMetadata:
-        """Who commits here, for `TransactionalProducer.send_offsets`. Ask anew for each."""
+        """This member, for `TransactionalProducer.send_offsets`. Call it for each transaction."""
         group = self._need_group()
         member = group.membership
         if member is None:
@@ -419,7 +419,7 @@ class Consumer:
     # -- the machinery
 
     async def _settle(self, deadline_s: float) -> bool:
-        """See to errors, commits and rebalances; False if a rebalance lasts beyond the deadline."""
+        """Raise errors, commit, rebalance; False if a rebalance lasts beyond the deadline."""
         self._check_open()
         self._raise_failure()
         self._commit_if_due()

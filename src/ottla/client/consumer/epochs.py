@@ -23,7 +23,7 @@ _CONSUMER = -1
 
 
 class LogTruncated(OffsetOutOfRange):
-    """Records that were read are not in the log any more: nobody in sync was left to lead.
+    """Records that were read were truncated: an unclean election lost them.
 
     The log and what was read part at `offset`, which is where to seek to go on.
     """
@@ -52,7 +52,7 @@ class EpochEnd(NamedTuple):
         return self.end_offset < offset or self.leader_epoch != leader_epoch
 
     def parting(self, offset: int) -> int:
-        """No record from here up to `offset` is certain to be in this log; 0 or more."""
+        """The offset below `offset` to go back to: from there on this log may differ."""
         return max(min(self.end_offset, offset - 1), 0)
 
 

@@ -1,4 +1,4 @@
-"""What a fetcher waits for before it asks again: answers, errors that pass, newer metadata."""
+"""What a fetcher waits for before its next request: answers, back-off, newer metadata."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -31,7 +31,7 @@ class Waiting:
         task.add_done_callback(self._tasks.discard)
 
     def delay(self, states: Iterable[PartitionState]) -> None:
-        """Ask for these no more before some time has passed, longer after each failure."""
+        """Do not fetch these partitions for a while, longer after each failure."""
         now_s = asyncio.get_running_loop().time()
         for state in states:
             delay_s = self._backoff.delay_s(state.attempts, self._cluster.chance)
@@ -52,7 +52,7 @@ class Waiting:
         self._pump()
 
     def refresh(self) -> None:
-        """Ask who leads now, and pump once it is known."""
+        """Refresh the metadata, and pump once it has come."""
         if not self._refreshing:
             self._refreshing = True
             self.run(self._refresh_and_pump())
@@ -67,7 +67,7 @@ class Waiting:
         self._pump()
 
     async def close(self) -> None:
-        """Begin nothing more, and end what is going on."""
+        """Cancel the tasks and the timer; start none any more."""
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()

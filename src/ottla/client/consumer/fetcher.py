@@ -1,4 +1,4 @@
-"""Keeps fetched batches ahead of the consumer, and no more than it has room for.
+"""Fetches batches ahead of the consumer, within a bound of memory.
 
 A leader is asked for all partitions that have room, with a long poll; while that waits, others
 may ask it on a second connection. Answers are kept as bytes until they are consumed.
@@ -65,7 +65,7 @@ class Fetched:
 
 
 class Fetcher:
-    """Runs on the consumer's loop. `ready` holds what has come and nobody has taken yet."""
+    """Runs on the consumer's loop. `ready` holds answers that were not taken yet."""
 
     def __init__(
         self, cluster: Cluster, options: FetchOptions, on_ready: Callable[[], None]
@@ -75,7 +75,7 @@ class Fetcher:
         self._on_ready = on_ready
         self.states: dict[TopicPartition, PartitionState] = {}
         self.ready: deque[Fetched] = deque()
-        # What went wrong for good; raised to whoever polls next.
+        # An error that no retry mends; the next poll raises it.
         self.failure: OttlaError | None = None
         self._under_way: dict[tuple[int, str], frozenset[TopicPartition]] = {}
         self._waiting = Waiting(cluster, options.backoff, self.pump)
@@ -134,7 +134,7 @@ class Fetcher:
     # -- asking
 
     def pump(self) -> None:
-        """Ask for whatever has room and is not asked for already."""
+        """Fetch all partitions that have room and are not being fetched."""
         if self._waiting.closed:
             return
         self._positions.resolve(self.states.values())
@@ -285,7 +285,7 @@ class Fetcher:
 
     def _on_out_of_range(self, state: PartitionState) -> None:
         if state.buffered_bytes > 0:
-            # What was fetched before is still good; the error comes again once it is consumed.
+            # Records fetched before are handed out first; the error comes again after them.
             self._waiting.delay([state])
         elif self._options.reset_to is not None:
             state.forget_position(self._options.reset_to)

@@ -1,4 +1,4 @@
-"""Offsets by name or time, asked of the leaders (KIP-79, KIP-734)."""
+"""Offsets by name or time, from the leaders (KIP-79, KIP-734)."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -71,7 +71,7 @@ async def _ask_leaders(
     isolation_level: int,
     found: dict[TopicPartition, OffsetAndTimestamp],
 ) -> ClientError | None:
-    """Ask each leader once; put what is told into `found`, return an error that may pass."""
+    """Ask each leader once; put offsets into `found`, return an error that may pass."""
     failure: ClientError | None = None
     by_leader: dict[int, list[TopicPartition]] = {}
     for partition in left:

@@ -59,7 +59,7 @@ class RawBatches(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed position: the offset to read next, and a note of the one who committed."""
+    """A committed position: the offset to read next, and a note of the committer."""
 
     offset: int
     metadata: str = ""
@@ -116,7 +116,7 @@ class PartitionState:
         self.checked_epoch = -1
 
     def must_check(self, leader_epoch: int) -> bool:
-        """Whether a leader of that epoch may have another past than what was read."""
+        """Whether the log of a leader of that epoch may differ from what was read (KIP-320)."""
         return 0 <= self.read_epoch < leader_epoch and self.checked_epoch < leader_epoch
 
     def forget_position(self, reset_to: int | None) -> None:

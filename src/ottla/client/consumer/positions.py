@@ -1,4 +1,4 @@
-"""Positions that must be found out before anything can be read there.
+"""Positions that must be found out before a partition can be read.
 
 Either only where to begin is said, or a new leader may not have what was read.
 """
@@ -73,10 +73,10 @@ class Positions:
         self._on_known()
 
     def _on_truncated(self, state: PartitionState, end: EpochEnd) -> None:
-        """Go back to where the logs part; nothing that was handed out is dropped silently."""
+        """Go back to the truncation offset; without a reset rule fail with LogTruncated."""
         parting = end.parting(state.fetch_offset)
         if state.position <= parting:
-            # What is void was fetched ahead and nobody has seen it.
+            # The truncated records were fetched ahead and not handed out.
             state.seek(state.position, end.leader_epoch)
         elif self._reset_to is not None:
             _log.warning(

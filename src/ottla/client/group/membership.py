@@ -84,7 +84,7 @@ class Membership:
         # From before partitions are given up until the new assignment has come.
         self._is_joining = False
         self.failure: OttlaError | None = None
-        # In the time of the loop; set before anybody reads it.
+        # In the time of the loop; set before it is read.
         self.last_poll_s = 0.0
         self._coordinator = coordinator
         self._options = options
@@ -94,14 +94,14 @@ class Membership:
         self._topics: list[str] = []
         self._partition_counts: dict[str, int] = {}
         self._is_leader = False
-        # What the sticky assignors are told: kept while partitions are given up to rebalance.
+        # What sticky assignors get: kept while partitions are revoked for a rebalance.
         self._last_assigned: frozenset[TopicPartition] = frozenset()
         self._last_generation = NO_GENERATION
 
     # -- joining
 
     async def join(self) -> None:
-        """Go through rebalances until this member has its place. Raises what cannot pass."""
+        """Rebalance until this member has its assignment. Raises errors that no retry mends."""
         attempt = 0
         while self.needs_join:
             self.last_poll_s = asyncio.get_running_loop().time()
@@ -186,7 +186,7 @@ class Membership:
         return None
 
     async def _send_sync(self, joined: JoinGroupResponse) -> tuple[TopicPartition, ...] | None:
-        """One SyncGroup, with everybody's assignment if this member leads; None: try again."""
+        """One SyncGroup, with all assignments if this member leads; None: try again."""
         self._assignor = next(
             one for one in self._options.assignors if one.name == joined.protocol_name
         )
@@ -234,7 +234,7 @@ class Membership:
             try:
                 counts[topic] = len((await cluster.topic(topic)).partitions)
             except UnknownTopic:
-                # Nobody reads it until it exists; the next refresh finds it.
+                # The topic does not exist yet; a later refresh finds it.
                 cluster.want([topic])
         return counts
 
@@ -253,7 +253,7 @@ class Membership:
         try:
             await self._rebalancing.assign(owned, new)
         except BaseException:
-            # Nobody knows where to read from: what is new is taken over once more.
+            # Where to read from is not known: the new partitions are assigned once more.
             self.owned = owned - new
             self.needs_join = True
             raise
@@ -285,7 +285,7 @@ class Membership:
                 continue
             idle_s = asyncio.get_running_loop().time() - self.last_poll_s
             if idle_s * 1000 > self._options.max_poll_interval_ms:
-                # Processing takes too long: let others have the partitions (KIP-62).
+                # Processing takes too long: leave, so that others get the partitions (KIP-62).
                 await self.leave()
                 self._forget_place()
                 self._rebalancing.wake()
@@ -328,7 +328,7 @@ class Membership:
         self._rebalancing.wake()
 
     async def _look_for_changes(self) -> None:
-        """Rebalance when topics grow, appear or vanish (the leader), or match anew (anybody)."""
+        """Rebalance when topics change (the leader), or match the pattern anew (any member)."""
         cluster = self._coordinator.cluster
         if not cluster.is_stale:
             return

@@ -1,4 +1,4 @@
-"""A consumer's dealings with its group: partitions that come and go, offsets that are kept."""
+"""A consumer and its group: rebalances, and commits of offsets."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Records on their way to their leaders: into batches, in order, each told once what became of it.
+"""Records on their way to the leaders: in batches, in order; each batch has one outcome.
 
 Begin with `producer`, then `accumulator` and `sender`.
 """

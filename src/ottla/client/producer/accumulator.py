@@ -26,8 +26,8 @@ class Accumulator:
     An open batch takes memory from the budget before it needs it, in steps, and gives back what
     it did not need when it closes, so that the bound costs nothing per record.
 
-    Where one thread appends and another sends, both give the same `lock`: whoever appends or
-    closes a single queue holds it, the other methods take it themselves.
+    Where one thread appends and another sends, both use the same `lock`: callers of `append` and
+    `close` hold it, the other methods take it themselves.
     """
 
     def __init__(self, batch_bytes: int, buffer_bytes: int, clock: Clock) -> None:
@@ -35,7 +35,7 @@ class Accumulator:
         self.clock = clock
         self._serials = count()
         self.lock: AbstractContextManager[object] = nullcontext()
-        # Set when a batch closes, and when one opens; whoever acts on it clears it.
+        # Set when a batch closes, and when one opens; cleared by the code that acts on it.
         self.has_news = False
         self.has_opened = False
         self.batch_bytes = batch_bytes
@@ -76,7 +76,7 @@ class Accumulator:
             if batch is None:
                 return None
         if not self._put(batch, key, value, timestamp_ms, pairs, size):
-            # Where the record goes is to be asked again: a partition's turn ends with its batch.
+            # The caller routes the record again: a partition's turn ends with its batch.
             self.close(queue)
             return None
         if batch.builder.size_estimate >= self.batch_bytes:

@@ -1,4 +1,4 @@
-"""The fate of a batch of sent records, told once for all of them."""
+"""The outcome of a batch of sent records, one for all of them."""
 
 import asyncio
 from collections.abc import Generator
@@ -8,9 +8,9 @@ from ottla.client.errors import ClientError, DeliveryFailed
 
 
 class Delivery:
-    """What became of one batch. Await it, or read it once `is_done`.
+    """The outcome of one batch. Await it, or read it once `is_done`.
 
-    `base_offset` is the offset of the batch's first record (-1 with acks 0: nobody tells);
+    `base_offset` is the offset of the batch's first record (-1 with acks 0: there is no answer);
     the record sent as number `n` of the batch has offset `base_offset + n`. `timestamp_ms` is
     the broker's time where the topic uses LogAppendTime, else -1. A batch that the topic found
     too large went in parts: then `base_offset` holds for the first part only.
@@ -37,7 +37,7 @@ class Delivery:
         self.error: ClientError | None = None
         self.is_done = False
         self._futures: list[asyncio.Future[Delivery]] = []
-        # Set once somebody waits or has asked: an error is then not raised by `flush` again.
+        # Set once the outcome was awaited or read: `flush` does not raise the error again.
         self._told = False
 
     def __repr__(self) -> str:
@@ -49,13 +49,13 @@ class Delivery:
         return self._wait().__await__()
 
     async def _wait(self) -> "Delivery":
-        # Whoever waits is told.
+        # The caller gets the error.
         self._told = True
         await self.settled()
         return self.result()
 
     async def settled(self) -> None:
-        """Wait until the fate is known; raises nothing."""
+        """Wait until the outcome is known; raises nothing."""
         if not self.is_done:
             future: asyncio.Future[Delivery] = asyncio.get_running_loop().create_future()
             self._futures.append(future)
@@ -75,7 +75,7 @@ class Delivery:
 
     @property
     def _untold_error(self) -> ClientError | None:
-        """The error if nobody has been given it yet."""
+        """The error, unless it was raised or read already."""
         return None if self._told else self.error
 
     def _complete(self, base_offset: int, timestamp_ms: int) -> None:
@@ -90,7 +90,7 @@ class Delivery:
         self._finish()
 
     def _settle_as_is(self) -> None:
-        """All parts of a batch that was sent in parts are settled, and noted here."""
+        """All parts of a batch that was sent in parts are settled; their outcome is set."""
         self._finish()
 
     def _finish(self) -> None:

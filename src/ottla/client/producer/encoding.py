@@ -7,7 +7,7 @@ from ottla.record.builder import BatchBuilder, seal
 from ottla.record.header import ATTRIBUTES_POSITION, TRANSACTIONAL_FLAG, read_header
 from ottla.record.reader import records
 
-# What an encoded batch has left: it takes no record, whoever still holds the batch.
+# The builder of an encoded batch: closed, as another thread may still try to add to it.
 _EMPTIED = BatchBuilder()
 _EMPTIED.close()
 # Producer id, producer epoch, base sequence: side by side in the header.

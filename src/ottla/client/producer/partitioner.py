@@ -1,4 +1,4 @@
-"""Which partition a record goes to when its sender does not say."""
+"""The partition of a record that is sent without one."""
 
 from collections.abc import Callable, Sequence
 from random import Random

@@ -1,4 +1,4 @@
-"""The producer: records in, batches out, the fate of each batch told once."""
+"""The producer: records in, batches out, one outcome for each batch."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -81,7 +81,7 @@ class Producer:
         self._closed = False
 
     def _make_numbering(self) -> ProducerIds | Transactions | None:
-        """What makes batches recognisable to brokers."""
+        """What gives batches producer ids and sequences, if anything does."""
         return ProducerIds(self._connections) if is_idempotent(self.options) else None
 
     async def __aenter__(self) -> Self:
@@ -222,7 +222,7 @@ class Producer:
         """Send what is waiting and return once all of it is settled.
 
         Raises the first DeliveryFailed that neither `on_delivery` nor an awaited `Delivery`
-        has told of.
+        has reported.
         """
         await self._settle_all()
         failed, self._failed = self._failed, []
@@ -231,7 +231,7 @@ class Producer:
                 raise delivery._untold_error
 
     async def _settle_all(self) -> None:
-        """Send what is waiting; return once its fate is known."""
+        """Send what is waiting; return once its outcome is known."""
         self._close_open()
         for batch in list(self._accumulator.unfinished):
             await (batch.part_of or batch).delivery.settled()
@@ -302,8 +302,8 @@ class Producer:
     async def _room(self) -> None:
         """Wait until some memory is free again."""
         if not self._accumulator.unfinished:
-            # All was delivered since the caller, perhaps in another thread, looked: nothing more
-            # will be, that could wake it.
+            # Everything was delivered since the caller, perhaps another thread, found no room: no
+            # later delivery would wake it.
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting_for_room.append(future)

@@ -23,7 +23,7 @@ class ProducerIds:
         self.current = -1
 
     def when_known(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once an id is known; asks for one if nobody has yet."""
+        """Call `callback` once an id is known; request one if no request is under way."""
         if callback not in self._callbacks:
             self._callbacks.append(callback)
         if self._task is None:

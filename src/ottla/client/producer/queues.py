@@ -1,4 +1,4 @@
-"""What waits on its way to each partition. Plain state; `Accumulator` and `Sender` move it."""
+"""Batches that wait for their partitions. Plain state; `Accumulator` and `Sender` change it."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from ottla.record.builder import BatchBuilder
 # In their order; a mapping where no name comes twice.
 Headers = Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None]
 
-# So many of a producer's last batches a broker knows again.
+# A broker recognises so many of a producer's last batches as duplicates.
 KNOWN_AGAIN = 5
 
 
@@ -113,9 +113,9 @@ class PartitionQueue:
 
     @property
     def must_wait(self) -> bool:
-        """Whether one more numbered batch would let the broker forget an undecided one.
+        """Whether one more numbered batch would make the broker forget an unanswered one.
 
-        Such a one, should it come again, would be taken for a gap, and stand twice in the end.
+        A retry of that one would look like a gap in the sequences, and would be written twice.
         """
         window = self.window
         if len(window) < KNOWN_AGAIN or window[0] not in self.in_flight:
@@ -135,7 +135,7 @@ class TopicQueues:
         self.name = name
         self.partitions = [PartitionQueue(name, index) for index in range(partition_count)]
         self.sticky = self.partitions[sticky]
-        # Hashing is the dearest step of a keyed send, and keys come back.
+        # Hashing is the most expensive step of a keyed send, and keys repeat.
         self.by_key: dict[bytes, PartitionQueue] = {}
 
     def place(self, key: bytes) -> PartitionQueue:

@@ -19,7 +19,7 @@ class Router:
         self._cluster = cluster
         self._accumulator = accumulator
         self._partitioner = partitioner_named(partitioner, cluster.chance)
-        # Whether keys go by murmur2 and the others stick.
+        # Whether records with keys go by murmur2, and those without to the sticky partition.
         self.is_default = self._partitioner is None
         self.known: dict[str, TopicQueues] = {}
 

@@ -1,4 +1,4 @@
-"""Takes closed batches to their leaders, in order, and settles what becomes of them.
+"""Sends closed batches to the leaders, in order, and settles their outcome.
 
 Order and idempotence: a partition has at most `max_in_flight` batches on the way. When one
 fails, the partition sends nothing more until all its batches on the way are answered; then
@@ -36,7 +36,7 @@ _PURPOSE = "produce"
 _SEQUENCE_MASK = 0x7FFFFFFF
 _PRODUCER_EPOCH_MAX = 32767
 
-# The broker does not know the sequence before this one, or this producer's term is over.
+# The broker does not know the sequence before this one, or the producer epoch is fenced.
 _SEQUENCE_LOST = frozenset(
     {
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -89,7 +89,7 @@ class Sender:
     # -- sending
 
     def drain(self) -> None:
-        """Send every closed batch that may go now; come back by itself for the others."""
+        """Send every closed batch that may go now; a timer or an answer sends the others."""
         queues = self._accumulator.ready_queues
         if not queues:
             return
@@ -185,7 +185,7 @@ class Sender:
         answer.add_done_callback(lambda done: self._on_answer(done, leader, queues, batches))
 
     def _take(self, queue: PartitionQueue, leader: int) -> Batch:
-        """Move a queue's first closed batch to its flight, encoded and numbered."""
+        """Move a queue's first closed batch to those in flight, encoded and numbered."""
         batch = queue.closed.popleft()
         # The others' turn first, even if this queue has more.
         del self._accumulator.ready_queues[queue]
@@ -257,7 +257,7 @@ class Sender:
             case ErrorCode.NONE:
                 self._settle(queue, batch, answer.base_offset, answer.log_append_time_ms)
             case ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-                # The broker has it from an earlier attempt, but no longer knows where.
+                # The broker has it from an earlier attempt, but no longer knows its offset.
                 self._settle(queue, batch, -1, -1)
             case ErrorCode.MESSAGE_TOO_LARGE if batch.record_count > 1:
                 self._split(queue, batch)
@@ -292,7 +292,7 @@ class Sender:
         now_ms = self._clock.monotonic_ms()
         expired = now_ms - batch.created_ms >= self._options.delivery_timeout_ms
         if expired and code is ErrorCode.REQUEST_TIMED_OUT and batch.last_failure is not None:
-            # The last attempt had no time left; the one before it knew more.
+            # The last attempt had no time left; the error of the one before it says more.
             code, why = batch.last_failure
         # What belongs to no transaction that may be committed need not arrive.
         is_void = self._transactions is not None and self._transactions.is_failed
@@ -307,10 +307,10 @@ class Sender:
         _put_back(queue, batch)
         self._accumulator.ready_queues[queue] = None
         if sequence_lost and batch.producer_epoch != queue.epoch:
-            # Numbered in a term that is over already.
+            # Numbered under an epoch that was given up already.
             batch.base_sequence = -1
         elif sequence_lost and was_first:
-            # So the broker has truly lost the thread (KIP-360).
+            # So the broker has lost the producer's state (KIP-360).
             self._start_term(queue)
         delay_s = self._options.backoff.delay_s(batch.attempts - 1, self._cluster.chance)
         if code is ErrorCode.CONCURRENT_TRANSACTIONS:

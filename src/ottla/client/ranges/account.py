@@ -45,7 +45,7 @@ class LostBy:
 
 @dataclass(frozen=True, slots=True)
 class OffsetAccount:
-    """What became of the offsets [start, end), told by the leader. Times in ms since 1970.
+    """What became of the offsets [start, end), by the leader's ledger. Times in ms since 1970.
 
     The terms from `data` to `unexplained` add up to end - start. `replaced` is no term: so many
     were lost once, and are other records now.

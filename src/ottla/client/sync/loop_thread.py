@@ -1,4 +1,4 @@
-"""The background thread whose loop does what plain calls ask for."""
+"""The background thread whose event loop runs plain calls."""
 
 import asyncio
 import threading
@@ -71,7 +71,7 @@ class LoopThread:
         return self.call(run())
 
     def make(self, make: Callable[[], Result]) -> Result:
-        """What `make` makes on the loop; where it fails the thread ends, and this raises."""
+        """The result of `make`, called on the loop; if it raises, the thread ends."""
         try:
             return self.call_plain(make)
         except BaseException:

@@ -120,7 +120,7 @@ class Producer:
     partitions_for = waits(AsyncProducer.partitions_for)
 
     def wait(self, delivery: Delivery, timeout_s: float | None = None) -> Delivery:
-        """Wait for the fate of a batch. Raises DeliveryFailed, RequestTimedOut."""
+        """Wait for the outcome of a batch. Raises DeliveryFailed, RequestTimedOut."""
         return self._thread.call(_await(delivery), timeout_s)
 
     def flush(self, timeout_s: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Transactions of a producer: the state, what coordinators are asked, the public class.
+"""Transactions of a producer: the state, the requests to coordinators, the public class.
 
 Begin with `producer`, then `state`.
 """

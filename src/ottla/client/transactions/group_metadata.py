@@ -1,10 +1,10 @@
-"""Who commits offsets for a group: what a transaction tells of its consumer (KIP-447)."""
+"""The member that commits offsets for a group in a transaction (KIP-447)."""
 
 from typing import NamedTuple
 
 
 class GroupMetadata(NamedTuple):
-    """A group, and its member in one generation; without these, whoever knows the group's name."""
+    """A group and a member of one generation; with the group's name alone, no member is checked."""
 
     group_id: str
     generation: int = -1

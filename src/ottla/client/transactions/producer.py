@@ -135,14 +135,14 @@ class TransactionalProducer(Producer):
         """Send what waits, then make all of the transaction visible.
 
         Raises TransactionFailed where it can only be aborted, ProducerFenced; RequestTimedOut or
-        ConnectionFailed where nobody knows whether it is committed: call it again to find out.
+        ConnectionFailed where it is not known whether it is committed: call it again to find out.
         """
         self._check_open()
         transactions = self._transactions
         if transactions.phase is not Phase.COMMITTING:
             transactions.check_open()
             await self._settle_all()
-        # Of what did not arrive the transaction tells.
+        # The error of the transaction covers records that were not delivered.
         self._failed.clear()
         transactions.start_commit()
         await transactions.end()
@@ -164,7 +164,7 @@ class TransactionalProducer(Producer):
             yield
             await self.commit_transaction()
         except BaseException:
-            # Fenced, or nobody answers: the error that brought us here says more.
+            # Fenced, or no broker answers: the first error says more.
             with contextlib.suppress(OttlaError):
                 await self.abort_transaction()
             raise

@@ -1,4 +1,4 @@
-"""What a transactional producer asks of coordinators, until it is done or cannot be."""
+"""The requests of a transactional producer to coordinators, retried until done or refused."""
 
 import asyncio
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
 
-# Markers of the last transaction are written within moments.
+# The markers of the last transaction take moments to be written.
 SOON_S = 0.02
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 _FEATURE = "transaction.version"
@@ -57,7 +57,7 @@ class Identity(NamedTuple):
 class TransactionRequests:
     """The requests of one transactional id.
 
-    All raise ProducerFenced; RequestTimedOut and ConnectionFailed where nobody answered in
+    All raise ProducerFenced; RequestTimedOut and ConnectionFailed where no broker answered in
     `retry_timeout_ms`; TransactionFailed where the coordinator wants an abort; BrokerRefused.
     """
 
@@ -75,7 +75,7 @@ class TransactionRequests:
         self.is_v2 = False
 
     async def take_epoch(self, last: Identity, doing: str) -> Identity:
-        """Fence whoever had the id before; with `last`, only if that was this producer."""
+        """Fence the producer that had the id before; with `last`, only if that was this one."""
         request = InitProducerIdRequest(
             transactional_id=self._id,
             transaction_timeout_ms=self._timeout_ms,

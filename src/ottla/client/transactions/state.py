@@ -1,4 +1,4 @@
-"""The state of a transactional producer: what is open, and what may still become of it.
+"""The state of a transactional producer: the open transaction and how it may end.
 
 Where the cluster has `transaction.version` 2 (KIP-890), brokers add partitions by themselves and
 each transaction has an epoch of its own; else partitions are added before anything is sent to them.

@@ -1,4 +1,4 @@
-"""What a history shows that must not be."""
+"""Anomalies in a history."""
 
 from dataclasses import dataclass, field
 
@@ -18,12 +18,12 @@ class Anomaly:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What this history promises; the rest is allowed.
+    """Which anomalies this history must not have; the others are allowed.
 
     Jepsen's defaults: consumers that subscribe may skip and go back, write cycles are allowed.
     """
 
-    # Whether a high watermark asked for after an acknowledgement must be above it.
+    # Whether a high watermark read after an acknowledgement must be above its offset.
     recency: bool = False
     allowed: frozenset[str] = field(
         default_factory=lambda: frozenset({"int-send-skip", "G0", "unseen"})

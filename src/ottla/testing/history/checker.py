@@ -1,4 +1,4 @@
-"""Judges a history: all laws, in the order n log n of its length."""
+"""Checks a history for all anomalies, in time n log n of its length."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _DEFAULT = Rules()
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found, and how much there was to find it in."""
+    """The anomalies found, and the size of the history."""
 
     anomalies: list[Anomaly] = field(default_factory=list)
     # Anomalies that the rules allow, by name.
@@ -48,7 +48,7 @@ class Verdict:
 
 
 def check(operations: Iterable[Operation], rules: Rules = _DEFAULT) -> Verdict:
-    """Judge a whole history; the last reads (`final`) belong to it."""
+    """Check a whole history, with its last reads (`final`)."""
     evidence = gather(operations)
     verdict = Verdict()
     found = [anomaly for law in _CHECKS for anomaly in law(evidence)]

@@ -1,4 +1,4 @@
-"""What a history says of each partition: who was seen where."""
+"""What a history says of each partition: which values at which offsets."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from ottla.testing.history.operation import Operation, Step
 
 @dataclass(slots=True)
 class PartitionEvidence:
-    """All that was told or read of one partition."""
+    """All acknowledgements and reads of one partition."""
 
     name: str
-    # The values told at each offset, and by whom first; more than one is an anomaly.
+    # The values at each offset, with the first evidence; more than one is an anomaly.
     values: dict[int, dict[str, Operation]] = field(default_factory=dict)
     # The offsets at which each value was read or acknowledged.
     offsets: dict[str, dict[int, Operation]] = field(default_factory=dict)
-    # Offsets that somebody read.
+    # Offsets that any consumer read.
     read: dict[int, str] = field(default_factory=dict)
     # What a last read found, from its first offset to its end.
     final: dict[int, str] | None = None
@@ -23,7 +23,7 @@ class PartitionEvidence:
     final_end: int = 0
 
     def see(self, step: Step, operation: Operation) -> None:
-        """Take in that a value stands at an offset."""
+        """Note that a value stands at an offset."""
         assert step.offset is not None
         self.values.setdefault(step.offset, {}).setdefault(step.value, operation)
         self.offsets.setdefault(step.value, {}).setdefault(step.offset, operation)
@@ -37,7 +37,7 @@ class Evidence:
 
     operations: list[Operation]
     partitions: dict[str, PartitionEvidence] = field(default_factory=dict)
-    # Who sent each value.
+    # The operation that sent each value.
     senders: dict[str, Operation] = field(default_factory=dict)
 
     def partition(self, name: str) -> PartitionEvidence:
@@ -62,7 +62,7 @@ def gather(operations: Iterable[Operation]) -> Evidence:
 
 
 def _is_promise(operation: Operation) -> bool:
-    """Whether the offsets it was told for what it sent hold for ever."""
+    """Whether the offsets of its acknowledgements must hold for ever."""
     return operation.outcome == "ok" and operation.acks == -1
 
 

@@ -8,7 +8,7 @@ from ottla.testing.history.operation import Operation, Step
 
 
 def inconsistent_offsets(evidence: Evidence) -> Iterator[Anomaly]:
-    """Two values were told at one offset."""
+    """Two values were seen at one offset."""
     for partition in evidence.partitions.values():
         for offset, values in partition.values.items():
             if len(values) > 1:
@@ -57,7 +57,7 @@ def _fate(partition: PartitionEvidence, step: Step, operation: Operation) -> Ano
 
 
 def aborted_reads(evidence: Evidence) -> Iterator[Anomaly]:
-    """Somebody read what its sender knows not to have been written (G1a)."""
+    """A consumer read a value whose write has failed for certain (G1a)."""
     for operation in evidence.operations:
         if not operation.committed:
             continue
@@ -69,7 +69,7 @@ def aborted_reads(evidence: Evidence) -> Iterator[Anomaly]:
 
 
 def unknown_values(evidence: Evidence) -> Iterator[Anomaly]:
-    """Somebody read what nobody sent, or sent to another partition."""
+    """A consumer read a value that no producer sent, or sent to another partition."""
     told: set[tuple[str, int]] = set()
     for operation in evidence.operations:
         for step in operation.polls:
@@ -107,7 +107,7 @@ def realtime_order(evidence: Evidence) -> Iterator[Anomaly]:
 
 
 def stale_reads(evidence: Evidence) -> Iterator[Anomaly]:
-    """A high watermark asked for after an acknowledgement does not reach it."""
+    """A high watermark read after an acknowledgement is not above its offset."""
     acknowledged: dict[str, list[tuple[float, int]]] = {}
     for operation in evidence.operations:
         if operation.outcome == "ok" and operation.acks == -1:

@@ -1,7 +1,7 @@
 """One thing a client did: when it began and ended, how, and what it wrote and read.
 
 A line of a history is a JSON object. `type` is `invoke`, or how that ended: `ok`, `fail` (it has
-certainly not happened), `info` (nobody knows). `process` does one operation at a time per `op`;
+certainly not happened), `info` (not known). `process` does one operation at a time per `op`;
 `f` says what it does; `t` is in seconds. `steps` are `["send", partition, offset or null, value]`
 and `["poll", partition, offset, value]`, in their order.
 """
@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 Outcome = Literal["ok", "fail", "info"]
 
-# What an operation that was never answered has for an end.
+# The end of an operation that was never answered.
 NEVER = float("inf")
 
 

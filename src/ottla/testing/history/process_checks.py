@@ -1,4 +1,4 @@
-"""Laws of one client's view: what it reads and writes goes forward, and leaves nothing out."""
+"""Laws of one client: what it reads and writes goes forward, without gaps."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator

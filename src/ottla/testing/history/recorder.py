@@ -44,7 +44,7 @@ class Recorder:
         self._end(op, "fail", None, None)
 
     def info(self, op: int) -> None:
-        """Nobody knows whether it was done."""
+        """It is not known whether it was done."""
         self._end(op, "info", None, None)
 
     def operations(self) -> list[Operation]:

@@ -31,7 +31,7 @@ _BROKER_EPOCH = 0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is modelled. The last of the followers is the one in trouble, if one is."""
+    """What is modelled. If a follower is slow or stops, it is the last one."""
 
     name: str
     copies: int = 3
@@ -166,7 +166,7 @@ class Model:
     # ------------------------------------------------------------ the store and the controller
 
     def _end_session(self) -> None:
-        """The controller takes the one in trouble out of the ISR."""
+        """The controller removes the stopped follower from the ISR."""
         self._leader.standing.live.pop(self._troubled)
         image = self._leader.negotiation.committed
         rules = Rules(self._scene.min_isr)

@@ -25,7 +25,7 @@ _SECONDS = {"calm": CALM_SEED_S, "exact": 30.0, "aimed": AIMED_SEED_S, "idle": I
 
 
 def main(arguments: list[str]) -> int:
-    """Run seeds one after the other; 1 where any went wrong."""
+    """Run seeds one after the other; 1 if any failed."""
     options = _parse(arguments)
     say = _say
     began_s = time.perf_counter()
@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace, seed: int, decisions: list[Decision] | Non
 
 
 def _shrink(options: argparse.Namespace, report: Report) -> None:
-    """Find the smallest list of decisions that goes wrong alike, and print its run."""
+    """Find a smallest list of decisions that fails in the same way, and print its run."""
     kinds = report.kinds()
     assert isinstance(report.seed, int)
     seed = report.seed

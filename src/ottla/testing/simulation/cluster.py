@@ -1,4 +1,4 @@
-"""A simulated cluster for tests of users' own programs.
+"""A simulated cluster for tests of your own programs.
 
     @ottla.testing.simulated(seed=7)
     async def test_nothing_is_lost_when_the_power_goes() -> None:
@@ -35,7 +35,7 @@ Parameters = ParamSpec("Parameters")
 _USER = "user"
 _PATIENCE_S = 60.0
 _LOOK_EVERY_S = 0.05
-# Longer times are not lived through: clocks leap, and then the cluster lives its last part.
+# Longer times are not simulated in full: clocks leap, and only the last part is simulated.
 _LIVED_S = 900.0
 
 
@@ -79,8 +79,9 @@ class SimulatedCluster:
     ) -> None:
         """Let time pass, for brokers and clients alike.
 
-        Up to a quarter of an hour is lived through. Of more, all clocks leap over the first part,
-        and the last quarter of an hour is lived: retention, expiry and the like see all of it.
+        Up to a quarter of an hour is simulated in full. Of more, all clocks leap over the first
+        part, and the last quarter of an hour is simulated: retention, expiry and the like see all
+        of it.
         """
         whole_s = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
         leap_s = max(0.0, whole_s - _LIVED_S)
@@ -109,11 +110,11 @@ class SimulatedCluster:
         await self._until_ready(machine)
 
     def pause(self, broker: int) -> None:
-        """Let a broker stand still, as SIGSTOP does."""
+        """Stop a broker as SIGSTOP does."""
         self._machine(broker).pause()
 
     def resume(self, broker: int) -> None:
-        """Let it go on."""
+        """Continue it, as SIGCONT does."""
         self._machine(broker).resume()
 
     def partition(self, one: int | str, other: int | str, *, both_ways: bool = True) -> None:
@@ -123,7 +124,7 @@ class SimulatedCluster:
             self._cut(source, target)
 
     def heal(self) -> None:
-        """Take back all partitions; let go on what stands still. Broken brokers stay down."""
+        """End all network partitions and pauses. Brokers that are down stay down."""
         while self._world.cuts:
             self._world.cuts.pop()()
         for machine in self._world.machines.values():

@@ -1,4 +1,4 @@
-"""Programs that copy a topic to another in transactions, and those who read what they commit.
+"""Programs that copy a topic to another in transactions, and readers of what they commit.
 
 Each record of the source stands in the target exactly once in the end, as readers of committed
 records see it: whatever is killed, stands still, or is taken over by a twin in between.
@@ -57,11 +57,11 @@ class Copying:
         # The processes of each slot, oldest first.
         self.slots: list[list[Process]] = [[] for _ in range(self._profile.copiers)]
         self._lives: dict[asyncio.Task[None], None] = {}
-        # The processes that have their transactional ids.
+        # The processes that have called init_transactions.
         self._begun: dict[Process, None] = {}
         # Copiers begin nothing new.
         self.is_done = False
-        # What the group has committed, as it was told last.
+        # What the group has committed, by the last answer.
         self.committed: dict[TopicPartition, int] = {}
 
     @property
@@ -79,7 +79,7 @@ class Copying:
         self._spawn(self.world.user_process("auditor"), self._audit())
 
     def start_copier(self, slot: int) -> None:
-        """Start a process; whoever runs in the slot already is taken over."""
+        """Start a process; it fences the one that runs in the slot already."""
         processes = self.slots[slot]
         name = f"x{slot + 1}#{len(processes) + 1}"
         process = self.world.another_process(name, f"x{slot + 1}")
@@ -127,7 +127,7 @@ class Copying:
             except OttlaError as error:
                 if isinstance(error, ProducerFenced):
                     self.world.count("copier fenced")
-                # Another has taken over: to begin again would be to fence that one.
+                # Fenced by another process: beginning again would fence that one in turn.
                 if process is not self.slots[slot][-1]:
                     return
                 await asyncio.sleep(_AGAIN_S)

@@ -1,7 +1,7 @@
-"""What a run decides to do to its cluster: drawn from the seed, written down, and replayable.
+"""The faults of a run: drawn from the seed, recorded, and replayable.
 
 A decision carries all it needs, its end included, so that a run without it makes sense, too: that
-is what shrinking needs. Whom it concerns is found out when it comes due (the leader then).
+is what shrinking needs. Its target is looked up when it is due (the leader then).
 """
 
 import json
@@ -21,7 +21,7 @@ class Decision(NamedTuple):
 
 
 class ChoiceSource:
-    """Draws from a seed, or says again what was written down."""
+    """Draws from a seed, or replays what was recorded."""
 
     def __init__(self, seed: int | str, recorded: Sequence[Decision] | None = None) -> None:
         self._chance = Random(f"{seed}/decisions")

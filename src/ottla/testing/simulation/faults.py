@@ -1,4 +1,4 @@
-"""Carries out what a run has decided to do to its cluster, and takes it all back in the end."""
+"""Carries out the decisions of a run, and ends all faults at its end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

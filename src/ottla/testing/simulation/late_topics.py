@@ -1,4 +1,4 @@
-"""Topics that are made in the midst of trouble: each comes to be whole once it is over."""
+"""Topics created while faults last: each is complete once they are over."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ class LateTopics:
         self._names = [f"late{number}" for number in range(count)]
         self._replication = replication
         self._pause_s = seconds / (count + 1)
-        # Those that the cluster said are there.
+        # Those whose creation was acknowledged.
         self._made: list[str] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -30,7 +30,7 @@ class LateTopics:
         self._task = process.spawn(self._world.loop, self._make_all())
 
     def missing(self) -> str | None:
-        """What is not whole of the topics that the cluster said are there; None where all are."""
+        """What is missing of topics whose creation was acknowledged; None: nothing."""
         if self._task is not None and not self._task.done():
             return "topics are still being made"
         if self._task is not None and self._task.exception() is not None:

@@ -28,7 +28,7 @@ _MOMENT = Struct("<dI")
 
 
 class Deadlock(AssertionError):
-    """Nothing is ready and no timer is set: somebody waits for what never comes."""
+    """Nothing is ready and no timer is set: a task waits for what never comes."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):

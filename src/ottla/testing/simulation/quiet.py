@@ -7,7 +7,7 @@ from ottla.testing.simulation.worlds.world import FailureLog, World
 
 
 class Quiet:
-    """Keeps the brokers' log from the screen, and listens to it for what nobody expected."""
+    """Keeps the brokers' log from the screen, and watches it for unexpected errors."""
 
     def __init__(self, world: World) -> None:
         self._handler = FailureLog(world)

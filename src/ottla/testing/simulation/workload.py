@@ -1,6 +1,6 @@
-"""What clients do in a simulated run, and what of it is written down.
+"""The clients of a simulated run, and the history they write.
 
-Producers with idempotence, readers of all partitions, members of one group, and somebody who
+Producers with idempotence, readers of all partitions, members of one group, and a client that
 asks for the ends: all on `ottla.client`'s own face, each in a process and on a host of its own.
 """
 
@@ -46,7 +46,7 @@ _READING = ConsumerOptions(
 # So many of a producer's sends may be without an answer.
 _OPEN_SENDS = 5
 _AGAIN_S = 0.2
-# Who sleeps for long looks up so often.
+# Long sleeps are cut into parts of so long.
 _SLEEP_MAX_S = 10.0
 
 
@@ -104,7 +104,7 @@ class Workload:
         try:
             await producer.close()
         except OttlaError:
-            return  # Its records have been told of one by one.
+            return  # The history has the outcome of each of its records.
 
     async def _send(self, name: str, producer: Producer, values: list[str], chance: Random) -> None:
         partition = chance.randrange(self.profile.partitions)

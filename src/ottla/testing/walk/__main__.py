@@ -1,4 +1,4 @@
-"""`python -m ottla.testing.walk`: walk, and say what was seen."""
+"""`python -m ottla.testing.walk`: walk, and print what was found."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""The controller of the walk: asks the shipped functions, and writes what they say."""
+"""The controller of the walk: calls the shipped functions, and writes their decisions."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ class Controller:
         self.look()
 
     def look(self) -> None:
-        """See who lives, and who came back after an unclean stop."""
+        """See which brokers are alive, and which came back after an unclean stop."""
         self.live = dict(self.world.store.live)
         self.doubtful = dict(self.world.store.doubtful)
 
@@ -36,7 +36,7 @@ class Controller:
         return Rules(self.min_isr)
 
     def plan(self) -> WriteState | None:
-        """Whatever is to be changed now."""
+        """The changes to write now."""
         state = self.world.store.state
         cleared = tuple(sorted(self.doubtful.items()))
         if cleared:
@@ -55,16 +55,16 @@ class Controller:
         return self._write(change, cleared)
 
     def settle(self) -> Change | None:
-        """Bring the partition in line with who lives."""
+        """Adapt leader and ISR to the brokers that are alive."""
         return election.settle(self.world.store.state, self.live, self.rules, cause=CAUSE)
 
     def drop_lossy(self, lossy: list[BrokerId]) -> Change | None:
-        """Deal with those who came back after an unclean stop."""
+        """Handle brokers that came back after an unclean stop."""
         state = self.world.store.state
         return election.lose(state, lossy, self.live, self.rules, cause=CAUSE)
 
     def recover(self) -> Change | None:
-        """Compare the logs of all who were eligible last."""
+        """Compare the logs of all brokers that were eligible last."""
         nodes = self.world.nodes
         reaches = {
             broker: nodes[broker].log.reach()

@@ -19,12 +19,12 @@ class Committed:
         self.world = world
         # Invariant: only grows; what stands at an offset never changes.
         self.records: list[Record] = []
-        # The newest term in which a consumer asked for the end, and the end it was told.
+        # The newest leader epoch in which a consumer read the end, and that end.
         self._shown_epoch = -1
         self._shown_end = 0
 
     def commit(self, node: "Node", high_watermark: int) -> None:
-        """A leader's high watermark rose: those who wait for acks=all are answered."""
+        """A leader's high watermark rose: requests with acks=all are answered."""
         log = node.log
         if high_watermark > log.log_end_offset:
             raise Violation(f"high watermark {high_watermark} beyond the end of {node.id}'s log")
@@ -64,7 +64,7 @@ class Committed:
 
     # Hot: after each step that may change the candidates or their logs.
     def on_candidates(self) -> None:
-        """Whoever may be elected holds every committed record."""
+        """Every broker that may be elected holds every committed record."""
         records = self.records
         if not records:
             return

@@ -37,7 +37,7 @@ class WalkLog:
         return records[-1][0] if len(records) > self.log_start_offset else -1
 
     def reach(self) -> LogReach:
-        """What a controller that compares logs is told."""
+        """What a controller compares of this log."""
         return LogReach(self.epochs.latest, len(self.records), self.log_start_offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What travels in the walk's network. Any of it may come late, twice or never."""
+"""The messages of the walk's network. Each may arrive late, twice or never."""
 
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class Refused(NamedTuple):
 
 
 class State(NamedTuple):
-    """The controller tells a broker (LeaderAndIsr). Of use to one registration of it only."""
+    """A LeaderAndIsr request of the controller, for one registration of a broker."""
 
     target: BrokerId
     broker_epoch: int
@@ -72,7 +72,7 @@ class WriteIsr(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the store did: the version it made, a rejection, or nobody knows (both None)."""
+    """The result of a write: its version, a rejection, or unknown (both None)."""
 
     target: BrokerId
     broker_epoch: int
@@ -82,7 +82,7 @@ class Outcome(NamedTuple):
 
 
 class ReadRequest(NamedTuple):
-    """A leader wants to know what the store holds."""
+    """A leader reads the state in the store."""
 
     source: BrokerId
     broker_epoch: int

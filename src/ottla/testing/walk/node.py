@@ -55,14 +55,14 @@ class Node:
         self.lossy = False
         self.controller_epoch = 0
         self.min_isr = world.min_isr
-        # Who watches its term, where it leads and the world is punctual.
+        # The watch of its leader epoch, where it leads and the world is punctual.
         self.watch: Watch | None = None
         self.register()
 
-    # ------------------------------------------------------------ life
+    # ------------------------------------------------------------ registration, crashes
 
     def register(self) -> None:
-        """Begin a session: a new broker epoch, and no role of old."""
+        """Begin a session: a new broker epoch, and no role from the last one."""
         self.drop_role()
         epoch = self.world.store.register(self.id, lossy=self.lossy)
         self.lossy = False
@@ -175,7 +175,7 @@ class Node:
         self.carry(role.begin(now_ms=now_ms))
 
     def follow(self, image: PartitionImage) -> None:
-        """Follow whoever leads."""
+        """Follow the leader of the state."""
         assert image.leader != NO_LEADER
         self.role = self.follower_class(
             PARTITION,
@@ -260,7 +260,7 @@ class Node:
             self.world.send(Refused(source, fetch.nonce, epoch, answer.error, start))
 
     def on_outcome(self, message: Outcome) -> None:
-        """What became of a write of ours."""
+        """The result of a write of this broker."""
         role, now_ms = self.role, self.world.now_ms
         if message.broker_epoch != self.standing.broker_epoch or not isinstance(role, Leader):
             return
@@ -285,7 +285,7 @@ class Node:
     # ------------------------------------------------------------ as a follower
 
     def fetch(self) -> Fetch | None:
-        """Ask the leader; whatever was asked before has failed."""
+        """Send a fetch; the one before has failed."""
         role = self.role
         if not isinstance(role, Follower):
             return None
@@ -326,7 +326,7 @@ class Node:
         self.carry(effects)
 
     def on_parting(self, message: Parting) -> None:
-        """Cut the log where the leader says."""
+        """Truncate the log where the leader says."""
         role = self.role
         if isinstance(role, Follower):
             self.carry(

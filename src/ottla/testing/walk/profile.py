@@ -1,4 +1,4 @@
-"""What a seed is about: swarm testing draws how often each thing happens."""
+"""The profile of a seed: swarm testing draws how often each event happens."""
 
 import random
 from collections.abc import Collection
@@ -52,14 +52,14 @@ class Theme:
 
 PLAIN = Theme()
 THEMES = (
-    # Wishes and answers of the store come late and twice, while those they name come and go.
+    # Writes and answers of the store come late and twice, while the brokers in them restart.
     Theme(
         (("doubt", 80), ("register", 140), ("power", 60), ("tick", 80), ("prefer", 0), ("late", 6)),
         (WriteIsr, Outcome),
         0.5,
         0.4,
     ),
-    # Fetches and answers of terms long gone, while leadership goes back and forth.
+    # Fetches and answers of old leader epochs, while leadership goes back and forth.
     Theme(
         (
             ("prefer", 40),
@@ -137,7 +137,7 @@ class Profile:
     repeat: float
     late: tuple[type, ...]
     delay: float
-    # Whom most of what happens to brokers happens to; 0 for all alike.
+    # The broker that most events happen to; 0 for all alike.
     victim: int
     # Whether leaders look at their followers by the true time, and are judged by it.
     is_punctual: bool = False

@@ -158,7 +158,7 @@ class Stage:
     # ------------------------------------------------------------ records
 
     def produce(self, broker: int, count: int = 1) -> None:
-        """Append to a leader, in whatever term it believes to lead."""
+        """Append to a leader, in the leader epoch that it believes to be current."""
         for _ in range(count):
             self._values += 1
             self.node(broker).produce(self._values)
@@ -197,7 +197,7 @@ class Stage:
     # ------------------------------------------------------------ ISR and elections
 
     def settle_isr(self) -> None:
-        """Let what a leader wants of the store happen, and be told."""
+        """Carry out the writes of a leader, and deliver the results."""
         while self.let(WriteIsr, Outcome, ReadRequest, ReadAnswer):
             pass
 
@@ -237,14 +237,14 @@ class Stage:
         self.let(WriteState)
 
     def inform(self, *brokers: int) -> None:
-        """The controller tells these brokers how things are, and who lives."""
+        """The controller sends these brokers the state and the brokers that are alive."""
         self.world.controller.look()
         nodes = tuple(self.node(broker) for broker in brokers)
         self.world.tell_live(nodes)
         self.world.tell_state(nodes)
         self.tell(*brokers)
 
-    # ------------------------------------------------------------ lives
+    # ------------------------------------------------------------ sessions, crashes
 
     def expire(self, *brokers: int) -> None:
         """The store ends sessions; their brokers do not know yet."""

@@ -153,7 +153,7 @@ class Walk:
         return self._nodes[int(self.rng.random() * len(self._nodes))]
 
     def _one(self) -> Node:
-        """To whom something happens."""
+        """The broker that the next event happens to."""
         if self._victim is not None and self.rng.random() < VICTIM_SHARE:
             return self._victim
         return self._any()
@@ -351,7 +351,7 @@ class Walk:
         world.controller.look()
 
     def _holders(self) -> list[Node]:
-        """Who holds all that is committed, whatever becomes of the wishes under way."""
+        """Brokers that hold every committed record, whether the writes under way succeed or not."""
         world = self.world
         state = world.store.state
         ids = set(state.isr + state.elr)

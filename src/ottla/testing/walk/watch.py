@@ -1,4 +1,4 @@
-"""Watches one term of a leader of the walk for the laws of `testing.punctuality`."""
+"""Checks one leader epoch of the walk by the laws of `testing.punctuality`."""
 
 from ottla.replica import effects as effect
 from ottla.replica.isr import IsrChange

@@ -56,7 +56,7 @@ class World:
         self.now_ms = 1000
         self.min_isr = min_isr
         self.group_commit = group_commit
-        # How often what came about; a walk that never sees a thing does not test it.
+        # How often each event happened; a walk that never sees one does not test it.
         self.seen: Counter[str] = Counter()
         self.network: list[Message] = []
         ids = tuple(BrokerId(replica) for replica in replicas)
@@ -95,7 +95,7 @@ class World:
             getattr(node, HANDLERS[message.__class__])(message)
 
     def lose(self, message: Message) -> None:
-        """A message is lost; who waits for the store's answer learns that nobody knows."""
+        """A message is lost; a sender that waits for the store gets an unknown result."""
         if isinstance(message, WriteIsr):
             self.send(Outcome(message.source, message.broker_epoch, message.change, None, None))
         elif isinstance(message, Outcome):
@@ -114,7 +114,7 @@ class World:
                 self.network.append(State(node.id, epoch, self.controller.epoch, state))
 
     def tell_live(self, nodes: tuple[Node, ...] | None = None) -> None:
-        """Brokers learn who lives; what they knew before may be old."""
+        """Brokers get the list of live brokers; the one they had may be old."""
         for node in nodes or self._everyone:
             node.standing.live = dict(self.store.live)
 

@@ -1,4 +1,4 @@
-"""What must hold in a simulated world, always and after healing, and how a run is reported.
+"""Invariants of a simulated world, liveness after healing, and the report of a run.
 
 Begin with `invariants` and `liveness`.
 """

@@ -1,4 +1,4 @@
-"""How much may be lost at once, so that nothing a run does is more than the cluster promises.
+"""Which machines may lose data now, so that a run never does more than the cluster tolerates.
 
 With group commit a record is acknowledged when the least number of in-sync replicas has it on
 disk: any power may fail. Where it is acknowledged from memory, one machine fewer than that may
@@ -12,7 +12,7 @@ from ottla.testing.simulation.worlds.world import World
 
 
 class Atlas:
-    """Which machines may lack something they once had."""
+    """The machines that may lack records they once had."""
 
     def __init__(self, profile: Profile) -> None:
         self._group_commit = profile.flush_policy == "group"
@@ -29,7 +29,7 @@ class Atlas:
         return True
 
     def look(self, world: World, topics: dict[str, int]) -> None:
-        """Forget those that hold again all that is committed, wherever they belong to."""
+        """Forget machines that hold all committed records of their partitions again."""
         for broker_id in list(self._lossy):
             if world.machines[broker_id].is_ready and all(
                 _holds_all(world, broker_id, topic, number)
@@ -40,7 +40,7 @@ class Atlas:
 
 
 def _holds_all(world: World, broker_id: int, topic: str, number: int) -> bool:
-    """Whether a broker is in sync by the store's word, and in truth."""
+    """Whether a broker is in the ISRs of the store and its logs are complete."""
     state = state_of(world, topic, number)
     if state is None or broker_id not in state.replicas:
         return True

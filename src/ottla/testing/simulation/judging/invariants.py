@@ -1,6 +1,6 @@
 """Laws that hold in every broker, and between brokers, at every moment; looked at often.
 
-What clients are told is judged apart, by the checker of histories.
+Answers to clients are judged by the checker of histories.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def _marks(partition: Partition) -> _Marks:
 
 
 class Invariants:
-    """Remembers what must not go back. `look` tells the world of each law broken."""
+    """Remembers what must not go back. `look` reports each violation to the world."""
 
     def __init__(self, world: World, topics: dict[str, int]) -> None:
         self._world = world
@@ -81,7 +81,7 @@ class Invariants:
         high_watermark = partition.high_watermark
         if not begin <= high_watermark <= end:
             self._world.fail(f"offsets: {where}: {begin} <= {high_watermark} <= {end} is not so")
-        # A follower may know of more that is committed elsewhere than it has flushed itself.
+        # A follower may know a high watermark above what it has flushed itself.
         if (
             partition.group_commit
             and partition.leader is not None

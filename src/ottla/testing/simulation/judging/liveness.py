@@ -1,4 +1,4 @@
-"""After all trouble is over: a healthy cluster answers everybody, and its copies are equal."""
+"""After all faults: a healthy cluster answers every client, and its replicas are equal."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _USE_S = 2.0
 
 
 class Liveness:
-    """Waits for each sign of health; what does not come is a failure of the world."""
+    """Waits for each sign of health; one that does not come is a failure of the world."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What came of one simulated run."""
+"""The result of one simulated run."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from ottla.testing.simulation.worlds.profile import Profile
 
 @dataclass(slots=True)
 class Report:
-    """What came of one run. Equal seeds give equal `digest`s."""
+    """The result of one run. Equal seeds give equal `digest`s."""
 
     seed: int | str
     profile: Profile

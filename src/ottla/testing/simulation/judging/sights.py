@@ -1,4 +1,4 @@
-"""What a run was lucky to reach: rare moments, counted so that a batch of seeds can show them.
+"""Rare situations that a run reached, counted so that a batch of seeds can show them.
 
 A law that was never in danger has not been tested.
 """
@@ -9,7 +9,7 @@ from ottla.testing.simulation.worlds.world import World
 
 
 class Sights:
-    """Looks at what brokers decided and found since the last look, and tells the world."""
+    """Counts, in the world, what brokers decided and found since the last look."""
 
     def __init__(self, world: World) -> None:
         self._world = world

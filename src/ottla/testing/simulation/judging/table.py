@@ -1,4 +1,4 @@
-"""A run as a table for people: what was done to whom, and what went wrong."""
+"""A run as a table for people: faults, their targets, and violations."""
 
 from ottla.testing.simulation.judging.report import Report
 

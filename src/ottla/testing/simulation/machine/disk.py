@@ -14,7 +14,7 @@ WRITES = frozenset({"append", "fsync", "truncate", "rename", "unlink", "mkdir", 
 
 
 class SimulatedDisk(MemoryFileSystem):
-    """Slow as a disk is: whoever uses it does so beside its loop.
+    """Slow as a disk is: it is used outside the event loop.
 
     Faults stay until they are repaired, or the machine is switched off.
     """

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 PORT = 9092
 _FOLDER = "/ottla"
-# Who supervises the broker starts it again after so long.
+# A supervisor starts the broker again after so long.
 _AGAIN_S = 1.0
 
 
@@ -79,7 +79,7 @@ class Machine:
         return self.process is not None and self.process.is_alive
 
     def fail(self, what: str) -> None:
-        """Tell the world of a law that was broken here."""
+        """Report a violation on this machine to the world."""
         self._world.fail(what)
 
     def start(self) -> None:
@@ -132,7 +132,7 @@ class Machine:
             self.is_ready = False
             assert self.process is not None
             process = self.process
-            # Who waits may be told to wait no more; the broker goes on stopping.
+            # The caller may give up waiting; the broker goes on stopping.
             await asyncio.wait([process.spawn(self._world.loop, self.broker.stop())])
             if self.process is process:
                 self.kill()

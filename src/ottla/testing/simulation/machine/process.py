@@ -1,7 +1,7 @@
 """A simulated process: everything that runs in its name can be stopped, or never run again.
 
 Which process a callback belongs to is a context variable: tasks, timers and callbacks inherit
-it from whoever made them, as they would belong to the process they are made in.
+it from the code that made them, as they would belong to the process they are made in.
 """
 
 import asyncio

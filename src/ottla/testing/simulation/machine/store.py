@@ -1,4 +1,4 @@
-"""A broker's way to the store of its world: what it is told comes in its own process."""
+"""A broker's client of the store of its world: answers arrive in the broker's process."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from ottla.coordination.operations import Changes
 from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.network.link import KERNEL
 
-# After so long a kernel's lock tells the others of a death.
+# After so long the other brokers see a death, by a lock of the kernel's.
 _DEATH_IS_SEEN_S = 0.001
 # How often, and how late at most, a dead process's request still comes to the store.
 _STILL_ARRIVES = 0.5
@@ -32,12 +32,12 @@ class _Request(Generic[T]):
         self.has_arrived = False
 
     def arrive(self) -> T:
-        """Have it done; whatever comes of it is its sender's to hear."""
+        """Carry it out, and send the result to its sender."""
         self.has_arrived = True
         return self._action()
 
     def arrive_late(self) -> None:
-        """Have it done for somebody who is dead."""
+        """Carry it out for a sender that is dead."""
         with contextlib.suppress(StoreError):
             self.arrive()
 

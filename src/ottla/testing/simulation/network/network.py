@@ -30,7 +30,7 @@ class Address:
 
 
 class Server:
-    """Who listens on an address; in the place of `asyncio.Server`."""
+    """A listener on an address; in the place of `asyncio.Server`."""
 
     def __init__(self, network: "Network", address: Address, factory: Factory) -> None:
         self._network = network
@@ -87,7 +87,7 @@ class Network:
         self._down.discard(host)
 
     def switch_off(self, host: str) -> None:
-        """The host is without power: its connections end, and nobody is told."""
+        """The host is without power: its connections end, and their peers are not notified."""
         self._down.add(host)
         for endpoint in self.endpoints_of(host):
             endpoint.vanish()

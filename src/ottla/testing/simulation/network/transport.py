@@ -125,7 +125,7 @@ class Endpoint(asyncio.Transport):
             self._network.forget(self)
 
     def vanish(self) -> None:
-        """The host lost its power: nobody is told."""
+        """The host lost its power: the peer is not notified."""
         self.is_lost = self._closing = True
         self._outbox.forget()
         self._network.forget(self)
@@ -180,7 +180,7 @@ class Endpoint(asyncio.Transport):
 
     def _receive(self, packet: Packet) -> None:
         if self.is_lost:
-            # Nobody is there any more, or does not know of it: a reset says so.
+            # This end is closed, or was never opened: a reset is the answer.
             if isinstance(packet, bytes) and self._network.is_up(self.process.host):
                 self._outbox.post(Mark.RESET)
             return

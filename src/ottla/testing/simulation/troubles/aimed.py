@@ -1,4 +1,4 @@
-"""Troubles that wait for their instant: a transaction is decided, and not all partitions know.
+"""Faults at one instant: a transaction is decided, and not all markers are written.
 
 By chance a coordinator hardly ever dies within the milliseconds between the two.
 """
@@ -29,7 +29,7 @@ class AimedTrouble(Trouble):
     """Done to coordinators of transactions, and to the programs that have one open."""
 
     async def kill_decided(self, decision: Decision) -> None:
-        """The next coordinator has to spread what was decided."""
+        """The next coordinator has to send the markers."""
         machine = await self._decided(decision)
         if machine is not None:
             await self.down(machine, decision, "killed, it has decided", Machine.kill)
@@ -112,7 +112,7 @@ class AimedTrouble(Trouble):
     async def _decided(
         self, decision: Decision, *, must_tell_others: bool = False
     ) -> Machine | None:
-        """Wait for a coordinator that has decided and not told all; None where there is none."""
+        """Wait for a coordinator that has decided and not sent all markers; None: there is none."""
         at_once = must_tell_others
         found: list[Machine] = []
 

@@ -1,4 +1,4 @@
-"""What all troubles need: whom a decision concerns, and how to take back what was done."""
+"""What all faults need: the target of a decision, and how to undo what was done."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,30 +10,30 @@ from ottla.testing.simulation.worlds.world import World
 
 
 class Mending:
-    """How to take back what stands, in the order it was done."""
+    """How to undo the faults that last, in the order in which they began."""
 
     def __init__(self) -> None:
         self._open: dict[int, Callable[[], None]] = {}
         self._numbers = 0
 
     def remember(self, mend: Callable[[], None]) -> int:
-        """`mend` takes back what was just done; returns its number."""
+        """Note that `mend` undoes what was just done; returns its number."""
         self._numbers += 1
         self._open[self._numbers] = mend
         return self._numbers
 
     def mend(self, number: int) -> None:
-        """Take one back, unless it was."""
+        """Undo one, unless that was done."""
         mend = self._open.pop(number, None)
         if mend is not None:
             mend()
 
     def forget(self, number: int) -> None:
-        """Somebody else takes it back."""
+        """It is undone by other means."""
         del self._open[number]
 
     def mend_all(self) -> None:
-        """Take back all that stands."""
+        """Undo all that lasts."""
         while self._open:
             self.mend(next(iter(self._open)))
 

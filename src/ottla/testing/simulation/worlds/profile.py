@@ -44,7 +44,7 @@ AIMED_KINDS = {"kill_decided": 6, "pause_decided": 3, "late_marker": 9, "twin_op
 IDLE_KINDS = {"pause_followers": 10}
 # What needs closed segments to be done to.
 _FOR_SEGMENTS = frozenset({"read_error", "bit_flip"})
-# What a cluster of one broker has nobody for.
+# What needs more than one broker.
 _FOR_MANY = frozenset({"kill_leader", "kill_controller", "isolate", "one_way", "split", "swizzle"})
 
 

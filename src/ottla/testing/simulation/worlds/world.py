@@ -1,4 +1,4 @@
-"""One simulated world: a loop, a network, a store, machines with brokers, and who uses them."""
+"""One simulated world: a loop, a network, a store, machines with brokers, and clients."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OFFSETS = "__consumer_offsets"
 STATE = "__transaction_state"
 OFFSETS_PARTITIONS = 2
-# What every simulated broker is told, so that little waiting is simulated.
+# Settings of every simulated broker, so that little waiting is simulated.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
@@ -48,13 +48,13 @@ class World:
         # Whether a process's death is seen at once (embedded store), or when its lease ends.
         self.sees_death = True
         self._is_closed = False
-        # Who copies in transactions, where somebody does.
+        # The copiers in transactions, where there are any.
         self.copying: Copying | None = None
-        # How to take back what a test has cut.
+        # How to undo the faults of a test.
         self.cuts: list[Callable[[], None]] = []
         # What happened, for people: seconds, where, what.
         self.events: list[tuple[float, str, str]] = []
-        # What no code of ours may do: errors that nobody expected.
+        # Unexpected errors of our code.
         self.failures: list[str] = []
         # How often something worth reaching was reached.
         self.sometimes: Counter[str] = Counter()

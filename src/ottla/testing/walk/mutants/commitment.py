@@ -27,7 +27,7 @@ class CommitsAtOwnEnd(Leader):
 
 @mutant
 class CountsCommittedIsrOnly(Leader):
-    """The high watermark does not wait for who might be in sync already (S9)."""
+    """The high watermark does not wait for replicas that may be in sync already (S9)."""
 
     def _recount(self, now_ms: int) -> None:
         super()._recount(now_ms)
@@ -37,7 +37,7 @@ class CountsCommittedIsrOnly(Leader):
 
 @mutant
 class EagerShrink(Leader):
-    """Who is proposed out of the ISR does not count any more (S8)."""
+    """A replica that is proposed out of the ISR does not count any more (S8)."""
 
     def _recount(self, now_ms: int) -> None:
         super()._recount(now_ms)

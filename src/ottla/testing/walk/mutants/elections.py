@@ -25,7 +25,7 @@ class PrefersAnyone(Controller):
 
 @mutant
 class NoElr(Controller):
-    """Before KIP-966: the last one stays in the ISR, and nobody else can lead (S17)."""
+    """Before KIP-966: the last one stays in the ISR, and no other can lead (S17)."""
 
     def settle(self) -> Change | None:
         return self._kept(super().settle())
@@ -52,7 +52,7 @@ class NoElr(Controller):
 
 @mutant
 class TrustsLossy(Controller):
-    """Whoever comes back after an unclean stop is as good as before (R-6, R-11)."""
+    """A broker that comes back after an unclean stop is trusted as before (R-6, R-11)."""
 
     def drop_lossy(self, lossy: list[Any]) -> Change | None:
         return self.settle()
@@ -82,7 +82,7 @@ class RecoversTooEarly(Controller):
 
 @mutant
 class ForgetsEligible(Controller):
-    """Electing who is believed alive ends the hope in all others (found by the walk)."""
+    """An election among brokers believed alive drops all others (found by the walk)."""
 
     def settle(self) -> Change | None:
         return self._forgetful(super().settle())

@@ -1,4 +1,4 @@
-"""Mutants of who is heard: epochs, nonces, registrations, versions."""
+"""Mutants of fencing: epochs, nonces, registrations, versions."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from ottla.testing.walk.node import Node
 
 
 class AnyEpochLeader(Leader):
-    """Hears fetches of any term."""
+    """Accepts fetches of any leader epoch."""
 
     def on_follower_fetch(self, *fetch: Any) -> Effects:
         broker, broker_epoch, nonce, offset, last_epoch, _, now_ms = fetch
@@ -25,7 +25,7 @@ class AnyEpochLeader(Leader):
 
 
 class AnyEpochFollower(Follower):
-    """Believes answers of any term."""
+    """Accepts answers of any leader epoch."""
 
     def _take(self, nonce: int, leader_epoch: int) -> bool:
         return super()._take(nonce, self.leader_epoch)
@@ -33,7 +33,7 @@ class AnyEpochFollower(Follower):
 
 @mutant
 class NoEpochFence(Node):
-    """Before KIP-320: nobody looks at the leader epoch of a fetch or an answer (S5)."""
+    """Before KIP-320: the leader epoch of a fetch or an answer is not checked (S5)."""
 
     leader_class = AnyEpochLeader
     follower_class = AnyEpochFollower
@@ -45,7 +45,7 @@ class UncomparedLeader(AnyEpochLeader, NoComparison):
 
 @mutant
 class ZombieFollows(Node):
-    """KAFKA-6880: no epoch in fetches, and ends compared only by who becomes a follower (S5)."""
+    """KAFKA-6880: no epoch in fetches, and only a new follower compares ends (S5)."""
 
     leader_class = UncomparedLeader
     follower_class = AnyEpochFollower
@@ -59,7 +59,7 @@ class ZombieFollows(Node):
 
 
 class AnyNonceLeader(Leader):
-    """Hears a fetch however often and late it comes."""
+    """Accepts a fetch however often and late it comes."""
 
     def on_follower_fetch(self, *fetch: Any) -> Effects:
         remote = self.remotes.get(fetch[0])
@@ -91,7 +91,7 @@ class NoNonce(Node):
 
 @mutant
 class TakesOlderStates(Node):
-    """A leader that hears of an older state of its term goes back to it (S15)."""
+    """A leader that receives an older state of its epoch goes back to it (S15)."""
 
     def on_state(self, message: State) -> None:
         role = self.role

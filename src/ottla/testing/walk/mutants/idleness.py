@@ -1,4 +1,4 @@
-"""Mutants of when a follower is late: all of them count a time that does not count, or miss one."""
+"""Mutants of when a follower is late: each counts time that must not count, or misses some."""
 
 from collections.abc import Mapping
 

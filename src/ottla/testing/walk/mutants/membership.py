@@ -31,7 +31,7 @@ class RemoteWithMemory(Remote):
 
 @mutant
 class RemembersEnds(Leader):
-    """A follower may join by what it held once (S11)."""
+    """A follower may join by an end it reached earlier (S11)."""
 
     def _recount(self, now_ms: int) -> None:
         for broker in self.negotiation.committed.replicas:
@@ -63,7 +63,7 @@ class RevertsOnReject(Leader):
 
 @mutant
 class UnknownIsRefused(Leader):
-    """A change of unknown fate is taken for not made (S15)."""
+    """A change whose result is unknown is taken for not made (S15)."""
 
     def on_isr_unknown(self, nonce: int) -> Effects:
         negotiation = self.negotiation
@@ -75,7 +75,7 @@ class UnknownIsRefused(Leader):
 
 @mutant
 class UnknownIsMade(Leader):
-    """A change of unknown fate is taken for made (S15)."""
+    """A change whose result is unknown is taken for made (S15)."""
 
     def on_isr_unknown(self, nonce: int) -> Effects:
         proposal = self.negotiation.proposal
