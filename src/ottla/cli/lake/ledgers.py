@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.ledger.partition import PartitionLedger
+from ottla.ledger.partition import PartitionLedger, Unreadable
 
 LEDGER_COLUMNS = [
     "partition",
@@ -33,6 +33,13 @@ def import_lake() -> ModuleType:
             "pip install 'ottla[lake]'",
         ) from None
     return ottla.lake
+
+
+def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
+    """A line for each partition that has unreadable offsets. Needs what `import_lake` checks."""
+    from ottla.lake import telling  # noqa: PLC0415  # As above.
+
+    return telling.skipped_lines(topic, skipped)
 
 
 def ledger_rows(ledgers: Iterable[PartitionLedger]) -> list[dict[str, Any]]:

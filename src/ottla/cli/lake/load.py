@@ -7,7 +7,7 @@ import click
 
 from ottla.base.quantities import counted
 from ottla.cli import options
-from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows
+from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.text.output import show, show_one
 
 _COMING = {"planned": "starting Spark", "spark started": "loading", "files written": "committing"}
@@ -78,7 +78,7 @@ def load(
         return
     assert done.manifest is not None
     show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
-    for line in _skipped_lines(topic, done.skipped):
+    for line in skipped_lines(topic, done.skipped):
         click.secho(line, fg="yellow")
     click.echo(
         f"{counted(done.rows, 'row')} in {counted(done.files, 'file')} in {done.seconds:.1f} s; "

@@ -6,7 +6,7 @@ import click
 
 from ottla.base.quantities import counted
 from ottla.cli import options
-from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows
+from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.text.output import show, show_one
 
 _BROKER_COLUMNS = [
@@ -48,7 +48,7 @@ def verify(ctx: click.Context, target: str, offline: bool, bootstrap: str, form:
             click.echo("\nwhat the brokers' ledger says of these offsets now:")
             rows = [{"partition": p, **asdict(one)} for p, one in sorted(found.told.items())]
             show(form, rows, _BROKER_COLUMNS)
-        for line in _skipped_lines(found.topic, found.skipped):
+        for line in skipped_lines(found.topic, found.skipped):
             click.secho(f"left out when loaded: {line}", fg="yellow")
         for problem in found.problems:
             click.secho(problem, fg="red")
