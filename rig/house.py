@@ -19,6 +19,21 @@ _LISTS = ("handlers", "messages")
 _LOOSE_MAX = 25
 
 
+def _of(package: str, *names: str) -> frozenset[str]:
+    return frozenset(f"ottla.{package}.{name}" for name in names)
+
+
+# Circles of imports that stay, and why.
+EXPLAINED = {
+    # A service is handed the connection that it serves; a connection makes its service's shell.
+    _of("network", "connection", "service"),
+    # A world has machines and one kind of work; both live in that world.
+    _of("testing.simulation", "copying", "machine.machine", "worlds.world"),
+    # The world has nodes and the invariants that judge it; both look at the world.
+    _of("testing.walk", "invariants", "node", "world"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """What was counted; it may not be above `today`, and is to be at most `goal`."""
@@ -33,14 +48,15 @@ def counts() -> list[Count]:
     """All counts of the source as it stands."""
     modules = {name_of(path): path for path in (SOURCE / "ottla").rglob("*.py")}
     texts = {name: path.read_text() for name, path in modules.items()}
-    circles = sorted((len(circle) for circle in circles_of(imports(texts))), reverse=True)
+    circles = [frozenset(circle) for circle in circles_of(imports(texts))]
     broker = [text for name, text in texts.items() if name.startswith("ottla.broker")]
     return [
-        Count("modules in the largest circle of imports", max(circles, default=0), 120, 3),
+        Count("modules in the largest circle of imports", max(map(len, circles), default=0), 3, 3),
+        Count("circles without an explanation", sum(c not in EXPLAINED for c in circles), 0, 0),
         Count("modules that import the class Broker", sum(map(imports_broker, texts.values())),
-              113, 8),
-        Count("blocks under TYPE_CHECKING", sum(map(hidden_blocks, texts.values())), 133, 30),
-        Count("hasattr in broker/", sum(len(re.findall(r"\bhasattr\(", t)) for t in broker), 14, 0),
+              8, 8),
+        Count("blocks under TYPE_CHECKING", sum(map(hidden_blocks, texts.values())), 10, 30),
+        Count("hasattr in broker/", sum(len(re.findall(r"\bhasattr\(", t)) for t in broker), 0, 0),
         Count("folders with more than 25 loose files", len(list(wide_folders(modules.values()))),
               1, 0),
         Count("bytes of ARCHITECTURE.md", len((ROOT / "ARCHITECTURE.md").read_bytes()),
@@ -63,12 +79,10 @@ def imports(texts: dict[str, str]) -> dict[str, set[str]]:
             if isinstance(node, ast.Import):
                 wanted |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
-                wanted |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                wanted |= {name if name in texts else node.module for name in names}
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 wanted.add(node.value.partition(":")[0])
-        if name == "ottla.broker.serving.dispatch":
-            # It imports the handlers by their names.
-            wanted |= {module for module in texts if module.startswith("ottla.broker.handlers.")}
         found[name] = {module for module in wanted if module in texts and module != name}
     return found
 

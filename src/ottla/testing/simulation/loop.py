@@ -12,13 +12,10 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from random import Random
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 from zlib import crc32
 
 from ottla.testing.simulation.machine.process import PROCESS, Process
-
-if TYPE_CHECKING:
-    from ottla.testing.simulation.network.network import Network
 
 Result = TypeVar("Result")
 
@@ -29,6 +26,19 @@ _MOMENT = Struct("<dI")
 
 class Deadlock(AssertionError):
     """Nothing is ready and no timer is set: a task waits for what never comes."""
+
+
+class LoopNetwork(Protocol):
+    """What a loop asks of its network; `network.network.Network` is one."""
+
+    def listen(self, factory: Any, *args: Any, **named: Any) -> Any:
+        """Accept connections on a bound address."""
+
+    async def connect(self, factory: Any, host: str, port: int) -> Any:
+        """Open a connection. Raises ConnectionRefusedError."""
+
+    def bind(self, host: str, port: int) -> Any:
+        """Take an address. Raises OSError where it is taken."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -46,7 +56,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers_total = 0
         self._timer_cancelled_count = 0
         # Set by the network that lives on this loop.
-        self.network: Network | None = None
+        self.network: LoopNetwork | None = None
         self.callbacks_total = 0
         # Depends on everything that happened, and when: equal runs have equal ones.
         self.digest = 0
@@ -209,7 +219,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """An address of the simulated network, in the place of a bound socket."""
         return self._network().bind(host, port)
 
-    def _network(self) -> "Network":
+    def _network(self) -> LoopNetwork:
         assert self.network is not None, "this loop has no network yet"
         return self.network
 

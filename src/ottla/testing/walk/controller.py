@@ -1,24 +1,38 @@
 """The controller of the walk: calls the shipped functions, and writes their decisions."""
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId
 from ottla.controller import election, reassignment
 from ottla.controller.change import Change, How, Rules
 from ottla.testing.walk.messages import WriteState
-
-if TYPE_CHECKING:
-    from ottla.testing.walk.world import World
+from ottla.testing.walk.store import Store
 
 CAUSE = "walk"
+
+
+class Surroundings(Protocol):
+    """What a controller sees of the walk's world."""
+
+    store: Store
+    min_isr: int
+    seen: Counter[str]
+
+    @property
+    def nodes(self) -> Mapping[BrokerId, Any]:
+        """The brokers, by their ids."""
+
+    def send(self, message: Any) -> None:
+        """Put a message on its way."""
 
 
 class Controller:
     """One term of a controller. What it knows of brokers may be old; what it writes is checked."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Surroundings) -> None:
         self.world = world
         self.epoch = world.store.controller_epoch
         self.min_isr = world.min_isr

@@ -5,7 +5,7 @@ proposes, and goes by these alone. A pause of the leader's own process is not it
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 from uuid import UUID
 
 from ottla.broker.partitions.partition import Partition
@@ -18,9 +18,6 @@ from ottla.replica.isr import IsrChange
 from ottla.replica.leader import Leader
 from ottla.testing.punctuality import Limits, TermSeen
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
-
-if TYPE_CHECKING:
-    from ottla.testing.simulation.machine.machine import Machine
 
 # A process that stood still for so long may not judge others before it has listened so long.
 _PAUSE_S = 0.4
@@ -53,10 +50,17 @@ class _Term:
             self._partition.watchers.pop(self, None)
 
 
+class Paused(Protocol):
+    """A machine, as far as its pauses are concerned."""
+
+    # From when to when its process stood still last, in seconds of the loop.
+    last_pause: tuple[float, float]
+
+
 class BrokerWatch:
     """All leaders of one broker; stands before the part that takes changes to the store."""
 
-    def __init__(self, machine: "Machine", broker: Broker, fail: Fail) -> None:
+    def __init__(self, machine: Paused, broker: Broker, fail: Fail) -> None:
         replication = broker.parts.replication
         self._machine = machine
         self._fail = fail

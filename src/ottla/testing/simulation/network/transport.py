@@ -8,16 +8,30 @@ writing, and what was sent to a process that is dead is answered by a reset.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from ottla.testing.simulation.loop import VirtualLoop
 from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.network.link import Link
 from ottla.testing.simulation.network.outbox import Mark, Outbox, Packet
 
-if TYPE_CHECKING:
-    from ottla.testing.simulation.network.network import Network
-
 _HIGH_BYTES = 64 << 10
+
+
+class Carrier(Protocol):
+    """What an endpoint asks of its network; `network.Network` is one."""
+
+    loop: VirtualLoop
+    obeys_late: bool
+
+    def forget(self, endpoint: "Endpoint") -> None:
+        """The endpoint is closed."""
+
+    def is_up(self, host: str) -> bool:
+        """Whether the host's system runs."""
+
+    def fragment(self, size: int) -> int:
+        """How many of `size` bytes the next receive brings."""
 
 
 class Endpoint(asyncio.Transport):
@@ -25,7 +39,7 @@ class Endpoint(asyncio.Transport):
 
     def __init__(
         self,
-        network: "Network",
+        network: Carrier,
         process: Process,
         link: Link,
         address: tuple[str, int],
