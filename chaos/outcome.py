@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from chaos.gaps import Moment
-from ottla.testing.history.checker import Verdict
+from ottla.testing.history.checker import HistoryVerdict
 from rig.zookeeper import TICK_MS
 
 
@@ -49,7 +49,7 @@ class Outcome:
     # The longest gap of each moment, in seconds: of a partition, and of one writer to it.
     gaps_s: list[float] = field(default_factory=list)
     writer_gaps_s: list[float] = field(default_factory=list)
-    verdict: Verdict = field(default_factory=Verdict)
+    verdict: HistoryVerdict = field(default_factory=HistoryVerdict)
     different: list[str] = field(default_factory=list)
     # Fatal errors of idempotent producers: each ends the producer, and none is to be had.
     fatal: list[str] = field(default_factory=list)

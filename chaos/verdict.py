@@ -6,16 +6,16 @@ from pathlib import Path
 
 from chaos.gaps import Moment, Waits
 from chaos.histories import GROUP, parts, read
-from ottla.testing.history.checker import Verdict, check
+from ottla.testing.history.checker import HistoryVerdict, check
 
 _CHUNK = 1 << 20
 
 
 def judge(
     folder: Path, moments: Sequence[Moment], writers: Collection[str]
-) -> tuple[Verdict, Waits]:
+) -> tuple[HistoryVerdict, Waits]:
     """Check the histories in a folder, partition by partition, and how long writers waited."""
-    whole, waits = Verdict(), Waits(moments)
+    whole, waits = HistoryVerdict(), Waits(moments)
     for part in parts(folder):
         operations = read(folder, part)
         if part != GROUP:

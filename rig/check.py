@@ -13,6 +13,7 @@ CHECKS = (
     ("lint", ("-m", "ruff", "check", "-q", ".")),
     ("types", ("-m", "mypy")),
     ("list of modules", ("docs/modules.py", "--check")),
+    ("nothing for tests", ("-m", "rig.unused")),
     ("types of the rig", ("-m", "mypy", "-p", "rig", "-p", "bench", "-p", "chaos", "-p", "suites")),
 )
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from broker_client import running, until
-from two_brokers import OLD, QUESTION, connections, dialling, know, refusal, run, two
+from two_brokers import OLD, QUESTION, connections, dialling, forget, know, refusal, run, two
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
@@ -140,7 +140,7 @@ def test_a_connection_to_what_a_broker_was_is_given_up(change):
             if change == "epoch":
                 know(one, 2, other.port, epoch + 1)
             else:
-                one.image = one.image.without_broker(2)
+                forget(one, 2)
             one.peers.on_image()
             await until(lambda: connections(other) == 0)
 
@@ -186,7 +186,7 @@ def test_who_waits_for_a_connection_is_told_when_it_is_given_up():
             await asyncio.sleep(0)
             waiting[0].cancel()
             await asyncio.sleep(0)
-            one.image = one.image.without_broker(2)
+            forget(one, 2)
             peers.on_image()
             for each in waiting[1:]:
                 assert (await refusal(each)).code == ErrorCode.BROKER_NOT_AVAILABLE

@@ -5,7 +5,7 @@ import asyncio
 from broker_client import fetch, fetched, until
 from share_member import FOR_EVER_MS, REJECT, joined, values, write
 
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.reader import batches, records
 from ottla.wire.messages.share_fetch import ShareFetchRequest
 
@@ -61,7 +61,7 @@ def test_a_topic_that_is_not_open_for_letters_gets_none(caplog):
 
     async def scenario():
         async with joined(**{NAME: "dlq.closed"}) as (member, other):
-            await member.broker.parts.topics.create([NewTopic("dlq.closed", 1)])
+            await member.broker.parts.topics.create([RequestedTopic("dlq.closed", 1)])
             await write(other, b"one")
             await reject_all(member, 1)
             await until(lambda: errors(caplog))
@@ -78,7 +78,9 @@ def test_a_record_that_does_not_fit_leaves_a_letter_without_it(caplog):
     async def scenario():
         async with joined(**{NAME: "dlq.small", COPY: "true"}) as (member, other):
             configs = {"errors.deadletterqueue.group.enable": "true", "max.message.bytes": "1000"}
-            await member.broker.parts.topics.create([NewTopic("dlq.small", 1, configs=configs)])
+            await member.broker.parts.topics.create(
+                [RequestedTopic("dlq.small", 1, configs=configs)]
+            )
             await write(other, b"small", b"x" * 5000)
             await reject_all(member, 2)
             found = []

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from broker_client import running
@@ -57,6 +58,12 @@ def know(broker, broker_id, port, epoch=0):
     """Let `broker` know where another one listens."""
     there = BrokerImage(broker_id, {"PLAINTEXT": Endpoint("127.0.0.1", port)}, None, epoch)
     broker.image = broker.image.with_broker(there)
+
+
+def forget(broker, broker_id):
+    """Let another broker be gone from what `broker` knows."""
+    left = {each: there for each, there in broker.image.brokers.items() if each != broker_id}
+    broker.image = replace(broker.image, brokers=left)
 
 
 async def peers_of(broker, *, broker_id=1, cluster_id=None, secret=None, asks_for=2, epoch=0):

@@ -15,7 +15,7 @@ def test_every_broker_sees_the_same_cluster():
     async def scenario():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", 3, 3)
-            assert len([b for b in cluster.brokers.values() if b.parts.controller.in_office]) == 1
+            assert len([b for b in cluster.brokers.values() if b.parts.controller.is_active]) == 1
             await cluster.until(lambda: all(cluster.state("t", i) is not None for i in range(3)))
             assert {cluster.leader("t", index) for index in range(3)} == {1, 2, 3}
 
@@ -105,7 +105,7 @@ def test_a_broker_taken_for_dead_by_mistake_registers_anew():
             await cluster.create_topic("t", assignments={0: [wronged.broker_id]})
             epoch = wronged.parts.fence.broker_epoch
             known = office.image.brokers[wronged.broker_id]
-            await office.parts.controller._office.fence(known, "a test says so")
+            await office.parts.controller._active.fence(known, "a test says so")
             await cluster.until(lambda: wronged.parts.fence.broker_epoch > epoch)
             await cluster.until(lambda: cluster.leader("t") == wronged.broker_id)
             assert cluster.state("t").leader_epoch > 0
@@ -189,7 +189,7 @@ def test_a_controller_whose_session_expires_resigns():
             )
             await cluster.until(
                 lambda: (
-                    len([b for b in cluster.brokers.values() if b.parts.controller.in_office]) == 1
+                    len([b for b in cluster.brokers.values() if b.parts.controller.is_active]) == 1
                 )
             )
             await cluster.create_topic("t", 1, 3)

@@ -10,7 +10,7 @@ from ottla.base.settings.alter import Alteration, AlterOperation
 from ottla.broker.configs.configs import ResourceType
 from ottla.broker.controller.requests import ElectionType
 from ottla.metadata import paths
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.testing.cluster import Cluster
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.broker_client import Client
@@ -25,8 +25,8 @@ def test_any_broker_creates_grows_and_deletes_topics():
 
     async def scenario():
         async with Cluster(3) as cluster:
-            other = next(b for b in cluster.brokers.values() if not b.parts.controller.in_office)
-            (outcome,) = await other.parts.topics.create([NewTopic("t", 2, 3)])
+            other = next(b for b in cluster.brokers.values() if not b.parts.controller.is_active)
+            (outcome,) = await other.parts.topics.create([RequestedTopic("t", 2, 3)])
             assert outcome.error is None
             assert len(other.image.topics["t"].partitions) == 2
             await other.parts.topics.grow("t", 5)
@@ -36,7 +36,7 @@ def test_any_broker_creates_grows_and_deletes_topics():
             await cluster.until(
                 lambda: not any("t" in b.image.topics for b in cluster.brokers.values())
             )
-            (outcome,) = await other.parts.topics.create([NewTopic("t", 1, 1)])
+            (outcome,) = await other.parts.topics.create([RequestedTopic("t", 1, 1)])
             assert outcome.error is None
 
     run(scenario)
@@ -47,7 +47,7 @@ def test_an_internal_topic_made_while_a_broker_is_away_has_all_its_replicas():
 
     async def scenario():
         async with Cluster(3) as cluster:
-            away = next(i for i, b in cluster.brokers.items() if not b.parts.controller.in_office)
+            away = next(i for i, b in cluster.brokers.items() if not b.parts.controller.is_active)
             await cluster.kill(away)
             await cluster.until(lambda: away not in cluster.any.image.brokers)
             topic = await cluster.any.parts.topics.auto_create("__consumer_offsets")
@@ -71,14 +71,14 @@ def test_topics_are_made_while_a_broker_is_away():
 
     async def scenario():
         async with Cluster(3) as cluster:
-            away = next(i for i, b in cluster.brokers.items() if not b.parts.controller.in_office)
+            away = next(i for i, b in cluster.brokers.items() if not b.parts.controller.is_active)
             here = sorted({1, 2, 3} - {away})
             await cluster.create_topic("old", 1, 3)
             await cluster.kill(away)
             await cluster.until(lambda: away not in cluster.any.image.brokers)
             asked = cluster.brokers[here[0]]
-            new = [NewTopic("t", 4, 3), NewTopic("u", 4, 2)]
-            new.append(NewTopic("v", assignments={0: [away, here[1]]}))
+            new = [RequestedTopic("t", 4, 3), RequestedTopic("u", 4, 2)]
+            new.append(RequestedTopic("v", assignments={0: [away, here[1]]}))
             outcomes = await asked.parts.topics.create(new)
             assert [outcome.error for outcome in outcomes] == [None] * 3
             await asked.parts.topics.grow("old", 2)
@@ -172,7 +172,9 @@ def test_two_that_create_the_same_topic_make_one():
     async def scenario():
         async with Cluster(2) as cluster:
             topics = [broker.parts.topics for broker in cluster.brokers.values()]
-            outcomes = await asyncio.gather(*(t.create([NewTopic("t", 1, 1)]) for t in topics))
+            outcomes = await asyncio.gather(
+                *(t.create([RequestedTopic("t", 1, 1)]) for t in topics)
+            )
             codes = sorted(o.error.code if o.error else 0 for (o,) in outcomes)
             assert codes == [0, ErrorCode.TOPIC_ALREADY_EXISTS]
             first, second = await asyncio.gather(*(t.auto_create("u") for t in topics))
@@ -187,7 +189,7 @@ def test_a_deletion_waits_for_a_dead_replica_and_ends_when_it_is_back():
     async def scenario():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [1, 2, 3]})
-            dead = next(i for i, b in cluster.brokers.items() if not b.parts.controller.in_office)
+            dead = next(i for i, b in cluster.brokers.items() if not b.parts.controller.is_active)
             await cluster.kill(dead)
             await cluster.until(lambda: dead not in cluster.any.image.brokers)
             topic = cluster.any.image.topics["t"]
@@ -320,7 +322,7 @@ def test_a_controller_of_the_past_is_refused():
             with pytest.raises(OttlaError) as raised:
                 await zombie.parts.controller.reassign({name: [3, 2, 1]})
             assert raised.value.code is ErrorCode.NOT_CONTROLLER
-            assert not zombie.parts.controller.in_office
+            assert not zombie.parts.controller.is_active
             stale = zombie.parts.fence.controller_epoch
             zombie.parts.fence.check(2, stale + 1, -1)
             with pytest.raises(OttlaError) as raised:

@@ -14,11 +14,10 @@ from ottla.coordination.store import (
     StoreDenied,
     StoreError,
     StoreUnavailable,
-    create,
-    set_data,
 )
 from tests.coordination.processes import members
 from tests.unit.coordination.contract import PATIENCE_S, eventually
+from tests.unit.coordination.writes import create, set_data
 
 _numbers = itertools.count()
 # Longer than any server of the tests is away.

@@ -72,7 +72,7 @@ def create(
     cluster.wait_until_in_sync(topic)
 
 
-def in_office(cluster: Cluster) -> int:
+def active_controller(cluster: Cluster) -> int:
     """The controller, as all running brokers name it."""
 
     def named() -> int | None:

@@ -19,7 +19,7 @@ from tests.scenarios.divergence import (
 class FollowsByHighWatermark(TruncateToHw):
     """Kafka before 0.11: a new follower cuts at its high watermark, and no epoch is compared."""
 
-    leader_class = NoComparison
+    term_class = NoComparison
 
 
 class LossAllowed(Stage):

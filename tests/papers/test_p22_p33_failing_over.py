@@ -9,7 +9,7 @@ from rig.wire_client import WireClient
 
 from tests.cli.ottla_command import Command
 
-from .clusters import Tree, brokers, create, in_office, stored_in, until
+from .clusters import Tree, active_controller, brokers, create, stored_in, until
 from .raw import batch, fetch, produce
 
 
@@ -31,7 +31,7 @@ def test_a_dead_broker_is_replaced_in_the_papers_nodes_and_all_brokers_know(
 
     A partition that the dead broker did not have stays as it was.
     """
-    dead = next(number for number in three.members if number != in_office(three))
+    dead = next(number for number in three.members if number != active_controller(three))
     one, other = (number for number in three.members if number != dead)
     create(three, "p30", [[dead, one, other], [one, dead, other]])
     create(three, "p30-elsewhere", [[one, other]])
@@ -73,13 +73,13 @@ def test_one_of_the_living_wins_the_office_with_a_higher_epoch(three: Cluster, t
 
     A broker that is stopped in order ends its session at once.
     """
-    first = in_office(three)
+    first = active_controller(three)
     assert tree.json("/controller")["brokerid"] == first
     assert tree.is_ephemeral("/controller")
     epoch = int(tree.text("/controller_epoch"))
     three.members[first].stop()
     until(lambda: (tree.json("/controller") or {}).get("brokerid") not in (None, first), "another")
-    second = in_office(three)
+    second = active_controller(three)
     assert tree.json("/controller")["brokerid"] == second != first
     assert int(tree.text("/controller_epoch")) == epoch + 1
     assert won(three, epoch + 1) == [second]
@@ -97,7 +97,7 @@ def test_a_killed_controller_is_followed_by_one_other(tmp_path: Path) -> None:
     """P31: kill -9 on one machine, over SQLite: one of two wins, an epoch later, and elects."""
     store = f"sqlite://{tmp_path}/store.sqlite"
     with brokers(store) as cluster:
-        first = in_office(cluster)
+        first = active_controller(cluster)
         others = [number for number in cluster.members if number != first]
         create(cluster, "p31", [[first, *others]])
         assert json.loads(stored_in(store, "/controller"))["brokerid"] == first
@@ -111,14 +111,14 @@ def test_a_killed_controller_is_followed_by_one_other(tmp_path: Path) -> None:
             "another controller, and what it decides",
         )
         assert int(stored_in(store, "/controller_epoch")) == epoch + 1
-        assert won(cluster, epoch + 1) == [in_office(cluster)]
+        assert won(cluster, epoch + 1) == [active_controller(cluster)]
 
 
 def test_without_a_replica_in_sync_the_partition_is_offline_and_says_so(
     three: Cluster, tree: Tree
 ) -> None:
     """P22: `NoReplicaOnline` in the controller's log, in health and in `why`; no unclean leader."""
-    first = in_office(three)
+    first = active_controller(three)
     one, other = (number for number in three.members if number != first)
     create(three, "p22-safe", [[one, other]], {"min.insync.replicas": "1"})
     three.members[other].kill()
@@ -152,7 +152,7 @@ def test_an_unclean_leader_is_alone_in_its_isr_and_the_loss_is_counted(
 
     P20: the one that comes back drops by leader epoch what the survivor never had.
     """
-    first = in_office(three)
+    first = active_controller(three)
     one, other = (number for number in three.members if number != first)
     create(
         three,

@@ -16,7 +16,7 @@ from ottla.testing.cluster import Cluster as InProcess
 from ottla.testing.simulation.cluster import SimulatedCluster
 from tests.cli.ottla_command import Command
 
-from .clusters import Tree, create, in_office, in_sync, until
+from .clusters import Tree, active_controller, create, in_sync, until
 from .raw import FETCH_VERSION, PRODUCE_VERSION, batch, fetch_request, produce, produce_request
 from .test_p32_taking_office import Journal, journaling
 
@@ -152,7 +152,7 @@ def test_a_return_into_the_isr_is_announced_and_all_brokers_know(
     three: Cluster, tree: Tree
 ) -> None:
     """P17: a sequence node names the partitions whose states changed; the controller tells all."""
-    away = next(number for number in three.members if number != in_office(three))
+    away = next(number for number in three.members if number != active_controller(three))
     create(three, "p17", [sorted(three.members, key=lambda number: number == away)] * 3)
     announced: list[str] = []
     seen: set[str] = set()

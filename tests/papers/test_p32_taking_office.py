@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.controller.sender import Sender
+from ottla.broker.controller.sender import BrokerSender
 from ottla.broker.process.broker import Broker
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.operations import Operation, Result
@@ -69,8 +69,8 @@ def note_messages(broker: Broker, journal: Journal) -> None:
 
     broker.parts.controller._deliver = noting
     # Those of a term that has begun, too.
-    if broker.parts.controller._office is not None:
-        for sender in broker.parts.controller._office.senders.values():
+    if broker.parts.controller._active is not None:
+        for sender in broker.parts.controller._active.senders:
             sender._deliver = noting
 
 
@@ -143,10 +143,10 @@ def test_many_elections_are_told_in_one_message() -> None:
     asyncio.run(scenario())
 
 
-def senders(broker: Broker) -> list[Sender]:
+def senders(broker: Broker) -> list[BrokerSender]:
     """The controller's senders, one for each broker."""
-    assert broker.parts.controller._office is not None
-    return list(broker.parts.controller._office.senders.values())
+    assert broker.parts.controller._active is not None
+    return list(broker.parts.controller._active.senders)
 
 
 def check(done: list[str], heir: int) -> None:

@@ -136,7 +136,7 @@ def test_latest_offset_waits_until_the_new_leader_knows_it():
         await scene.write(1, "a", b"x")
         leader = scene.partition(1, "a").leader
         assert (await latest(scene, 1, "a")).offset == 1
-        leader.epoch_start = 2  # As if it had come to office with a record more.
+        leader.term.epoch_start = 2  # As if it had come to office with a record more.
         assert (await latest(scene, 1, "a")).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
         assert (await latest(scene, 1, "a", 4)).error_code == ErrorCode.LEADER_NOT_AVAILABLE
         await scene.write(1, "a", b"y")

@@ -3,7 +3,7 @@
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.ledger.removals import BEFORE_COPY
 
 from .scenes import UNCLEAN, play
@@ -111,7 +111,7 @@ def test_the_cause_of_a_deletion_travels_to_the_followers():
         await lead(scene, 2, 1)
         after = await told(scene)
         assert (after.data, after.deleted, after.unexplained) == (2, 4, 0)
-        assert by_cause(after) == {Cause.DELETE_RECORDS: 4}
+        assert by_cause(after) == {StartCause.DELETE_RECORDS: 4}
         assert after.deleted_by == before.deleted_by
 
     play(scenario, settings={"min.insync.replicas": "1"})
@@ -136,7 +136,10 @@ def test_a_replica_made_anew_knows_why_its_log_begins_where_it_does():
         await lead(scene, 3, 1, 2)
         account = await told(scene)
         assert (account.data, account.deleted, account.unexplained) == (23 - start, start, 0)
-        assert by_cause(account) == {Cause.DELETE_RECORDS: 2, Cause.RETENTION_BYTES: start - 2}
+        assert by_cause(account) == {
+            StartCause.DELETE_RECORDS: 2,
+            StartCause.RETENTION_BYTES: start - 2,
+        }
 
     play(scenario, settings={"min.insync.replicas": "1"})
 

@@ -3,7 +3,7 @@
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.metadata.decisions import DecisionKind
 
 from .scenes import play
@@ -108,7 +108,7 @@ def test_the_bound_in_bytes_ends_the_wait_and_says_who_lost_what(caplog):
         assert "which group audit has not read" in caplog.text
         async with admin(scene) as client:
             account = await client.logs.account(PARTITION)
-        assert [one.counts for one in account.deleted_by] == [{Cause.RETENTION_TIME: start}]
+        assert [one.counts for one in account.deleted_by] == [{StartCause.RETENTION_TIME: start}]
         assert account.unexplained == 0
         await apply(scene, 1)
         assert starts(scene)[1] == start

@@ -18,7 +18,7 @@ def is_settled(scene):
     return (
         leads.parts.fence.is_registered
         and partition.leader is not None
-        and partition.leader.leader_epoch == state.leader_epoch
+        and partition.leader.term.leader_epoch == state.leader_epoch
         and partition.closed is None
     )
 

@@ -2,7 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.replica.effects import Diverging
-from ottla.testing.walk.messages import Parting, Records, WriteIsr
+from ottla.testing.walk.messages import FetchedRecords, Parting, WriteIsr
 from ottla.testing.walk.stage import Stage
 from ottla.testing.walk.world import Build
 
@@ -16,7 +16,7 @@ def s1_crash_and_immediate_election(build: Build) -> None:
     stage.pull(1)
     stage.arrive(stage.ask(1))
     stage.expect(stage.committed == 2, "m2 is acknowledged")
-    stage.drop(Records)
+    stage.drop(FetchedRecords)
     stage.expect(stage.node(1).high_watermark == 1, "the follower does not know that")
     stage.kill(1)
     stage.restart(1, 1)
@@ -24,7 +24,7 @@ def s1_crash_and_immediate_election(build: Build) -> None:
     stage.kill(2)
     stage.leave(2, 1)
     leader = stage.leader(1)
-    stage.expect(leader.check_read(2) is ErrorCode.NONE, "a consumer at 2 waits")
+    stage.expect(leader.term.check_read(2) is ErrorCode.NONE, "a consumer at 2 waits")
     stage.restart(2, 1, 2)
     stage.heal(1, 2)
     stage.expect(stage.end(2) == 2, "m2 is on both")
@@ -72,7 +72,7 @@ def s3_three_copies_and_one_crash(build: Build) -> None:
     stage.pull(3)
     stage.arrive(stage.ask(2))
     stage.arrive(stage.ask(3))
-    stage.drop(Records)
+    stage.drop(FetchedRecords)
     stage.expect(stage.committed == 4, "m is acknowledged with three copies")
     stage.elect(2, 2, 3)
     stage.expect(stage.end(3) == 4, "r3 keeps m")
@@ -182,8 +182,8 @@ def s6_consumer_beyond_the_new_leader(build: Build) -> None:
     stage.kill(1)
     stage.leave(1, 2, 3)
     stage.produce(2, 5)
-    stage.expect(stage.leader(2).compare(6, 0) == (Diverging(0, 3),), "the logs part at 3")
-    stage.expect(stage.leader(2).compare(3, 0) is None, "what is shared is served")
+    stage.expect(stage.leader(2).term.compare(6, 0) == (Diverging(0, 3),), "the logs part at 3")
+    stage.expect(stage.leader(2).term.compare(3, 0) is None, "what is shared is served")
 
 
 def s31_late_diverging_answer(build: Build) -> None:
@@ -201,7 +201,7 @@ def s31_late_diverging_answer(build: Build) -> None:
     stage.catch_up(1, 3)
     stage.expect(stage.committed == 9, "the record at 8 is acknowledged")
     stage.arrive(stage.ask(1))
-    stage.drop(Records)
+    stage.drop(FetchedRecords)
     stage.arrive(answer)
     stage.expect(stage.end(1) == 9, "the late copy says nothing")
 

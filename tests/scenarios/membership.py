@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.replica.effects import AdvanceHighWatermark
 from ottla.testing.walk.log import WalkLog
-from ottla.testing.walk.messages import Fetch, Outcome, Records, State, WriteIsr
+from ottla.testing.walk.messages import FetchedRecords, FollowerFetch, State, WriteIsr, WriteOutcome
 from ottla.testing.walk.stage import Stage
 from ottla.testing.walk.world import Build
 
@@ -43,11 +43,8 @@ def s7_zombie_leader(build: Build) -> None:
     zombie = stage.leader(1)
     stage.produce(1, 3)
     now_ms = stage.world.now_ms
-    stage.expect(zombie.high_watermark == 2, "the zombie acknowledges nothing")
-    stage.expect(
-        zombie.check_append(1, now_ms=now_ms) is ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        "the zombie takes nothing any more",
-    )
+    stage.expect(zombie.term.high_watermark == 2, "the zombie acknowledges nothing")
+    stage.expect(not zombie.term.is_certain(now_ms), "the zombie takes nothing any more")
     stage.produce(2, 2)
     stage.catch_up(3)
     stage.expect(stage.committed == 4, "the new leader commits")
@@ -68,7 +65,7 @@ def s8_zombie_shrinks_alone(build: Build) -> None:
     stage.let(WriteIsr)
     stage.expect(stage.committed == 2, "the store refuses")
     stage.settle_isr()
-    stage.expect(stage.leader(1).resigned, "the zombie has read who leads")
+    stage.expect(stage.leader(1).term.resigned, "the zombie has read who leads")
     stage.register(1)
     stage.heal(1, 2, 3)
 
@@ -105,7 +102,7 @@ def s10_join_below_the_epoch_start(build: Build) -> None:
     stage.produce(1, 3)
     stage.pull(2)
     stage.arrive(stage.ask(2))
-    stage.drop(Records)
+    stage.drop(FetchedRecords)
     stage.expect(stage.committed == 8, "eight are acknowledged")
     stage.expect(stage.node(2).high_watermark == 5, "of which r2 knows five")
     stage.kill(1)
@@ -114,7 +111,7 @@ def s10_join_below_the_epoch_start(build: Build) -> None:
     stage.arrive(stage.ask(3))
     stage.expect(not stage.has(WriteIsr), "3 does not hold what was acknowledged")
     stage.settle_isr()
-    stage.let(Records, target=3)
+    stage.let(FetchedRecords, target=3)
     stage.restart(1, 1, 2, 3)
     stage.heal(1, 2, 3)
 
@@ -153,7 +150,7 @@ def s15_same_members_another_version(build: Build) -> None:
     stage.catch_up(3)
     change = stage.take(WriteIsr)
     stage.arrive(change)
-    stage.drop(Outcome)
+    stage.drop(WriteOutcome)
     stage.inform(1)
     stage.expect(3 in stage.state.isr, "3 joined")
     stage.produce(1)
@@ -177,13 +174,13 @@ def s15_unknown_but_made(build: Build) -> None:
     stage = _without_3(build, 3)
     stage.catch_up(3)
     stage.let(WriteIsr)
-    stage.world.lose(stage.take(Outcome))
-    stage.let(Outcome)
+    stage.world.lose(stage.take(WriteOutcome))
+    stage.let(WriteOutcome)
     stage.produce(1)
     stage.catch_up(2)
     stage.expect(stage.committed == 3, "3 is in sync and does not hold the last")
     stage.settle_isr()
-    stage.expect(stage.leader(1).isr == (1, 2, 3), "the leader has read it")
+    stage.expect(stage.leader(1).term.isr == (1, 2, 3), "the leader has read it")
     stage.heal(1, 2, 3)
 
 
@@ -197,7 +194,7 @@ def s15_unknown_and_not_made(build: Build) -> None:
     stage.catch_up(2)
     stage.lag(1)
     stage.world.lose(stage.take(WriteIsr))
-    stage.let(Outcome)
+    stage.let(WriteOutcome)
     stage.catch_up(2)
     stage.expect(stage.committed == 2, "3 is in sync until the store says otherwise")
     stage.settle_isr()
@@ -237,16 +234,9 @@ def s18_alone_below_the_minimum(build: Build) -> None:
     stage.produce(1, 3)
     leader = stage.leader(1)
     now_ms = stage.world.now_ms
-    stage.expect(leader.high_watermark == 2, "nothing is committed")
-    stage.expect(
-        leader.check_append(-1, now_ms=now_ms) is ErrorCode.NOT_ENOUGH_REPLICAS,
-        "acks=all is refused",
-    )
-    stage.expect(leader.check_append(1, now_ms=now_ms) is ErrorCode.NONE, "acks=1 is not")
-    stage.expect(
-        leader.check_committed(5) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        "what was appended before is told so",
-    )
+    stage.expect(leader.term.high_watermark == 2, "nothing is committed")
+    stage.expect(leader.term.under_min_isr, "acks=all is refused, also what was appended before")
+    stage.expect(leader.term.is_certain(now_ms), "acks=1 is not")
     stage.cut_power(1, 2)
     stage.expire(1)
     stage.plan()
@@ -304,7 +294,7 @@ def s20_reading_near_a_follower(build: Build) -> None:
     )
     stage.settle_isr()
     stage.heal(1, 2, 3)
-    stage.expect(stage.leader(1).readable_replicas(8) == (1, 2, 3), "all in sync can be read")
+    stage.expect(stage.leader(1).term.readable_replicas(8) == (1, 2, 3), "all in sync can be read")
 
 
 def r10_end_is_held_back_after_an_election(build: Build) -> None:
@@ -315,14 +305,14 @@ def r10_end_is_held_back_after_an_election(build: Build) -> None:
     stage.pull(3)
     stage.arrive(stage.ask(2))
     stage.arrive(stage.ask(3))
-    stage.drop(Records)
+    stage.drop(FetchedRecords)
     stage.world.committed.show_end(stage.node(1))
     stage.kill(1)
     stage.leave(1, 2, 3)
     stage.world.committed.show_end(stage.node(2))
-    stage.expect(stage.leader(2).latest_offset() is None, "the new leader does not know yet")
+    stage.expect(stage.leader(2).term.latest_offset() is None, "the new leader does not know yet")
     stage.catch_up(3)
-    stage.expect(stage.leader(2).latest_offset() == 2, "now it does")
+    stage.expect(stage.leader(2).term.latest_offset() == 2, "now it does")
     stage.restart(1, 1, 2, 3)
     stage.heal(1, 2, 3)
 
@@ -334,7 +324,7 @@ def s32_late_copy_of_a_rejection(build: Build) -> None:
     first = stage.take(WriteIsr)
     stage.expire(3)
     stage.arrive(first)
-    rejected = stage.take(Outcome)
+    rejected = stage.take(WriteOutcome)
     stage.arrive(rejected)
     stage.register(3)
     stage.catch_up(3)
@@ -357,7 +347,7 @@ def one_proposal_at_a_time(build: Build) -> None:
     held = stage.take(WriteIsr)
     stage.arrive(stage.ask(3))
     stage.expect(not stage.has(WriteIsr), "3 asked again")
-    stage.drop(Fetch, Records)
+    stage.drop(FollowerFetch, FetchedRecords)
     again = stage.leader(1).begin(now_ms=stage.world.now_ms)
     stage.expect(AdvanceHighWatermark(3) not in again, "nothing moves by itself")
     stage.world.lose(held)

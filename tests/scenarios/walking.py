@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 
-from ottla.testing.walk.controller import Controller
-from ottla.testing.walk.walk import Walk
-from ottla.testing.walk.world import SHIPPED, World
+from ottla.testing.walk.controller import WalkController
+from ottla.testing.walk.walk import ReplicaWalk
+from ottla.testing.walk.world import SHIPPED, WalkWorld
 from tests.scenarios.scripts import Script
 
 STEPS = 300
 
 
-def world_after(script: Script) -> World:
+def world_after(script: Script) -> WalkWorld:
     """Play the script; the world it leaves."""
     worlds = []
 
-    class Remembering(Controller):
-        def __init__(self, world: World) -> None:
+    class Remembering(WalkController):
+        def __init__(self, world: WalkWorld) -> None:
             worlds.append(world)
             super().__init__(world)
 
@@ -26,6 +26,6 @@ def world_after(script: Script) -> World:
 
 def walk_on(script: Script, seed: int, steps: int = STEPS) -> None:
     """Raises Violation where an invariant breaks, or the world cannot be healed."""
-    run = Walk(seed, world=world_after(script))
+    run = ReplicaWalk(seed, world=world_after(script))
     run.run(steps)
     run.heal()

@@ -8,7 +8,7 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.broker.coordinating import answering, shard
 from ottla.broker.groups.shard import GroupShard
-from ottla.group.coordinator import Coordinator
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.offsets import committing
 
 
@@ -35,7 +35,7 @@ def strangers_may_commit(patch: pytest.MonkeyPatch) -> None:
 def coordinators_begin_anew(patch: pytest.MonkeyPatch) -> None:
     """Who becomes coordinator does not read what the one before it wrote."""
 
-    async def nothing(self: GroupShard) -> Coordinator:
+    async def nothing(self: GroupShard) -> GroupCoordinator:
         return self.empty()
 
     patch.setattr(GroupShard, "replayed", nothing)

@@ -9,7 +9,7 @@ from ottla.client import Consumer, ConsumerOptions
 from ottla.client.connection.cluster import Cluster
 from ottla.client.consumer.options import cluster_options
 from ottla.testing.simulation.cluster import SimulatedCluster
-from ottla.testing.simulation.network.transport import Endpoint
+from ottla.testing.simulation.network.transport import TransportEndpoint
 from ottla.wire.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -122,7 +122,7 @@ async def _committed(cluster: SimulatedCluster) -> int:
 
 async def _commit_late(
     cluster: SimulatedCluster, member: Member, offset: int
-) -> "tuple[asyncio.Future[ErrorCode], Endpoint]":
+) -> "tuple[asyncio.Future[ErrorCode], TransportEndpoint]":
     """Send a commit that stands still on its way, on a connection of its own."""
     await member.cluster.connection(member.coordinator, "late")
     *others, newest = hold_up(cluster, member.coordinator)

@@ -10,9 +10,8 @@ from ottla.broker.replication.leading import Leading
 from ottla.broker.replication.listening import Listening
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
-from ottla.replica.leader import Leader
+from ottla.replica.leader import NOT_FULL, Leader
 from ottla.replica.remote import Remote
-from ottla.replica.term import NOT_FULL
 
 
 def idle_time_counts(patch: pytest.MonkeyPatch) -> None:
@@ -25,7 +24,7 @@ def repeats_are_growth(patch: pytest.MonkeyPatch) -> None:
 
     def on_grown(self: Leader, now_ms: int) -> None:
         full_end, self.full_end = self.full_end, NOT_FULL
-        for remote in self.remotes.values():
+        for remote in self.term.remotes.values():
             if remote.end >= full_end != NOT_FULL:
                 remote.caught_up_ms = now_ms
 

@@ -17,7 +17,7 @@ from ottla.client import (
 )
 from ottla.testing.simulation.cluster import SimulatedCluster
 from ottla.testing.simulation.machine.machine import PORT
-from ottla.testing.simulation.network.transport import Endpoint
+from ottla.testing.simulation.network.transport import TransportEndpoint
 
 Story = Callable[[SimulatedCluster], Awaitable[None]]
 SETTINGS = {
@@ -96,7 +96,9 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.0005)
 
 
-def hold_up(cluster: SimulatedCluster, broker: int, source: int | str = "user") -> list[Endpoint]:
+def hold_up(
+    cluster: SimulatedCluster, broker: int, source: int | str = "user"
+) -> list[TransportEndpoint]:
     """Let nothing arrive that `source` (a broker, or the clients) sends on connections to `broker`.
 
     Those that it has opened, and has now.

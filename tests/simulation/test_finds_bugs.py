@@ -7,7 +7,7 @@ import pytest
 
 from ottla.broker.partitions.partition import Partition
 from ottla.storage.producers.state import ProducerStates
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.judging.report import Report
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.shrinking import Shrinker
@@ -15,12 +15,12 @@ from ottla.testing.simulation.worlds.profile import draw
 
 # Power cuts while the disk is behind, and connections that break.
 TROUBLE = [
-    *(Decision(at_ms, "power", 0, 0, 500) for at_ms in range(1_000, 10_000, 1_500)),
-    *(Decision(at_ms, "drop", at_ms, 0, 0) for at_ms in range(1_100, 10_000, 300)),
+    *(Choice(at_ms, "power", 0, 0, 500) for at_ms in range(1_000, 10_000, 1_500)),
+    *(Choice(at_ms, "drop", at_ms, 0, 0) for at_ms in range(1_100, 10_000, 300)),
 ]
 
 
-def _run(seed: int, decisions: list[Decision] = TROUBLE) -> Report:
+def _run(seed: int, decisions: list[Choice] = TROUBLE) -> Report:
     return simulate_seed(seed, seconds=10, profile=draw(seed, 1), decisions=decisions)
 
 
@@ -49,11 +49,11 @@ def test_forgetting_producers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "duplicate" in _names(1, 2, 3)
 
 
-def _leaders_die_while_nobody_hears_them() -> list[Decision]:
-    decisions: list[Decision] = []
+def _leaders_die_while_nobody_hears_them() -> list[Choice]:
+    decisions: list[Choice] = []
     for at_ms in range(1_000, 9_000, 2_000):
-        decisions += [Decision(at_ms, "split", subject, 0, 700) for subject in range(3)]
-        decisions.append(Decision(at_ms + 500, "kill_leader", 0, 0, 900))
+        decisions += [Choice(at_ms, "split", subject, 0, 700) for subject in range(3)]
+        decisions.append(Choice(at_ms + 500, "kill_leader", 0, 0, 900))
     return decisions
 
 
@@ -76,7 +76,7 @@ def test_failing_run_shrinks_to_one_power_cut(monkeypatch: pytest.MonkeyPatch) -
     seed = next(seed for seed in range(1, 20) if not _run(seed).is_good)
     kinds = _run(seed).kinds()
 
-    def fails(decisions: list[Decision]) -> bool:
+    def fails(decisions: list[Choice]) -> bool:
         return bool(kinds & _run(seed, decisions).kinds())
 
     small = Shrinker(fails, attempts_max=40).shrink(TROUBLE)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.judging.report import Report
 from ottla.testing.simulation.judging.table import events, wrongs
 from ottla.testing.simulation.run import simulate_seed
@@ -42,9 +42,9 @@ def _small() -> Profile:
     )
 
 
-def _often(kind: str, every_ms: int, for_ms: int, amount: int = 0) -> list[Decision]:
+def _often(kind: str, every_ms: int, for_ms: int, amount: int = 0) -> list[Choice]:
     return [
-        Decision(at_ms, kind, number, amount, for_ms)
+        Choice(at_ms, kind, number, amount, for_ms)
         for number, at_ms in enumerate(range(1_000, SECONDS * 1_000 - 500, every_ms))
     ]
 
@@ -58,7 +58,7 @@ CASES = {
 }
 
 
-def _run(decisions: list[Decision]) -> Report:
+def _run(decisions: list[Choice]) -> Report:
     return simulate_seed(1, seconds=SECONDS, profile=_small(), decisions=decisions)
 
 

@@ -9,13 +9,13 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions import marker_sender
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.verification import Verifications
-from ottla.group.coordinator import Coordinator as GroupCoordinator
+from ottla.group.registry import Registry
 from ottla.storage.producers.state import ProducerStates
 from ottla.storage.segment.segments import Segments
 from ottla.transaction import ending, initializing
-from ottla.transaction.coordinator import Coordinator
+from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.outcome import TransactionOutcome
-from ottla.transaction.turn import Decision
+from ottla.transaction.turn import TransactionDecision
 
 
 def aborted_are_not_named(patch: pytest.MonkeyPatch) -> None:
@@ -30,13 +30,13 @@ def stable_offset_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def offsets_count_before_the_marker(patch: pytest.MonkeyPatch) -> None:
     """Offsets in a transaction count at once, whatever becomes of it."""
-    take_in = GroupCoordinator.apply_pending
+    take_in = Registry.apply_pending
 
-    def apply(self: GroupCoordinator, producer_id: int, record: Any) -> None:
+    def apply(self: Registry, producer_id: int, record: Any) -> None:
         take_in(self, producer_id, record)
         self.end_transaction(producer_id, is_commit=True)
 
-    patch.setattr(GroupCoordinator, "apply_pending", apply)
+    patch.setattr(Registry, "apply_pending", apply)
 
 
 def epoch_stays(patch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def epoch_stays(patch: pytest.MonkeyPatch) -> None:
 
 def decided_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A new coordinator does not go on with what was decided (S23)."""
-    patch.setattr(Coordinator, "start", lambda _: Decision())
+    patch.setattr(TransactionCoordinator, "start", lambda _: TransactionDecision())
 
 
 def nobody_is_fenced(patch: pytest.MonkeyPatch) -> None:

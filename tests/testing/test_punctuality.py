@@ -1,8 +1,8 @@
 """The judge of who leaves an ISR: what it calls needless, and whom it calls late."""
 
-from ottla.testing.punctuality import Limits, TermSeen
+from ottla.testing.punctuality import FollowerLimits, TermSeen
 
-LIMITS = Limits(lag_ms=100, silence_ms=40, min_isr=1)
+LIMITS = FollowerLimits(lag_ms=100, silence_ms=40, min_isr=1)
 ISR = (1, 2, 3)
 
 
@@ -28,7 +28,7 @@ def test_a_follower_is_needed_until_it_lacked_records_in_silence_for_long_enough
 def test_too_few_may_not_remain_for_the_sake_of_silence() -> None:
     """Silent followers stay where writes could not go on without them; late ones do not."""
     seen = idle_until(1_000)
-    limits = Limits(lag_ms=100, silence_ms=40, min_isr=2)
+    limits = FollowerLimits(lag_ms=100, silence_ms=40, min_isr=2)
     assert len(seen.needless(ISR, (2, 3), limits, 1_040)) == 2
     assert seen.needless(ISR, (2, 3), limits, 1_100) == []
 

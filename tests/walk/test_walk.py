@@ -11,7 +11,7 @@ from ottla.testing.walk.__main__ import walk
 from ottla.testing.walk.mutants import MUTANTS
 from ottla.testing.walk.profile import draw_idle
 from ottla.testing.walk.trace import trace as trace_of
-from ottla.testing.walk.walk import Walk
+from ottla.testing.walk.walk import ReplicaWalk
 from ottla.testing.walk.world import SHIPPED
 
 # What a walk must have come across for its silence to say anything.
@@ -127,14 +127,14 @@ def test_the_walk_finds_a_bug_that_wants_a_coincidence(name: str) -> None:
 @pytest.mark.parametrize("seed", KEPT_SEEDS)
 def test_seeds_that_found_something_stay_good(seed: int) -> None:
     """The run holds all invariants, and is whole again when healed."""
-    run = Walk(seed)
+    run = ReplicaWalk(seed)
     run.run(1500)
     run.heal()
 
 
 def trace(seed: int) -> str:
     """What one run came to."""
-    run = Walk(seed)
+    run = ReplicaWalk(seed)
     run.run(600)
     logs = [(node.id, node.log.records) for node in run.world.nodes.values()]
     return f"{logs} {run.world.store.state} {sorted(run.world.seen.items())}"

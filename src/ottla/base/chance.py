@@ -18,7 +18,7 @@ def new_random() -> Random:
 
 
 def random_bytes(count: int) -> bytes:
-    """Bytes that nobody can guess, outside of simulations."""
+    """Unguessable bytes, outside of simulations."""
     source = _source.get()
     return os.urandom(count) if source is None else source.randbytes(count)
 

@@ -1,4 +1,4 @@
-"""The clock seam: whoever needs the time is given one of these."""
+"""The clock seam: a part that needs the time receives a `Clock`."""
 
 import time
 from contextvars import ContextVar
@@ -39,23 +39,3 @@ def current_clock() -> Clock:
 def set_current_clock(clock: Clock) -> None:
     """Let the code of this context, and what it starts, live by `clock`."""
     _current.set(clock)
-
-
-class ManualClock:
-    """A clock that stands still until it is told to advance. For tests and simulation."""
-
-    def __init__(self, now_ms: int = 1_700_000_000_000, monotonic_ms: int = 0) -> None:
-        self._now_ms = now_ms
-        self._monotonic_ms = monotonic_ms
-
-    def now_ms(self) -> int:
-        return self._now_ms
-
-    def monotonic_ms(self) -> int:
-        return self._monotonic_ms
-
-    def advance(self, delta_ms: int) -> None:
-        """Move both clocks forward by `delta_ms` (>= 0)."""
-        assert delta_ms >= 0
-        self._now_ms += delta_ms
-        self._monotonic_ms += delta_ms

@@ -65,7 +65,7 @@ from ottla.client.producer.producer import Producer
 from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.client.transactions.group_metadata import GroupMetadata
 from ottla.client.transactions.producer import TransactionalProducer
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record
 from ottla.wire.messages.describe_rebalances import (
@@ -85,7 +85,6 @@ __all__ = [
     "Assignor",
     "BrokerRefused",
     "BrokerView",
-    "Cause",
     "CleanerStanding",
     "CleaningPass",
     "ClientError",
@@ -142,6 +141,7 @@ __all__ = [
     "ResourceKind",
     "RetentionStanding",
     "SharePosition",
+    "StartCause",
     "Story",
     "Subscription",
     "TimeLeft",

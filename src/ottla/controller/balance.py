@@ -32,7 +32,7 @@ def balanced(lists: Lists, brokers: Racks, fixed: Collection[TopicPartition] = (
 
 
 def off(lists: Lists, leaving: int, brokers: Racks) -> Plan:
-    """Let `leaving` have no replica. Raises OttlaError where there is nobody to take one."""
+    """Give `leaving` no replica. Raises OttlaError where no broker is left to take one."""
     others = {b: rack for b, rack in _counting(brokers).items() if b != leaving}
     after = {name: list(lists[name]) for name in sorted(lists)}
     moving = [name for name, replicas in after.items() if leaving in replicas]
@@ -98,14 +98,14 @@ def _filled(
 
 
 def _counting(brokers: Racks) -> Racks:
-    """Racks where all have one; else nobody has, or who has none would get too much or nothing."""
+    """Racks where all brokers have one; else none: one without would get too much or nothing."""
     return brokers if None not in brokers.values() else dict.fromkeys(brokers)
 
 
 def _even_replicas(
     after: dict[TopicPartition, list[int]], brokers: Racks, movable: Collection[TopicPartition]
 ) -> None:
-    """Move replicas from who has most to who has least, until that evens out no more."""
+    """Move replicas from the broker with most to the one with least, while that evens out."""
     loads = _loads(after.values(), brokers)
     while _move_one(after, brokers, movable, loads):
         pass
@@ -206,7 +206,7 @@ def _loads(lists: Iterable[Collection[int]], brokers: Racks) -> dict[int, int]:
 
 
 def _spread(replicas: Sequence[int], brokers: Racks) -> int:
-    """In how many racks the replicas are; who has none counts as a rack of its own."""
+    """In how many racks the replicas are; a broker without a rack counts as one of its own."""
     return len({brokers.get(broker) or broker for broker in replicas})
 
 

@@ -1,7 +1,7 @@
-"""Deletes topics: what is still to be stopped, who is waited for, and when it is over.
+"""Deletes topics: which replicas are to be stopped, which are waited for, and when it is over.
 
-The mark in the store is all that must survive: a controller that takes over asks every replica
-again, and one that has deleted already says so again.
+The mark in the store is all that must survive: the next controller asks every replica again, and
+a replica that is deleted already is confirmed again.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import TopicImage
 
-# The number of a partition, and who has it.
+# The number of a partition, and the broker that hosts a replica of it.
 Replica = tuple[int, BrokerId]
 
 

@@ -24,10 +24,10 @@ _UNCLEAN = "unclean.leader.election.enable"
 
 
 def settle(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -> Change | None:
-    """Bring a partition in line with who lives; None where nothing is to change.
+    """Give a partition an ISR and a leader among the live brokers; None where nothing changes.
 
-    Members of the ISR that are dead leave it, and a partition whose leader is dead, restarted
-    or missing gets one. Holds for a death, a return, a bounce and for taking office alike.
+    Dead members leave the ISR, and a partition whose leader is dead, restarted or missing gets
+    one. The same for a death, a return, a restart, and a new controller's first look.
     """
     dead = tuple(broker for broker in partition.isr if broker not in live)
     alone = without_members(partition, dead, rules.min_isr) if dead else partition
@@ -60,7 +60,7 @@ def lose(
 def found_cause(partition: PartitionImage, live: Live, controller: BrokerId) -> str:
     """What happened to a partition before `controller` read its state, as far as that shows.
 
-    A controller that has just taken office saw no broker die: it finds who is missing.
+    A new controller saw no broker die: it finds which of the members are missing.
     """
     gone = [broker for broker in partition.isr if broker not in live]
     if partition.leader != NO_LEADER and partition.leader not in (*live, *gone):
@@ -97,7 +97,7 @@ def prefer(partition: PartitionImage, live: Live, *, cause: str) -> Change:
 
 
 def elect_unclean(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -> Change:
-    """Elect even where that loses records. Raises OttlaError where one leads, or none lives."""
+    """Elect a leader even if records are lost. Raises OttlaError if one leads, or none is live."""
     if _leads(partition, live):
         raise OttlaError(
             ErrorCode.ELECTION_NOT_NEEDED, f"{partition.leader} leads: nothing is to be elected"
@@ -132,8 +132,8 @@ def recover(
     deleted is no older for that. Only what was committed is ever deleted, so that a log which
     ends below the start of another lacks committed records, whatever its epoch.
 
-    All that were committed survive in at least one of them, so that each is waited for: None
-    until `reaches` has one for every member.
+    At least one of them has all committed records, so each is waited for: None until `reaches` has
+    an entry for every member.
     """
     known = partition.last_known_elr
     if not may_recover(partition, live) or any(broker not in reaches for broker in known):
@@ -141,16 +141,16 @@ def recover(
     deleted_below = max(reaches[broker].start_offset for broker in known)
     complete = [broker for broker in known if reaches[broker].end_offset >= deleted_below]
     best = max(complete, key=lambda broker: (reaches[broker][:2], -known.index(broker)))
-    told = ", ".join(
+    compared = ", ".join(
         f"{broker}: epoch {reach.latest_epoch}, {reach.start_offset} to {reach.end_offset}"
         for broker, reach in ((broker, reaches[broker]) for broker in known)
     )
     alone = replace(partition, isr=(best,), elr=())
-    return Change(led(alone, best, live), How.LAST_KNOWN, cause, f"the furthest of {told}")
+    return Change(led(alone, best, live), How.LAST_KNOWN, cause, f"the furthest of {compared}")
 
 
 def may_recover(partition: PartitionImage, live: Live) -> bool:
-    """Whether nobody is in sync or eligible, and all who were last are back."""
+    """Whether ISR and ELR are empty, and all of the last known ELR are live again."""
     return (
         partition.leader == NO_LEADER
         and not partition.isr
@@ -161,10 +161,10 @@ def may_recover(partition: PartitionImage, live: Live) -> bool:
 
 
 def led(partition: PartitionImage, leader: BrokerId, live: Live) -> PartitionImage:
-    """The next term, under `leader`, a live member of the ISR.
+    """The next leader epoch, under `leader`, a live member of the ISR.
 
-    Who was known as eligible before stays so until the leader itself changes the ISR: that it
-    lives is only believed, and where all lost power it may turn out to be one of them.
+    The last known ELR stays until the leader itself changes the ISR: that the leader is alive is
+    only believed, and after a power cut of all it may be dead as well.
     """
     assert leader in partition.isr, f"{leader} is not in the ISR {partition.isr}"
     return replace(
@@ -184,7 +184,7 @@ def _elected(
     before: PartitionImage, partition: PartitionImage, live: Live, rules: Rules, cause: str
 ) -> Change | None:
     candidates = [broker for broker in partition.replicas if broker in live]
-    # Whoever is still being added has the least.
+    # A replica that is still being added has the shortest log.
     candidates.sort(key=lambda broker: broker in partition.adding)
     for broker in candidates:
         if broker in partition.isr:

@@ -111,7 +111,7 @@ def check_copies(partition: PartitionImage, kept: Collection[BrokerId], rules: R
     fewer copies than `min.insync.replicas` one power cut could lose acknowledged records. Raises
     OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """
-    # Without anybody in sync or eligible, the records are on some of who was so last.
+    # Where ISR and ELR are empty, the records are on some of the last known ELR.
     holders = partition.isr + partition.elr or partition.last_known_elr
     gone = [broker for broker in holders if broker not in kept]
     left = len(holders) - len(gone)

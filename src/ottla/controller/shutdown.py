@@ -29,13 +29,13 @@ def move_away(
 
 
 def without(live: Live, stopping: Collection[BrokerId]) -> Mapping[BrokerId, int]:
-    """Who can take over while some are stopping."""
+    """Live brokers that can take over from the stopping ones."""
     return {broker: epoch for broker, epoch in live.items() if broker not in stopping}
 
 
 def still_led(partition: PartitionImage, stopping: BrokerId) -> bool:
-    """Whether the stopping broker leads it on: told in the answer, so that it waits or gives up.
+    """Whether the stopping broker still leads a partition that has other replicas.
 
-    A partition with no other replica can go nowhere and is not waited for.
+    The answer to ControlledShutdown names these, so that the broker asks again or gives up.
     """
     return partition.leader == stopping and len(partition.replicas) > 1

@@ -1,4 +1,4 @@
-"""Tells the processes that share a file of a change without any of them asking all the time.
+"""Notifies the processes that share a file of a change, without polling.
 
 Who has changed the file touches its times; Linux's inotify wakes those who listen. A ring may be
 lost (its ringer may die before it), so listeners also look on their own from time to time.
@@ -13,7 +13,7 @@ _EVENTS_BYTES = 65_536
 
 
 def ring(path: str) -> None:
-    """Wake whoever listens to `path`."""
+    """Wake the processes that listen to `path`."""
     os.utime(path)
 
 

@@ -27,7 +27,7 @@ class NodeExists(StoreError):
 
 
 class BadVersion(StoreError):
-    """Somebody else changed the node meanwhile: read it again and decide anew."""
+    """Another client changed the node meanwhile: read it again, and decide again."""
 
     def __init__(self, path: str, expected: int, found: int | None) -> None:
         message = f"{path} is not at version {expected}"

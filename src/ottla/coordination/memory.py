@@ -13,7 +13,7 @@ from ottla.coordination.client import StoreClient
 from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory_session import MemorySession
 from ottla.coordination.memory_tree import MemoryTree
-from ottla.coordination.operations import Changes
+from ottla.coordination.operations import ChangedPaths
 from ottla.coordination.store import (
     Node,
     Operation,
@@ -96,14 +96,14 @@ class MemoryStore(StoreClient):
             self._session.abandon()
         self._leave()
 
-    def on_changes(self, changes: Changes) -> None:
+    def on_changes(self, changes: ChangedPaths) -> None:
         """The tree tells of a change, this client's own ones too."""
         if self._faults is None:
             self._watches.fire(changes, asyncio.get_running_loop())
         elif self._watches.concern(changes):
             self._faults.tell(self._name, lambda: self._hear_of(changes))
 
-    def _hear_of(self, changes: Changes) -> None:
+    def _hear_of(self, changes: ChangedPaths) -> None:
         if self in self._tree.clients:
             self._watches.fire(changes, asyncio.get_running_loop())
 

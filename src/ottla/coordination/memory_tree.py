@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ottla.coordination.operations import Changes, apply
+from ottla.coordination.operations import ChangedPaths, apply
 from ottla.coordination.store import Operation, Result, StoreError, StoreRolledBack, parent_of
 
 _MARK_KIND = "memory"
 
 
 class Client(Protocol):
-    """Whom the tree tells of changes."""
+    """A client that the tree notifies of changes."""
 
-    def on_changes(self, changes: Changes) -> None: ...
+    def on_changes(self, changes: ChangedPaths) -> None: ...
 
 
-class Entry:
+class TreeEntry:
     """A node with what its readers do not see."""
 
     __slots__ = ("children", "data", "owner", "sequence", "version")
@@ -32,10 +32,10 @@ class Entry:
 
 
 class MemoryTree:
-    """The nodes, the living sessions' ids, and the clients to tell of changes."""
+    """The nodes, the ids of live sessions, and the clients to notify of changes."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {"/": Entry(b"", 0)}
+        self.entries: dict[str, TreeEntry] = {"/": TreeEntry(b"", 0)}
         self.clients: list[Client] = []
         self.last_session_id = 0
         self.living: dict[int, None] = {}
@@ -44,7 +44,7 @@ class MemoryTree:
         self._undo: list[Callable[[], None]] = []
 
     def commit(self, operations: Sequence[Operation]) -> list[Result]:
-        """Apply all or nothing, then tell the clients."""
+        """Apply all or nothing, then notify the clients."""
         self._undo.clear()
         try:
             results, changes = apply(self, operations)
@@ -65,7 +65,7 @@ class MemoryTree:
         """Forget a session and delete its ephemeral nodes."""
         if self.living.pop(session_id, self) is self:
             return
-        changes = Changes()
+        changes = ChangedPaths()
         for path in [p for p, entry in self.entries.items() if entry.owner == session_id]:
             self.remove(path)
             changes.note(path, listed=True)
@@ -87,7 +87,7 @@ class MemoryTree:
         return None if entry is None else entry.version
 
     def insert(self, path: str, data: bytes, owner: int) -> None:
-        self.entries[path] = Entry(data, owner)
+        self.entries[path] = TreeEntry(data, owner)
         self.entries[parent_of(path)].children[path] = None
         self._undo.append(lambda: self._detach(path))
 
@@ -128,7 +128,7 @@ class MemoryTree:
         self._undo.append(restore)
         return number
 
-    def _tell(self, changes: Changes) -> None:
+    def _tell(self, changes: ChangedPaths) -> None:
         self.changes_made += 1
         for client in self.clients:
             client.on_changes(changes)

@@ -51,7 +51,7 @@ class Nodes(Protocol):
 
 
 @dataclass(slots=True)
-class Changes:
+class ChangedPaths:
     """Which watches a committed multi concerns: paths in the order of the changes."""
 
     data: dict[str, None] = field(default_factory=dict)
@@ -64,9 +64,9 @@ class Changes:
             self.children[parent_of(path)] = None
 
 
-def apply(nodes: Nodes, operations: Sequence[Operation]) -> tuple[list[Result], Changes]:
+def apply(nodes: Nodes, operations: Sequence[Operation]) -> tuple[list[Result], ChangedPaths]:
     """Do `operations` in order on `nodes`. Raises the StoreError of the first that fails."""
-    changes = Changes()
+    changes = ChangedPaths()
     results: list[Result] = []
     for operation in operations:
         check_path(operation.path)
@@ -91,7 +91,7 @@ def apply(nodes: Nodes, operations: Sequence[Operation]) -> tuple[list[Result], 
     return results, changes
 
 
-def _create(nodes: Nodes, operation: Create, changes: Changes) -> str:
+def _create(nodes: Nodes, operation: Create, changes: ChangedPaths) -> str:
     parent = parent_of(operation.path)
     if parent != "/" and nodes.version(parent) is None:
         raise NoNode(parent)

@@ -34,7 +34,7 @@ class Peer:
         self._lock.close()
 
 
-class Peers:
+class FilePeers:
     """The peers of one client of the file. `on_end(row)` is called on the loop."""
 
     def __init__(
@@ -81,5 +81,5 @@ class Peers:
             try:
                 self._loop.call_soon_threadsafe(self._on_end, peer.row)
             except RuntimeError:
-                # The loop is closed: nobody is left to tell.
+                # The loop is closed: nothing is left to call.
                 return

@@ -18,8 +18,8 @@ from ottla.coordination.bell import Bell
 from ottla.coordination.client import StoreClient
 from ottla.coordination.errors import StoreDamaged, StoreError, StoreUnavailable
 from ottla.coordination.lease import CLOCK
-from ottla.coordination.operations import Changes
-from ottla.coordination.peers import Peer, Peers
+from ottla.coordination.operations import ChangedPaths
+from ottla.coordination.peers import FilePeers, Peer
 from ottla.coordination.sqlite_file import SessionRow, SqliteFile
 from ottla.coordination.sqlite_session import SqliteSession, bury_the_dead
 from ottla.coordination.store import Node, Operation, Result
@@ -46,7 +46,7 @@ class SqliteStore(StoreClient):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ottla-store")
         self._watches = Watches()
         super().__init__(self._watches)
-        self._peers = Peers(os.path.dirname(path), self._loop, self._on_end_of_peer)
+        self._peers = FilePeers(os.path.dirname(path), self._loop, self._on_end_of_peer)
         self._session: SqliteSession | None = None
         self._generation = 0
         self._bell: Bell | None = None
@@ -202,7 +202,7 @@ class SqliteStore(StoreClient):
         else:
             self._peers.update(rows, self._session.id)
 
-    def _read_changes(self) -> tuple[Changes | None, list[SessionRow]]:
+    def _read_changes(self) -> tuple[ChangedPaths | None, list[SessionRow]]:
         self._file.require_same_file()
         return self._file.changes_elsewhere(), self._file.sessions()
 

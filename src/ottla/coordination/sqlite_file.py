@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from ottla.base import system
 from ottla.coordination.bell import ring
 from ottla.coordination.errors import StoreDamaged, StoreRolledBack
-from ottla.coordination.operations import Changes, apply
+from ottla.coordination.operations import ChangedPaths, apply
 from ottla.coordination.schema import SqlNodes, prepare_tables
 from ottla.coordination.store import Operation, Result
 
@@ -67,7 +67,7 @@ class SqliteFile:
     def close(self) -> None:
         self._connection.close()
 
-    def multi(self, operations: Sequence[Operation]) -> tuple[list[Result], Changes]:
+    def multi(self, operations: Sequence[Operation]) -> tuple[list[Result], ChangedPaths]:
         """Do all operations or none, and say whom they concern."""
         return self.transact(lambda: self._apply(operations))
 
@@ -98,21 +98,21 @@ class SqliteFile:
                 " it, then start them again"
             )
 
-    def changes_elsewhere(self) -> Changes | None:
+    def changes_elsewhere(self) -> ChangedPaths | None:
         """What other connections changed since the last call; None where it is not known.
 
         Changes of this connection may be among them.
         """
         before, self._data_version = self._data_version, self._read_data_version()
         if before == self._data_version:
-            return Changes()
+            return ChangedPaths()
         rows = self._connection.execute(
             "SELECT id, paths FROM changes WHERE id > ? ORDER BY id", (self._seen_id,)
         ).fetchall()
         if rows and rows[0][0] != self._seen_id + 1:
             self._seen_id = rows[-1][0]
             return None
-        changes = Changes()
+        changes = ChangedPaths()
         for number, paths in rows:
             self._seen_id = number
             data, children = json.loads(paths)
@@ -156,18 +156,18 @@ class SqliteFile:
                 (lock_file, lease_ms, boot_id),
             )
             assert cursor.lastrowid is not None
-            self._note(Changes())
+            self._note(ChangedPaths())
             return cursor.lastrowid
 
         return self.transact(enter)
 
     def end_session(
         self, session_id: int, still_true: Callable[[], bool] = lambda: True
-    ) -> Changes:
+    ) -> ChangedPaths:
         """Remove a session and its nodes, unless it is gone or the reason no longer holds."""
 
-        def forget() -> Changes:
-            changes = Changes()
+        def forget() -> ChangedPaths:
+            changes = ChangedPaths()
             if not (self.nodes.is_alive(session_id) and still_true()):
                 return changes
             for path in self.nodes.owned(session_id):
@@ -179,13 +179,13 @@ class SqliteFile:
 
         return self.transact(forget)
 
-    def _apply(self, operations: Sequence[Operation]) -> tuple[list[Result], Changes]:
+    def _apply(self, operations: Sequence[Operation]) -> tuple[list[Result], ChangedPaths]:
         results, changes = apply(self.nodes, operations)
         if changes.data or changes.children:
             self._note(changes)
         return results, changes
 
-    def _note(self, changes: Changes) -> None:
+    def _note(self, changes: ChangedPaths) -> None:
         """Enter a change for those who look."""
         cursor = self._connection.execute(
             "INSERT INTO changes (mark, paths) VALUES (?, ?)",

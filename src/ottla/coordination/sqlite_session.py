@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from ottla.coordination.errors import StoreError
 from ottla.coordination.lease import CLOCK, Lease
-from ottla.coordination.operations import Changes
+from ottla.coordination.operations import ChangedPaths
 from ottla.coordination.peers import Peer
 from ottla.coordination.session_lock import OthersLock, SessionLock, boot_id, remove
 from ottla.coordination.sqlite_file import SqliteFile
@@ -41,7 +41,7 @@ class SqliteSession:
         ask: Ask,
         peers: Callable[[], tuple[Peer, ...]],
         on_silent: Callable[[Peer], None],
-        on_changes: Callable[[Changes], None],
+        on_changes: Callable[[ChangedPaths], None],
     ) -> None:
         self.generation = generation
         self.expired = False
@@ -147,9 +147,9 @@ class SqliteSession:
         return alive
 
 
-def bury_the_dead(file: SqliteFile) -> Changes:
+def bury_the_dead(file: SqliteFile) -> ChangedPaths:
     """End sessions whose process is gone, or that another boot left. Runs on the store's thread."""
-    everything = Changes()
+    everything = ChangedPaths()
     folder, name = os.path.split(file.path)
     known = set()
     for row in file.sessions():

@@ -46,10 +46,7 @@ __all__ = [
     "StoreUnavailable",
     "Watch",
     "check_path",
-    "create",
-    "delete",
     "parent_of",
-    "set_data",
 ]
 
 # As the `version` of a change: whatever the version is.
@@ -160,10 +157,10 @@ Result: TypeAlias = str | int | None
 
 
 class Watch(Protocol):
-    """A standing wish to be told of changes."""
+    """A callback for changes, until it is cancelled."""
 
     def cancel(self) -> None:
-        """Tell no more."""
+        """Call no more."""
         ...
 
 
@@ -236,23 +233,6 @@ class Store(Protocol):
     async def close(self) -> None:
         """End this client's session and give the store back."""
         ...
-
-
-async def create(store: Store, path: str, data: bytes = b"") -> None:
-    """Make one persistent node. Raises NodeExists, NoNode."""
-    await store.multi([Create(path, data)])
-
-
-async def set_data(store: Store, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-    """Replace one node's data and return its new version. Raises NoNode, BadVersion."""
-    (result,) = await store.multi([Set(path, data, version)])
-    assert isinstance(result, int)
-    return result
-
-
-async def delete(store: Store, path: str, version: int = ANY_VERSION) -> None:
-    """Remove one node. Raises NoNode, BadVersion, NotEmpty."""
-    await store.multi([Delete(path, version)])
 
 
 def parent_of(path: str) -> str:

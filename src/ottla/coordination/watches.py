@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from ottla.coordination.operations import Changes
+from ottla.coordination.operations import ChangedPaths
 
 Callback = Callable[[], None]
 
@@ -59,20 +59,20 @@ class Watches:
     def children_paths(self) -> list[str]:
         return list(self._children)
 
-    def concern(self, changes: Changes) -> bool:
-        """Whether anybody here wants to know of `changes`."""
+    def concern(self, changes: ChangedPaths) -> bool:
+        """Whether any watch here concerns `changes`."""
         return not (
             self._data.keys().isdisjoint(changes.data)
             and self._children.keys().isdisjoint(changes.children)
         )
 
     def fire_all(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Tell everyone: what changed is not known."""
+        """Call every watch: what changed is not known."""
         _fire(self._data, self.data_paths, loop)
         _fire(self._children, self.children_paths, loop)
 
-    def fire(self, changes: Changes, loop: asyncio.AbstractEventLoop) -> None:
-        """Tell everyone whom `changes` concern. Called on the loop's own thread."""
+    def fire(self, changes: ChangedPaths, loop: asyncio.AbstractEventLoop) -> None:
+        """Call the watches that `changes` concern. Called on the loop's own thread."""
         _fire(self._data, changes.data, loop)
         _fire(self._children, changes.children, loop)
 

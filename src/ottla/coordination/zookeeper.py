@@ -29,7 +29,7 @@ from ottla.coordination.store import (
     Result,
     check_path,
 )
-from ottla.coordination.zookeeper_connection import Connection
+from ottla.coordination.zookeeper_connection import EnsembleConnection
 from ottla.coordination.zookeeper_session import ZookeeperSession
 from ottla.coordination.zookeeper_transaction import first_refusal, result_of, transaction
 from ottla.coordination.zookeeper_watches import ZookeeperWatches
@@ -47,7 +47,7 @@ Read: TypeAlias = Callable[[Request, str], Awaitable[Any]]
 class _Nobody:
     """Listens to a connection of which nothing is to be known."""
 
-    def on_connected(self, connection: Connection) -> None:
+    def on_connected(self, connection: EnsembleConnection) -> None:
         """Do nothing."""
 
     def on_lost(self, session_id: int) -> None:
@@ -60,7 +60,7 @@ _NOBODY = _Nobody()
 class ZookeeperStore(StoreClient):
     """One client of the ensemble; implements `Store`. Make it with `open`."""
 
-    _connection: Connection
+    _connection: EnsembleConnection
 
     def __init__(self, hosts: str, chroot: str, user: str, password: str, timeout_ms: int) -> None:
         self._hosts = hosts
@@ -81,7 +81,7 @@ class ZookeeperStore(StoreClient):
     ) -> "ZookeeperStore":
         """Connect to one of `hosts` (`host:port,host:port`) and make `chroot` where it lacks.
 
-        Raises StoreUnavailable where nobody answers within `timeout_ms`, StoreDenied where the
+        Raises StoreUnavailable where no server answers within `timeout_ms`, StoreDenied where the
         user may not.
         """
         store = cls(hosts, chroot, user, password, timeout_ms)
@@ -173,7 +173,7 @@ class ZookeeperStore(StoreClient):
             client_id = int(session_id, 16), bytes.fromhex(password)
         except ValueError as error:
             raise StoreDenied(f"no session of ZooKeeper's is meant by {credential!r}") from error
-        connection = Connection(
+        connection = EnsembleConnection(
             self._hosts,
             _FIRST_LEASE_MS,
             user=self._user,
@@ -209,7 +209,7 @@ class ZookeeperStore(StoreClient):
             self._session.end()
         await self._connection.stop()
 
-    def on_connected(self, connection: Connection) -> None:
+    def on_connected(self, connection: EnsembleConnection) -> None:
         """A connection is there, or there again."""
         if getattr(self, "_connection", None) is connection:
             self._watches.use(connection)
@@ -219,8 +219,8 @@ class ZookeeperStore(StoreClient):
         if self._session is not None and self._session.id == session_id:
             self._session.end()
 
-    async def _connect(self, lease_ms: int) -> Connection:
-        connection = Connection(
+    async def _connect(self, lease_ms: int) -> EnsembleConnection:
+        connection = EnsembleConnection(
             self._hosts,
             lease_ms,
             user=self._user,
@@ -292,7 +292,7 @@ class ZookeeperStore(StoreClient):
         parts = self._chroot.split("/")
         for length in range(2, len(parts) + 1):
             await self._make_place("/".join(parts[:length]))
-        # Whoever may not read it is to learn so now.
+        # A client that may not read it learns so now.
         await self.children("/")
 
     async def _make_place(self, place: str) -> None:

@@ -36,17 +36,17 @@ _RETRY = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.4, "max_
 _STOP_LIMIT_S = 15.0
 
 
-class Listener(Protocol):
-    """Who is told, on the loop, what becomes of the connection."""
+class SessionListener(Protocol):
+    """Learns, on the loop, what becomes of the connection."""
 
-    def on_connected(self, connection: "Connection") -> None: ...
+    def on_connected(self, connection: "EnsembleConnection") -> None: ...
 
     def on_lost(self, session_id: int) -> None:
         """The session has expired; the connection is already making another."""
         ...
 
 
-class Connection:
+class EnsembleConnection:
     """A client of the ensemble with one session at a time, whose lease is `lease_ms`."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Connection:
         user: str,
         password: str,
         patience_ms: int,
-        listener: Listener,
+        listener: SessionListener,
         client_id: tuple[int, bytes] | None = None,
     ) -> None:
         """With `client_id`, a session's id and password, it goes on in that session."""
@@ -98,7 +98,7 @@ class Connection:
         handler._invoke = noting
 
     async def start(self, timeout_ms: int) -> None:
-        """Connect. Raises StoreUnavailable where nobody answers in time."""
+        """Connect. Raises StoreUnavailable where no server answers in time."""
         self._client.start_async()
         try:
             await asyncio.wait_for(self._connected.wait(), timeout_ms / 1000)
@@ -230,7 +230,7 @@ class Connection:
         try:
             self._loop.call_soon_threadsafe(callback)
         except RuntimeError:
-            # The loop is closed: nobody is left to tell.
+            # The loop is closed: nothing is left to call.
             return
 
     # And this on the loop.
@@ -247,7 +247,7 @@ class Connection:
 
 
 def _settle(answer: asyncio.Future[Any], done: Any) -> None:
-    """Give kazoo's result to whoever waits, if he still does."""
+    """Give kazoo's result to the waiting future, unless it was cancelled."""
     if answer.done():
         return
     if done.exception is None:

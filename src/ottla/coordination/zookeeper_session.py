@@ -54,7 +54,7 @@ class ZookeeperSession:
             self.confirmed_ms = max(self.confirmed_ms, sent_ms)
 
     def end(self) -> None:
-        """It is no more: tell its holder."""
+        """The session has ended: notify its holder."""
         if self.expired:
             return
         self.expired = True

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from kazoo.protocol.states import EventType
 
-from ottla.coordination.operations import Changes
+from ottla.coordination.operations import ChangedPaths
 from ottla.coordination.store import Watch
 from ottla.coordination.watches import Watches
-from ottla.coordination.zookeeper_connection import Connection
+from ottla.coordination.zookeeper_connection import EnsembleConnection
 
 Kind = Literal["data", "children"]
 
@@ -26,7 +26,7 @@ class ZookeeperWatches:
         self._locate = locate
         self._loop = asyncio.get_running_loop()
         self._watches = Watches()
-        self._connection: Connection | None = None
+        self._connection: EnsembleConnection | None = None
 
     def add_data(self, path: str, callback: Callable[[], None]) -> Watch:
         watch = self._watches.add_data(path, callback)
@@ -38,7 +38,7 @@ class ZookeeperWatches:
         self._arm("children", path)
         return watch
 
-    def use(self, connection: Connection) -> None:
+    def use(self, connection: EnsembleConnection) -> None:
         """Set all watches on a connection, and have all look: changes may have been missed."""
         self._connection = connection
         for path in self._watches.data_paths:
@@ -61,7 +61,7 @@ class ZookeeperWatches:
                 lambda error: self._await_creation(connection, path, error),
             )
 
-    def _await_creation(self, connection: Connection, path: str, error: str) -> None:
+    def _await_creation(self, connection: EnsembleConnection, path: str, error: str) -> None:
         """There are no children to watch: watch for their parent."""
         if error == "NoNodeError" and connection is self._connection:
             heard = partial(self._hear, connection, "children", path)
@@ -75,7 +75,7 @@ class ZookeeperWatches:
 
             connection.send(ask, _ignore)
 
-    def _hear(self, connection: Connection, kind: Kind, path: str, event: Any) -> None:
+    def _hear(self, connection: EnsembleConnection, kind: Kind, path: str, event: Any) -> None:
         """On kazoo's thread: something happened, or the watch was lost with its connection."""
         if event is None or event.type != EventType.NONE:
             try:
@@ -83,10 +83,10 @@ class ZookeeperWatches:
             except RuntimeError:
                 return
 
-    def _tell(self, connection: Connection, kind: Kind, path: str) -> None:
+    def _tell(self, connection: EnsembleConnection, kind: Kind, path: str) -> None:
         if connection is not self._connection:
             return
-        changes = Changes()
+        changes = ChangedPaths()
         watched = self._watches.data_paths if kind == "data" else self._watches.children_paths
         if path in watched:
             self._arm(kind, path)

@@ -11,10 +11,10 @@ from ottla.base.settings import (
     Setting,
     UpdateMode,
 )
-from ottla.base.settings.former import FORMER_SETTINGS
 from ottla.base.settings.setting import Use
-from ottla.base.settings.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
 from ottla.base.settings.tables import unknown_name
+from ottla.base.settings.tables.former import FORMER_SETTINGS
+from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
 
 _TABLES = (("topic", TOPIC_SETTINGS), ("broker", BROKER_SETTINGS), ("group", GROUP_SETTINGS))
 _CHANGES = {

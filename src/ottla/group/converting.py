@@ -40,7 +40,7 @@ from ottla.group.offsets import deleting
 from ottla.group.records import GroupRecord
 from ottla.group.registry import Registry
 from ottla.group.state import GroupState
-from ottla.group.story.notes import CLASSIC, CONSUMER, Cause, Happening
+from ottla.group.story.notes import CLASSIC, CONSUMER, GroupEvent, Happening
 from ottla.group.subscription import CONSUMER_PROTOCOL_TYPE
 from ottla.group.turn import Turn
 
@@ -231,4 +231,4 @@ def _forget_waits(turn: Turn, classic: Group) -> None:
 def _note(turn: Turn, group_id: str, protocol: str, words: str) -> None:
     setting = f"group.consumer.migration.policy={turn.settings.migration_policy}"
     kind = Happening.PROTOCOL_CHANGED
-    turn.note(Cause(group_id, protocol, kind, None, words, setting))
+    turn.note(GroupEvent(group_id, protocol, kind, None, words, setting))

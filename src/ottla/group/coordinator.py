@@ -15,54 +15,63 @@ from ottla.group.classic.rebalance import keep_alive, prepare
 from ottla.group.consumer import describing as consumer_describing
 from ottla.group.consumer import expiring
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.topics import Topics
+from ottla.group.consumer.topics import TopicsView
 from ottla.group.converting import downgrade_if_classic, go_on_after_downgrade
 from ottla.group.member import Ticket
 from ottla.group.membership_commands import MembershipCommands
 from ottla.group.offsets import deleting
 from ottla.group.offsets.commands import OffsetCommands
+from ottla.group.registry import Registry
+from ottla.group.settings import GroupSettings
 from ottla.group.story.causes import note_too_many
-from ottla.group.turn import Call, Decision, Moment, answered
+from ottla.group.turn import Call, GroupDecision, Moment, answered
 from ottla.wire.messages.list_groups import ListedGroup
 
 
-class Coordinator(MembershipCommands, OffsetCommands):
-    """Commands on groups, and what becomes due without one."""
+class GroupCoordinator:
+    """Has the groups, the commands about members and about offsets; acts on deadlines."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self.registry = Registry(settings)
+        self.members = MembershipCommands(self.registry)
+        self.offsets = OffsetCommands(self.registry)
+        # The share groups of the registry, with their commands.
+        self.share = self.registry.share
 
     def next_deadline_ms(self) -> int | None:
         """When `on_deadline` wants to be called next (monotonic), None if nothing is due."""
-        return self.timers.next_deadline_ms()
+        return self.registry.timers.next_deadline_ms()
 
-    def on_deadline(self, at: Moment) -> Decision:
+    def on_deadline(self, at: Moment) -> GroupDecision:
         """Act on the earliest deadline that has passed, if any; call again until none is due."""
-        turn = self.turn(at)
-        key = self.timers.pop_due(at.now_ms)
+        turn = self.registry.turn(at)
+        key = self.registry.timers.pop_due(at.now_ms)
         if key is not None and key.group_id in self.share:
             self.share.on_deadline(turn, key)
         elif key is not None:
-            group = self.any(key.group_id)
+            group = self.registry.any(key.group_id)
             if isinstance(group, ConsumerGroup):
                 expiring.on_deadline(turn, group, key)
-                downgrade_if_classic(self, turn, group)
+                downgrade_if_classic(self.registry, turn, group)
             elif group is not None:
                 liveness.on_deadline(turn, group, key)
         return turn.decision
 
-    def start(self, at: Moment) -> Decision:
+    def start(self, at: Moment) -> GroupDecision:
         """Everything is replayed: sessions of the members found start now (KIP-62 keeps them)."""
-        turn = self.turn(at)
-        self.sweep()
-        for group in self.groups.values():
+        turn = self.registry.turn(at)
+        self.registry.sweep()
+        for group in self.registry.groups.values():
             for member in group.members.values():
                 keep_alive(turn, group, member)
-            if len(group.members) > self.settings.max_size:
+            if len(group.members) > self.registry.settings.max_size:
                 note_too_many(turn, group)
                 prepare(turn, group)
             else:
                 go_on_after_downgrade(turn, group)
-        for consumer_group in list(self.consumer_groups.values()):
+        for consumer_group in list(self.registry.consumer_groups.values()):
             expiring.start(turn, consumer_group)
-            downgrade_if_classic(self, turn, consumer_group)
+            downgrade_if_classic(self.registry, turn, consumer_group)
         self.share.start(turn)
         return turn.decision
 
@@ -70,39 +79,41 @@ class Coordinator(MembershipCommands, OffsetCommands):
         """The requests that wait in a join or a sync, to be answered when this coordinator ends."""
         return [
             ticket
-            for group in self.groups.values()
+            for group in self.registry.groups.values()
             for member in group.members.values()
             for ticket in (member.joining, member.syncing)
             if ticket is not None
         ]
 
-    def describe(self, call: Call, group_id: str) -> Decision:
+    def describe(self, call: Call, group_id: str) -> GroupDecision:
         """DescribeGroups for one group; the answer is a DescribedGroup."""
-        is_other = group_id in self.consumer_groups or group_id in self.share
-        group = self.groups.get(group_id)
+        is_other = group_id in self.registry.consumer_groups or group_id in self.share
+        group = self.registry.groups.get(group_id)
         described = describing.describe(group_id, group, call.version, is_other=is_other)
         return answered(call, described)
 
-    def describe_consumer_group(self, call: Call, group_id: str, topics: Topics) -> Decision:
+    def describe_consumer_group(
+        self, call: Call, group_id: str, topics: TopicsView
+    ) -> GroupDecision:
         """ConsumerGroupDescribe for one group; the answer is its DescribedGroup."""
-        group = self.consumer_groups.get(group_id)
+        group = self.registry.consumer_groups.get(group_id)
         if group is None:
-            is_classic = group_id in self.groups or group_id in self.share
+            is_classic = group_id in self.registry.groups or group_id in self.share
             return answered(call, consumer_describing.not_found(group_id, is_classic=is_classic))
-        assignors = self.settings.consumer_assignors
+        assignors = self.registry.settings.consumer_assignors
         return answered(call, consumer_describing.describe(group, topics, assignors))
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
         """ListGroups, with the filters of its request."""
         return [
             describing.listed(group)
-            for group in (*self.all(), *self.share.groups.values())
+            for group in (*self.registry.all(), *self.share.groups.values())
             if describing.is_listed(group, states, types)
         ]
 
-    def delete(self, call: Call, group_id: str, at: Moment) -> Decision:
+    def delete(self, call: Call, group_id: str, at: Moment) -> GroupDecision:
         """DeleteGroups for one group; the answer is an ErrorCode."""
-        turn = self.turn(at)
-        group = self.any(group_id)
-        turn.reply(call.ticket, deleting.delete_group(turn, group, self.pending))
+        turn = self.registry.turn(at)
+        group = self.registry.any(group_id)
+        turn.reply(call.ticket, deleting.delete_group(turn, group, self.registry.pending))
         return turn.decision

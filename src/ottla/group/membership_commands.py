@@ -15,7 +15,7 @@ from ottla.group.converting import (
 )
 from ottla.group.group import Group
 from ottla.group.registry import Registry
-from ottla.group.turn import Call, Decision, Moment, Turn
+from ottla.group.turn import Call, GroupDecision, Moment, Turn
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -26,42 +26,45 @@ from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupRespons
 from ottla.wire.messages.sync_group import SyncGroupRequest
 
 
-class MembershipCommands(Registry):
-    """JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
+class MembershipCommands:
+    """JoinGroup, SyncGroup, Heartbeat, LeaveGroup and ConsumerGroupHeartbeat."""
 
-    def join(self, call: Call, request: JoinGroupRequest, at: Moment) -> Decision:
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def join(self, call: Call, request: JoinGroupRequest, at: Moment) -> GroupDecision:
         """JoinGroup. Only a caller without a member id brings a group into being."""
-        turn = self.turn(at)
+        turn = self._registry.turn(at)
         code = joining.check_session_timeout(turn, request)
         if code is not ErrorCode.NONE:
             turn.reply(call.ticket, join_refused(code, request.member_id))
             return turn.decision
-        if request.group_id in self.share:
+        if request.group_id in self._registry.share:
             turn.reply(call.ticket, join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             return turn.decision
-        consumer_group = self.consumer_groups.get(request.group_id)
+        consumer_group = self._registry.consumer_groups.get(request.group_id)
         if consumer_group is not None and not consumer_group.is_empty:
             turn.reply(call.ticket, classic_members.join(turn, consumer_group, call, request))
-            downgrade_if_classic(self, turn, consumer_group)
+            downgrade_if_classic(self._registry, turn, consumer_group)
             return turn.decision
-        begin_classic_again(self, turn, request.group_id)
-        group = self.groups.get(request.group_id)
+        begin_classic_again(self._registry, turn, request.group_id)
+        group = self._registry.groups.get(request.group_id)
         if group is None:
             if request.member_id != NO_MEMBER_ID:
                 code = ErrorCode.UNKNOWN_MEMBER_ID
                 turn.reply(call.ticket, join_refused(code, request.member_id))
                 return turn.decision
             group = Group(request.group_id)
-            self.groups[request.group_id] = group
+            self._registry.groups[request.group_id] = group
         joining.join(turn, group, call, request)
         if group.is_void:
-            del self.groups[request.group_id]
+            del self._registry.groups[request.group_id]
         return turn.decision
 
-    def sync(self, call: Call, request: SyncGroupRequest, at: Moment) -> Decision:
+    def sync(self, call: Call, request: SyncGroupRequest, at: Moment) -> GroupDecision:
         """SyncGroup."""
-        turn = self.turn(at)
-        group = self.any(request.group_id)
+        turn = self._registry.turn(at)
+        group = self._registry.any(request.group_id)
         if group is None:
             turn.reply(call.ticket, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
         elif isinstance(group, ConsumerGroup):
@@ -70,10 +73,10 @@ class MembershipCommands(Registry):
             syncing.sync(turn, group, call, request)
         return turn.decision
 
-    def heartbeat(self, call: Call, request: HeartbeatRequest, at: Moment) -> Decision:
+    def heartbeat(self, call: Call, request: HeartbeatRequest, at: Moment) -> GroupDecision:
         """Heartbeat."""
-        turn = self.turn(at)
-        group = self.any(request.group_id)
+        turn = self._registry.turn(at)
+        group = self._registry.any(request.group_id)
         if group is None:
             code = ErrorCode.UNKNOWN_MEMBER_ID
         elif isinstance(group, ConsumerGroup):
@@ -83,16 +86,16 @@ class MembershipCommands(Registry):
         turn.reply(call.ticket, HeartbeatResponse(error_code=code))
         return turn.decision
 
-    def leave(self, call: Call, request: LeaveGroupRequest, at: Moment) -> Decision:
+    def leave(self, call: Call, request: LeaveGroupRequest, at: Moment) -> GroupDecision:
         """LeaveGroup; before version 3 the one member's error is the whole answer's."""
-        turn = self.turn(at)
-        group = self.any(request.group_id)
+        turn = self._registry.turn(at)
+        group = self._registry.any(request.group_id)
         members = leaving.leaving_members(request, call.version)
         if group is None:
             answers = leaving.refused(members, ErrorCode.UNKNOWN_MEMBER_ID)
         elif isinstance(group, ConsumerGroup):
             answers = consumer_leaving.leave(turn, group, members)
-            downgrade_if_classic(self, turn, group)
+            downgrade_if_classic(self._registry, turn, group)
         else:
             answers = leaving.leave(turn, group, members)
         if call.version < 3:
@@ -104,15 +107,15 @@ class MembershipCommands(Registry):
 
     def consumer_heartbeat(
         self, call: Call, request: ConsumerGroupHeartbeatRequest, pace: Pace, at: Moment
-    ) -> Decision:
+    ) -> GroupDecision:
         """ConsumerGroupHeartbeat (KIP-848)."""
-        turn = self.turn(at)
+        turn = self._registry.turn(at)
         try:
-            requests.require_valid(request, call.version, self.settings)
+            requests.require_valid(request, call.version, self._registry.settings)
             group = self._consumer_group(turn, request)
             answer = heartbeating.heartbeat(turn, group, call, request, pace)
             if request.member_epoch == requests.LEAVE:
-                downgrade_if_classic(self, turn, group)
+                downgrade_if_classic(self._registry, turn, group)
         except OttlaError as error:
             answer = ConsumerGroupHeartbeatResponse(
                 error_code=error.code, error_message=error.message
@@ -123,16 +126,16 @@ class MembershipCommands(Registry):
     def _consumer_group(self, turn: Turn, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
         """The group a member speaks of. Who joins brings it into being, or converts it."""
         group_id = request.group_id
-        known = self.consumer_groups.get(group_id)
+        known = self._registry.consumer_groups.get(group_id)
         if known is not None:
             return known
-        if group_id in self.share:
+        if group_id in self._registry.share:
             raise OttlaError(
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."
             )
         if request.member_epoch != requests.JOIN:
             raise OttlaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
-        classic = self.groups.get(group_id)
+        classic = self._registry.groups.get(group_id)
         if classic is None or classic.is_empty:
-            return empty_to_consumer_group(self, turn, group_id)
-        return upgrade(self, turn, classic)
+            return empty_to_consumer_group(self._registry, turn, group_id)
+        return upgrade(self._registry, turn, classic)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ottla.group.consumer.topics import NO_TOPICS, Topics
+from ottla.group.consumer.topics import NO_TOPICS, TopicsView
 from ottla.group.member import Ticket
 from ottla.group.records import CoordinatorRecord
 from ottla.group.settings import GroupSettings
@@ -21,7 +21,7 @@ class Moment:
 
     now_ms: int
     timestamp_ms: int
-    topics: Topics = NO_TOPICS
+    topics: TopicsView = NO_TOPICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class GroupReply:
     """The answer to the request of `ticket`; its type follows from the request."""
 
     ticket: Ticket
@@ -45,17 +45,17 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Decision:
+class GroupDecision:
     """Records to append and apply; answers to give once they are committed; what was decided."""
 
     records: list[CoordinatorRecord] = field(default_factory=list)
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[GroupReply] = field(default_factory=list)
     notes: Sequence[Note] = ()
 
 
-def answered(call: Call, message: object) -> Decision:
+def answered(call: Call, message: object) -> GroupDecision:
     """The answer, and nothing else."""
-    return Decision(replies=[Reply(call.ticket, message)])
+    return GroupDecision(replies=[GroupReply(call.ticket, message)])
 
 
 class Turn:
@@ -73,11 +73,11 @@ class Turn:
         self.now_ms = at.now_ms
         self.timestamp_ms = at.timestamp_ms
         self.topics = at.topics
-        self.decision = Decision()
+        self.decision = GroupDecision()
 
     def reply(self, ticket: Ticket, message: Any) -> None:
         """Answer once everything written is committed."""
-        self.decision.replies.append(Reply(ticket, message))
+        self.decision.replies.append(GroupReply(ticket, message))
 
     def write(self, record: CoordinatorRecord) -> None:
         """Have a record appended, then applied."""

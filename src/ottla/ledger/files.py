@@ -4,13 +4,13 @@ import json
 from typing import Any
 from zlib import crc32
 
-from ottla.ledger.history import Cause, Gone, History, Loss
-from ottla.ledger.removals import Cell, Pass, Removals
+from ottla.ledger.history import Gone, History, Loss, StartCause
+from ottla.ledger.removals import Cell, Pass, SegmentRemovals
 
 _VERSION = 1
 
 
-def encode_removals(removals: Removals) -> bytes:
+def encode_removals(removals: SegmentRemovals) -> bytes:
     """A segment's file; nothing for nothing."""
     if not removals.cells and not removals.reach:
         return b""
@@ -22,16 +22,16 @@ def encode_removals(removals: Removals) -> bytes:
     return _sealed({"passes": passes, "cells": cells, "reach": removals.reach})
 
 
-def decode_removals(encoded: bytes) -> Removals:
+def decode_removals(encoded: bytes) -> SegmentRemovals:
     """Read what `encode_removals` wrote. Raises ValueError."""
     if not encoded:
-        return Removals()
+        return SegmentRemovals()
     held = _opened(encoded)
     cells = [
         Cell(start, end, dict(zip(counts[::2], counts[1::2], strict=True)))
         for start, end, counts in held["cells"]
     ]
-    return Removals(cells, [Pass(*one) for one in held["passes"]], held["reach"])
+    return SegmentRemovals(cells, [Pass(*one) for one in held["passes"]], held["reach"])
 
 
 def encode_history(history: History) -> bytes:
@@ -61,7 +61,7 @@ def decode_history(encoded: bytes) -> History:
     )
     for start, end, first_ms, last_ms, *counts in held["gone"]:
         by_cause = {
-            Cause(cause): count for cause, count in zip(counts[::2], counts[1::2], strict=True)
+            StartCause(cause): count for cause, count in zip(counts[::2], counts[1::2], strict=True)
         }
         history.gone.append(Gone(start, end, by_cause, first_ms, last_ms))
     history.lost += [Loss(*one) for one in held["lost"]]

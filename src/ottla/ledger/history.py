@@ -10,7 +10,7 @@ GONE_MAX = 64
 LOST_MAX = 32
 
 
-class Cause(IntEnum):
+class StartCause(IntEnum):
     """Why offsets lie below a log's start."""
 
     # Before a ledger was kept of this log.
@@ -31,13 +31,13 @@ class Cause(IntEnum):
 
 
 _WORDS = {
-    Cause.UNRECORDED: "before the ledger was kept",
-    Cause.RETENTION_TIME: "retention.ms",
-    Cause.RETENTION_BYTES: "retention.bytes",
-    Cause.DELETE_RECORDS: "delete-records",
-    Cause.WHOLE: "the replica was made anew",
-    Cause.LEADER: "the leader's log begins later",
-    Cause.SEVERAL: "several",
+    StartCause.UNRECORDED: "before the ledger was kept",
+    StartCause.RETENTION_TIME: "retention.ms",
+    StartCause.RETENTION_BYTES: "retention.bytes",
+    StartCause.DELETE_RECORDS: "delete-records",
+    StartCause.WHOLE: "the replica was made anew",
+    StartCause.LEADER: "the leader's log begins later",
+    StartCause.SEVERAL: "several",
 }
 
 
@@ -48,11 +48,11 @@ class Gone:
     # Invariant: start < end; the counts add up to end - start.
     start: int
     end: int
-    counts: dict[Cause, int]
+    counts: dict[StartCause, int]
     first_ms: int
     last_ms: int
 
-    def within(self, start: int, end: int) -> dict[Cause, int]:
+    def within(self, start: int, end: int) -> dict[StartCause, int]:
         """By cause, how many of its offsets lie in [start, end), too."""
         size = min(end, self.end) - max(start, self.start)
         if size <= 0:
@@ -71,8 +71,8 @@ class Gone:
             self.last_ms,
         )
 
-    def _only_cause(self) -> Cause:
-        return next(iter(self.counts)) if len(self.counts) == 1 else Cause.SEVERAL
+    def _only_cause(self) -> StartCause:
+        return next(iter(self.counts)) if len(self.counts) == 1 else StartCause.SEVERAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class History:
     next_pass: int = 1
     changes: int = 0
 
-    def delete(self, start: int, end: int, cause: Cause, now_ms: int) -> None:
+    def delete(self, start: int, end: int, cause: StartCause, now_ms: int) -> None:
         """Note that [start, end) went for `cause`, in place of what was noted of it before."""
         for one in self.gone:
             if one.start <= start and end <= one.end and one.counts.keys() == {cause}:
@@ -111,7 +111,7 @@ class History:
         if start < end:
             self._put(Gone(start, end, {cause: end - start}, now_ms, now_ms))
 
-    def fill(self, start: int, end: int, cause: Cause, now_ms: int) -> None:
+    def fill(self, start: int, end: int, cause: StartCause, now_ms: int) -> None:
         """Note `cause` for those offsets of [start, end) of which nothing is noted."""
         for first, last in self._uncovered(start, end):
             self.delete(first, last, cause, now_ms)

@@ -45,7 +45,7 @@ class Cell:
         return sum(self.counts.values())
 
 
-class Removals:
+class SegmentRemovals:
     """The cells of one segment, in order."""
 
     # Invariant: cells do not overlap and rise; each number in a cell's counts is in `passes`.
@@ -90,7 +90,7 @@ class Removals:
         if len(cells) > CELLS_MAX:
             self._coarsen()
 
-    def join(self, later: "Removals") -> None:
+    def join(self, later: "SegmentRemovals") -> None:
         """Take in those of a segment behind this one."""
         for one in later.passes.values():
             self._note_pass(one)

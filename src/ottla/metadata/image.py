@@ -40,7 +40,7 @@ class BrokerImage:
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """Who has a partition, who is in sync, and who leads it in which term."""
+    """A partition's replicas, ISR, and leader with its epoch."""
 
     # Invariant: isr is a subset of replicas; leader is in isr or NO_LEADER; elr and isr are apart.
     leader: BrokerId
@@ -51,15 +51,15 @@ class PartitionImage:
     version: int = 0
     # Out of the ISR, and yet known to hold all that is committed (KIP-966).
     elr: tuple[BrokerId, ...] = ()
-    # Who was in ISR or ELR last, before both became empty.
+    # The brokers that were in ISR or ELR last, before both became empty.
     last_known_elr: tuple[BrokerId, ...] = ()
-    # Who wrote this state: tells one's own write from another's after an unknown outcome (S15).
+    # Names the write of this state, so that its writer knows it after an unknown outcome (S15).
     nonce: int = 0
     # The leader's registration at its election; it restarted since where its present one differs.
     leader_broker_epoch: int = 0
     # The last term whose leader was elected though it may lack what was committed; -1 for none.
     unclean_epoch: int = -1
-    # A reassignment under way (KIP-455): who comes, who goes. Both are in `replicas` till its end.
+    # Of a reassignment under way (KIP-455). Both are in `replicas` until its end.
     adding: tuple[BrokerId, ...] = ()
     removing: tuple[BrokerId, ...] = ()
 
@@ -126,22 +126,9 @@ class ClusterImage:
         topics_by_id[topic.id] = topic
         return replace(self, topics={**self.topics, topic.name: topic}, topics_by_id=topics_by_id)
 
-    def without_topic(self, name: str) -> "ClusterImage":
-        """Remove a topic that exists."""
-        topics = dict(self.topics)
-        topics_by_id = dict(self.topics_by_id)
-        del topics_by_id[topics.pop(name).id]
-        return replace(self, topics=topics, topics_by_id=topics_by_id)
-
     def with_broker(self, broker: BrokerImage) -> "ClusterImage":
         """Add a broker, or replace the one of its id."""
         return replace(self, brokers={**self.brokers, broker.id: broker})
-
-    def without_broker(self, broker_id: BrokerId) -> "ClusterImage":
-        """Remove a broker that exists."""
-        brokers = dict(self.brokers)
-        del brokers[broker_id]
-        return replace(self, brokers=brokers)
 
     def with_broker_configs(self, broker: str, configs: Mapping[str, str]) -> "ClusterImage":
         """Replace what is set for one broker, or for ALL_BROKERS."""

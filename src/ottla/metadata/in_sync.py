@@ -1,4 +1,4 @@
-"""Who is in sync and who is eligible, as members leave and join (KIP-966). Pure values."""
+"""The ISR and the ELR of a partition, as members leave and join (KIP-966). Pure values."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -17,9 +17,9 @@ def without_members(
 ) -> PartitionImage:
     """Take `leaving` out of the ISR; members of an ISR that gets too small stay eligible.
 
-    Below the minimum nothing is committed any more, so that all who were in sync until then
-    hold all that is committed. Where nobody is left, the leader is remembered as the one that
-    led last, as in Kafka: an unclean election prefers it. Who leads is not changed.
+    Below the minimum nothing is committed any more, so that all members until then hold all that
+    is committed. Where the ISR gets empty, the leader becomes the first of the last known ELR, as
+    in Kafka: an unclean election prefers it. The leader is not changed.
     """
     isr = tuple(broker for broker in partition.isr if broker not in leaving)
     left = tuple(broker for broker in partition.isr if broker in leaving)
@@ -33,7 +33,7 @@ def without_members(
 def with_members(
     partition: PartitionImage, joining: Collection[BrokerId], min_isr: int
 ) -> PartitionImage:
-    """Take `joining` into the ISR. Whether they may is for the caller to know (R-4)."""
+    """Take `joining` into the ISR. The caller has checked that they may join (R-4)."""
     joined = tuple(b for b in partition.replicas if b in joining and b not in partition.isr)
     return _settled(partition, partition.isr + joined, partition.elr, min_isr)
 
@@ -41,9 +41,9 @@ def with_members(
 def without_eligibility(
     partition: PartitionImage, lossy: Collection[BrokerId], min_isr: int
 ) -> PartitionImage:
-    """Take those who may have lost records out of ISR and ELR (R-6).
+    """Take brokers that may have lost records out of ISR and ELR (R-6).
 
-    Who was the hope of a partition without a leader is remembered as such.
+    They stay in the last known ELR: a partition without a leader may be recovered from them.
     """
     isr = tuple(broker for broker in partition.isr if broker not in lossy)
     elr = tuple(broker for broker in partition.elr if broker not in lossy)
@@ -59,7 +59,7 @@ def _settled(
     elr: tuple[BrokerId, ...],
     min_isr: int,
 ) -> PartitionImage:
-    """Keep the eligible apart from those in sync; with enough of these, nobody else counts."""
+    """No broker is in ISR and ELR at once; an ISR that is large enough empties the ELR."""
     if len(isr) >= effective_min_isr(partition, min_isr):
         elr = ()
     elr = tuple(broker for broker in elr if broker not in isr)

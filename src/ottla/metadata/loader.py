@@ -23,7 +23,7 @@ class _Node(Protocol):
     def version(self) -> int: ...
 
 
-class Source(Protocol):
+class NodeSource(Protocol):
     """What the loader needs of the store."""
 
     async def subtree(self, path: str) -> Mapping[str, _Node]:
@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
     deleting: tuple[TopicImage, ...]
 
 
-async def load_image(source: Source, cluster_id: str) -> Loaded:
+async def load_image(source: NodeSource, cluster_id: str) -> Loaded:
     """Read brokers, topics and settings. Raises OttlaError naming a node that is damaged."""
     brokers_tree = await source.subtree(paths.BROKERS)
     config_tree = await source.subtree("/config")
@@ -67,7 +67,7 @@ async def load_image(source: Source, cluster_id: str) -> Loaded:
     return Loaded(image, tuple(topic for topic in topics if topic.name in going))
 
 
-async def load_topics(source: Source, names: Sequence[str]) -> dict[str, TopicImage]:
+async def load_topics(source: NodeSource, names: Sequence[str]) -> dict[str, TopicImage]:
     """Those of `names` that exist, also if they are marked for deletion. Raises OttlaError."""
     if len(names) > _FEW:
         tree = await source.subtree(paths.TOPICS)

@@ -1,4 +1,4 @@
-"""What short-lived nodes of the store hold: who is controller, what changed, what is asked for."""
+"""The data of short-lived nodes: the controller, notices of changes, requests to the controller."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,12 @@ from ottla.metadata.json_node import broken, dump, load
 
 
 def encode_controller(broker_id: BrokerId, now_ms: int) -> bytes:
-    """The data of `/controller`; `now_ms` is when it took office."""
+    """The data of `/controller`; `now_ms` is when the broker became the controller."""
     return dump({"version": 1, "brokerid": broker_id, "timestamp": str(now_ms)})
 
 
 def decode_controller(data: bytes) -> BrokerId:
-    """Who is controller. Raises OttlaError where the node is not ours."""
+    """The controller's id. Raises OttlaError where the node cannot be read."""
     held = load("/controller", data)
     try:
         return BrokerId(int(held["brokerid"]))

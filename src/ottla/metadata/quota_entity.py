@@ -14,7 +14,7 @@ class Default(Enum):
     DEFAULT = "<default>"
 
 
-# Everybody who has no quota of their own.
+# All entities without a quota of their own.
 DEFAULT = Default.DEFAULT
 Name = str | Default
 

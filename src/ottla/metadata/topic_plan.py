@@ -21,7 +21,7 @@ _NOBODY_ELSE: Registered = {}
 
 
 @dataclass(frozen=True, slots=True)
-class NewTopic:
+class RequestedTopic:
     """What is asked for. `assignments` are replica lists by partition; None leaves them to us."""
 
     name: str
@@ -40,7 +40,7 @@ class TopicDefaults:
 
 
 def plan_topic(
-    new: NewTopic,
+    new: RequestedTopic,
     topic_id: TopicId,
     image: ClusterImage,
     defaults: TopicDefaults,
@@ -145,7 +145,7 @@ def _checked_growth(
     return tuple(tuple(BrokerId(broker) for broker in replicas) for replicas in assignments)
 
 
-def _manual(new: NewTopic, spread: _Spread) -> tuple[tuple[BrokerId, ...], ...]:
+def _manual(new: RequestedTopic, spread: _Spread) -> tuple[tuple[BrokerId, ...], ...]:
     assert new.assignments is not None
     if new.replication_factor != BY_DEFAULT:
         raise _request("replication factor")
@@ -172,7 +172,7 @@ def _manual(new: NewTopic, spread: _Spread) -> tuple[tuple[BrokerId, ...], ...]:
 
 
 def _automatic(
-    new: NewTopic, defaults: TopicDefaults, spread: _Spread
+    new: RequestedTopic, defaults: TopicDefaults, spread: _Spread
 ) -> tuple[tuple[BrokerId, ...], ...]:
     if new.partitions == 0 or new.partitions < BY_DEFAULT:
         raise OttlaError(

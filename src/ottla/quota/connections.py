@@ -11,14 +11,14 @@ from ottla.quota.windowed_rate import WindowedRate
 UNLIMITED = 2**31 - 1
 
 
-class Verdict(NamedTuple):
+class ConnectionVerdict(NamedTuple):
     """What is to become of a new connection: served or, for a `refusal`, closed; after a wait."""
 
     refusal: str | None = None
     wait_ms: int = 0
 
 
-WELCOME = Verdict()
+WELCOME = ConnectionVerdict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +57,23 @@ class ConnectionQuotas:
         self._rates: dict[str | None, WindowedRate] = {}
         self.rules = rules
 
-    def open(self, listener: str, address: str, now_ms: int) -> Verdict:
+    def open(self, listener: str, address: str, now_ms: int) -> ConnectionVerdict:
         """Count a connection in, and say what is to become of it."""
         self._count += 1
         self._per_listener[listener] += 1
         self._per_address[address] += 1
         refusal = self._too_many(listener, address)
         if refusal is not None:
-            return Verdict(refusal)
+            return ConnectionVerdict(refusal)
         wait_ms = self._addresses.connect(address, now_ms)
         if wait_ms:
             refusal = "its address opens them faster than its connection_creation_rate allows"
-            return Verdict(refusal, min(wait_ms, self._windows.ms))
+            return ConnectionVerdict(refusal, min(wait_ms, self._windows.ms))
         wait_ms = self._record(listener, self._room(listener).creation_rate, now_ms)
         if listener not in self.rules.protected:
             broker_ms = self._record(None, self.rules.broker.creation_rate, now_ms)
             wait_ms = max(wait_ms, broker_ms)
-        return Verdict(None, wait_ms) if wait_ms else WELCOME
+        return ConnectionVerdict(None, wait_ms) if wait_ms else WELCOME
 
     def close(self, listener: str, address: str) -> None:
         """Count a connection out."""

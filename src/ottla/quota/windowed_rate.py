@@ -98,7 +98,7 @@ class WindowedRate:
                 else:
                     used.append(excess)
             while used and used[0] == 0:
-                # Time in which nobody asked is worth nothing later.
+                # Unused time is not saved up.
                 used.popleft()
                 self._start_ms += self._window_ms
                 old -= 1

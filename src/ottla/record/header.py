@@ -25,7 +25,6 @@ DELETE_HORIZON_FLAG: Final = 0x40
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _OFFSET = Struct(">q")
-_EPOCH = Struct(">i")
 
 
 class BatchHeader(NamedTuple):
@@ -91,11 +90,6 @@ def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> Ba
 def set_base_offset(buffer: bytearray | memoryview, position: int, base_offset: int) -> None:
     """Give the batch at `position` its place in the log."""
     _OFFSET.pack_into(buffer, position, base_offset)
-
-
-def set_leader_epoch(buffer: bytearray | memoryview, position: int, leader_epoch: int) -> None:
-    """Stamp the batch at `position` with the term in which it was appended."""
-    _EPOCH.pack_into(buffer, position + 12, leader_epoch)
 
 
 def computed_crc(buffer: bytes | bytearray | memoryview, position: int, size: int) -> int:

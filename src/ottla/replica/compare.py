@@ -14,8 +14,8 @@ def compare(log: LogView, offset: int, last_fetched_epoch: int) -> tuple[LeaderE
         if epoch < 0:
             epoch, end = log.last_epoch, log.log_end_offset
         if epoch < 0 or last_fetched_epoch < log.first_epoch:
-            # Our records of that time are deleted, so that nobody can tell whether the
-            # copy's are the same: it begins anew where we begin, and loses nothing.
+            # Our records of that epoch are deleted, so that the copy's cannot be compared with
+            # them: it restarts where our log starts, and loses nothing.
             return OUT_OF_RANGE
         if epoch < last_fetched_epoch or end < offset:
             return (Diverging(epoch, end),)

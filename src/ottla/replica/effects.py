@@ -13,7 +13,7 @@ from ottla.replica.isr import IsrChange
 
 @dataclass(frozen=True, slots=True)
 class AdvanceHighWatermark:
-    """Records below `high_watermark` are committed: wake who waits for them."""
+    """Records below `high_watermark` are committed: answer the requests that wait for them."""
 
     high_watermark: int
 
@@ -38,7 +38,7 @@ class Diverging:
 class Refuse:
     """Answer the fetch with an error, and with our log start offset.
 
-    To a fetch that another one has overtaken any error will do: its sender does not look.
+    A fetch that a later one has overtaken gets any error: its sender ignores the answer.
     """
 
     error: ErrorCode
@@ -46,9 +46,9 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class ProposeIsr:
-    """Make the change in the store and tell the outcome by its nonce.
+    """Make the change in the store and report its outcome, by its nonce.
 
-    Made: `on_state(change.committed(version))`; not made: `on_isr_rejected`; not known:
+    Made: `on_state(change.committed(version))`; not made: `on_isr_rejected`; unknown:
     `on_isr_unknown`.
     """
 
@@ -57,17 +57,17 @@ class ProposeIsr:
 
 @dataclass(frozen=True, slots=True)
 class ReadState:
-    """Read the partition's state from the store, until it answers, and tell `on_state_read`."""
+    """Read the partition's state until the store answers, and call `on_state_read`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BelowMinIsr:
-    """The ISR is too small to commit: fail who waits with NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+    """The ISR is too small: fail waiting produces with NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """Somebody else leads, or may: fail who waits with NOT_LEADER_OR_FOLLOWER, await orders."""
+    """Another broker leads, or may: fail waiting requests with NOT_LEADER_OR_FOLLOWER."""
 
 
 # ---------------------------------------------------------------- of the follower
@@ -80,17 +80,17 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class TruncateTo:
-    """Drop everything at and above `end_offset`: the leader of our epoch does not have it."""
+    """Truncate the log to `end_offset`: the leader of our epoch has other records from there."""
 
     end_offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class RestartAt:
-    """Drop all records and go on, empty, at `offset`: the leader's log begins there.
+    """Truncate the whole log and go on, empty, at `offset`: the leader's log begins there.
 
-    Then note in the log's leader epochs that the leader's term begins there: without records
-    it is all that tells how new this log is.
+    Then note in the log's leader epochs that the leader's epoch begins there: an empty log has
+    no other mark of how new it is.
     """
 
     offset: int

@@ -1,7 +1,7 @@
-"""A change of the ISR as the leader asks for it: the new state, and what must hold in the store.
+"""A change of the ISR as the leader proposes it: the new state, and what the store must hold.
 
-Who joins, leaves and stays eligible (KIP-966) is decided in `metadata.in_sync`, which the
-controller uses as well.
+ISR and ELR of the new state (KIP-966) are decided in `metadata.in_sync`, which the controller uses
+as well.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class IsrChange:
 
     The store must hold: the partition's state at `after.version`; each of `joining` alive and
     registered at that broker epoch; the controller epoch the broker knows; the topic under the
-    id the broker knows. Then `after` replaces the state. Its nonce tells who wrote it (S15).
+    id the broker knows. Then `after` replaces the state. Its nonce names the writer (S15).
     """
 
     after: PartitionImage
@@ -36,7 +36,7 @@ class IsrChange:
 class Rejection(Enum):
     """Why the store certainly did not make a change."""
 
-    # The partition's state is not at the version expected: somebody else changed it.
+    # The partition's state is not at the version expected: the controller changed it.
     OUTDATED = "the state has another version"
     # A member to add is dead, or restarted since it fetched.
     INELIGIBLE = "a joining broker is not alive at that epoch"
@@ -51,10 +51,10 @@ def isr_change(
     min_isr: int,
     nonce: int,
 ) -> IsrChange:
-    """From the committed state to the one with `isr`; `epochs` are those of who joins.
+    """From the committed state to the one with `isr`; `epochs` are those of joining brokers.
 
     With the ISR unchanged it is a write that only raises the version, and clears an ELR that a
-    lowered minimum has made untrue. A leader that writes lives: hopes of old are forgotten.
+    lowered minimum has made untrue. It clears the last known ELR, since the partition has a leader.
     """
     leaving = tuple(broker for broker in image.isr if broker not in isr)
     after = without_members(image, leaving, min_isr)

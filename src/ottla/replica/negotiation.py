@@ -1,8 +1,8 @@
-"""The leader's talk with the store about its ISR: one change at a time, settled by version.
+"""The leader's changes of its ISR in the store: one at a time, settled by version.
 
-The maximal ISR is the committed one and whoever might be in it already. It never shrinks by
-a rejection: an older copy of the same request may still be accepted. Only a committed state
-with a higher version lowers it; to get one, a write that changes nothing is made (R-8).
+The maximal ISR is the committed one with every follower that may be in it already. A rejection
+never shrinks it: an older copy of the same request may still be accepted. Only a committed state
+with a higher version does; to get one, the leader makes a write that changes nothing (R-8).
 """
 
 from ottla.base.ids import BrokerId
@@ -17,7 +17,7 @@ RETRY_MS = 100
 
 
 class Negotiation:
-    """Which state is committed, what is proposed, and who might be in sync.
+    """Which state is committed, which change is proposed, and which followers may be in sync.
 
     Invariant: maximal_isr is a superset of committed.isr, and equal to it when nothing is open.
     """
@@ -36,7 +36,7 @@ class Negotiation:
         self.standing = standing
         self.committed = committed
         self.maximal_isr = committed.isr
-        # Invariant: while one is there, no other is made except to settle it.
+        # Invariant: while a proposal is open, another is made only to settle it.
         self.proposal: IsrChange | None = None
         self.retry_at_ms: int | None = None
         self._reading = False
@@ -51,9 +51,9 @@ class Negotiation:
         min_isr: int,
         reason: Reason | None = None,
     ) -> LeaderEffect:
-        """Ask for `isr`. Who is to join counts from now on, who is to leave until it has left.
+        """Propose `isr`. A joining follower counts from now on, a leaving one until it has left.
 
-        `reason` is kept, so that what is told once the change is made is what decided it.
+        `reason` is kept for the decision that is recorded once the change is made.
         """
         nonce = self.standing.next_nonce()
         if reason is not None:
@@ -66,13 +66,13 @@ class Negotiation:
         return ProposeIsr(change)
 
     def settle(self, min_isr: int) -> LeaderEffect:
-        """Write the committed state again: its new version ends what copies are on their way."""
+        """Write the committed state again: its new version makes copies on their way fail."""
         return self.propose(self.committed.isr, (), min_isr)
 
     def on_rejected(
         self, nonce: int, rejection: Rejection, min_isr: int, now_ms: int
     ) -> tuple[LeaderEffect, ...]:
-        """The store did not make a change. The answer to an older one says nothing (S32)."""
+        """The store did not make a change. The answer to an older one is ignored (S32)."""
         proposal = self.proposal
         if proposal is None or proposal.nonce != nonce:
             return ()
@@ -84,19 +84,19 @@ class Negotiation:
         return ()
 
     def on_unknown(self, nonce: int) -> tuple[LeaderEffect, ...]:
-        """Whether the store made a change is not known: look (S15)."""
+        """Whether the store made a change is not known: read the state (S15)."""
         proposal = self.proposal
         if proposal is None or proposal.nonce != nonce:
             return ()
         return self._read()
 
     def on_unchanged(self, version: int, min_isr: int) -> tuple[LeaderEffect, ...]:
-        """The store was looked at and is not beyond what was known."""
+        """The state was read, and its version is not above the known one."""
         if not self._reading:
             return ()
         if version < self.committed.version:
             return self._read()
-        # Not made when we looked, and yet it may be under way.
+        # Not made when the state was read; the request may still be on its way.
         self._reading = False
         return (self.settle(min_isr),)
 

@@ -1,4 +1,4 @@
-"""What speaks for a change of the ISR, in words, at the moment in which it is proposed."""
+"""The evidence for a change of the ISR, in words, at the moment in which it is proposed."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""What a leader has learnt from the fetches of one follower in its own term."""
+"""What a leader knows from the fetches of one follower in its own term."""
 
 from ottla.base.ids import BrokerId
 from ottla.replica.standing import NEVER
@@ -7,7 +7,7 @@ UNKNOWN_END = -1
 
 
 class Remote:
-    """One follower as its leader sees it. Begins with nothing known but grace (P23)."""
+    """One follower as its leader sees it. At first no end is known, and it is not late (P23)."""
 
     __slots__ = (
         "broker_epoch",
@@ -24,7 +24,7 @@ class Remote:
 
     def __init__(self, broker_id: BrokerId, now_ms: int) -> None:
         self.broker_id = broker_id
-        # Registration and number of its last fetch; older fetches are ignored (R-7).
+        # Broker epoch and nonce of its last fetch; older fetches are ignored (R-7).
         self.broker_epoch = -1
         self.nonce = -1
         # It holds everything below this; UNKNOWN_END before a fetch that continues our log.
@@ -32,13 +32,13 @@ class Remote:
         # Our log's end when it fetched last, and when that was.
         self.leader_end = 0
         self.fetched_ms = now_ms
-        # When it certainly followed us still: it sends a fetch after the one before was heard,
-        # while this one may have waited for us to wake up.
+        # When it certainly followed us: its previous fetch had arrived before it sent the last
+        # one, which may have waited here while this process stood still.
         self.followed_ms = NEVER
-        # When it held all that we had for the last time. While it holds all, that is now, whatever
-        # stands here; `Leader.on_grown` notes the end of that time. Time begins with the term.
+        # When it last held the whole log. While it does, that is now, whatever this says:
+        # `Leader.on_grown` notes the end of that time. Counted from the term's start.
         self.caught_up_ms = now_ms
-        # Whether the high watermark waits for it.
+        # Whether its end bounds the high watermark.
         self.counts = False
         # The epoch of its last refused fetch, to record a refusal once.
         self.refused_epoch = -1
@@ -50,19 +50,18 @@ class Remote:
 
     @property
     def silent_since_ms(self) -> int:
-        """Since when it could have fetched this partition and did not.
+        """Since when it had something to fetch of this partition and did not fetch.
 
-        A follower that holds all the records does not fetch the partition: there is nothing to
-        be heard of it.
+        A follower that holds the whole log does not fetch the partition.
         """
         return max(self.fetched_ms, self.followed_ms, self.caught_up_ms)
 
     # Hot: once per follower, partition and fetch.
     def note_fetch(self, offset: int, leader_end: int, now_ms: int) -> None:
-        """It holds everything below `offset`, and we everything below `leader_end`.
+        """It holds everything below `offset`; the leader's log ends at `leader_end`.
 
-        A follower that reads to today's end is caught up now. One that reads to where the log
-        ended at its previous fetch was caught up then: a busy leader is always ahead.
+        A follower that has reached the present end is caught up now. One that has reached the end
+        at its previous fetch was caught up then: a busy leader is always ahead.
         """
         if offset >= leader_end:
             self.caught_up_ms = now_ms
@@ -79,6 +78,6 @@ class Remote:
         self.fetched_ms = now_ms
 
     def forget_end(self) -> None:
-        """What it holds is not known any more: it restarted, was replaced, or diverges."""
+        """Its end is not known any more: it restarted, was replaced, or its log diverges."""
         self.end = UNKNOWN_END
         self.leader_end = 0

@@ -1,4 +1,4 @@
-"""What a broker knows of itself and of the others: shared by all its partitions' cores."""
+"""A broker's registration and the live brokers: shared by the cores of all its partitions."""
 
 from ottla.base.ids import BrokerId
 
@@ -11,8 +11,8 @@ NEVER = -FOR_EVER
 class Standing:
     """One per registration of a broker; the shell keeps it up to date, the cores read it.
 
-    After a session has ended there is a new registration with a higher broker epoch, and with it
-    a new Standing: roles of the old one are given up.
+    When a session has ended, the broker registers with a higher broker epoch and has a new
+    Standing: roles of the old one are given up.
     """
 
     __slots__ = (
@@ -28,14 +28,14 @@ class Standing:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
         self.session_ms = session_ms
-        # Until when nobody else can be given what is ours: the store renewed our session less
-        # than most of its time ago. A moment and not a flag, so that it holds after a pause.
+        # Until when no other broker can be elected in place of this one: most of a session after
+        # the store renewed it. A moment and not a flag, so that it is right after a pause.
         self.confirmed_until_ms = FOR_EVER
-        # Live brokers and their epochs, as the cluster image told last.
+        # Live brokers and their epochs, as in the newest cluster image.
         self.live: dict[BrokerId, int] = {broker_id: broker_epoch}
         self._counter = 0
 
     def next_nonce(self) -> int:
-        """A number nobody else gives out, greater than all before it from this broker."""
+        """A number unique in the cluster, greater than all before it from this broker."""
         self._counter += 1
         return self.broker_epoch << _COUNTER_BITS | self._counter

@@ -1,6 +1,6 @@
-"""A leader's term: who counts, what is committed, and what clients may see of it.
+"""A leader's term: which followers count, what is committed, and what clients may see of it.
 
-The rules without the events; `leader.Leader` adds those. Pure.
+The state and its rules, without the events: a `leader.Leader` has one term and calls these. Pure.
 """
 
 from ottla.base.errors import ErrorCode
@@ -16,23 +16,20 @@ from ottla.replica.standing import Standing
 
 Effects = tuple[LeaderEffect, ...]
 NOTHING: Effects = ()
-NOT_FULL = -1
 
 
 class Term:
     """What a leader knows in its term, and the rules over it.
 
     Invariant: high_watermark <= own_end <= log.log_end_offset, and it never moves back.
+    `log` is replaced when the replica moves to another directory.
     """
 
     __slots__ = (
-        "_blocked",
-        "_required",
+        "blocked",
         "broker_id",
         "epoch_start",
-        "full_end",
         "high_watermark",
-        "lag_ms_max",
         "leader_epoch",
         "log",
         "min_isr",
@@ -40,8 +37,8 @@ class Term:
         "own_end",
         "partition",
         "remotes",
+        "required",
         "resigned",
-        "silence_ms_max",
         "standing",
     )
 
@@ -55,15 +52,11 @@ class Term:
         own_end: int,
         high_watermark: int,
         min_isr: int,
-        lag_ms_max: int,
-        silence_ms_max: int | None = None,
         now_ms: int,
     ) -> None:
         """`own_end`: what the leader counts for itself, the flushed end with group commit.
 
-        `high_watermark` is what this replica knew last; `min_isr` and `lag_ms_max` are
-        `min.insync.replicas` and `replica.lag.time.max.ms`. A follower that lacks records and
-        was not heard for `silence_ms_max` is out sooner: as long as a session's end.
+        `high_watermark` is what this replica knew last; `min_isr` is `min.insync.replicas`.
         """
         assert image.leader == standing.broker_id
         assert image.leader in image.isr
@@ -76,18 +69,14 @@ class Term:
         self.own_end = own_end
         self.high_watermark = min(high_watermark, own_end)
         self.min_isr = min_isr
-        self.lag_ms_max = lag_ms_max
-        self.silence_ms_max = lag_ms_max if silence_ms_max is None else silence_ms_max
         self.negotiation = Negotiation(standing, image)
         self.resigned = False
         self.remotes: dict[BrokerId, Remote] = {}
-        # Those besides the leader for whom the high watermark waits.
-        self._required: tuple[Remote, ...] = ()
-        self._blocked = False
-        # Where the log ends, if some follower holds all of it; NOT_FULL if none does. So an append
-        # on a busy partition has nothing to note: see `Leader.on_grown`.
-        self.full_end = NOT_FULL
-        self._recount(now_ms)
+        # The followers whose ends bound the high watermark.
+        self.required: tuple[Remote, ...] = ()
+        # Whether nothing may be committed: the ISR is too small, or others may be elected.
+        self.blocked = False
+        self.recount(now_ms)
 
     # ------------------------------------------------------------ what clients may
 
@@ -103,7 +92,7 @@ class Term:
         return len(committed.isr) < effective_min_isr(committed, self.min_isr)
 
     @property
-    def _may_elect_others(self) -> bool:
+    def may_elect_others(self) -> bool:
         """Whether the store names brokers outside the ISR that an election may choose.
 
         Those in the ELR, and those that were in sync or eligible last before the ISR was empty
@@ -113,28 +102,12 @@ class Term:
         known = committed.last_known_elr
         return bool(committed.elr) or any(broker != self.broker_id for broker in known)
 
-    def check_append(self, acks: int, *, now_ms: int) -> ErrorCode:
-        """NONE, or why nothing may be appended: asked before (P25)."""
-        if not self.is_certain(now_ms):
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if acks == -1 and self.under_min_isr:
-            return ErrorCode.NOT_ENOUGH_REPLICAS
-        return ErrorCode.NONE
-
-    def check_committed(self, end: int) -> ErrorCode | None:
-        """The outcome of an acks=all append that ended at `end`; None while it is open."""
-        if self.high_watermark >= end:
-            return ErrorCode.NONE
-        if self.resigned:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND if self.under_min_isr else None
-
     def is_certain(self, now_ms: int) -> bool:
-        """Whether nobody else can lead: our session lives, or all in sync still follow us.
+        """Whether no other broker can lead: our session lives, or all in sync still follow us.
 
-        Who could be elected is in the ISR, or eligible; whoever leads or follows another does
-        not fetch in our term. So a store that is away stops nobody, but a cut-off leader stops.
-        Meant for acks=0 and 1 and for reads; what is committed needs no such care.
+        An election chooses from the ISR and the ELR; a broker that leads, or follows another
+        leader, does not fetch in our term. So leaders go on while the store is away, and a leader
+        that is cut off stops. Meant for acks=0 and 1 and for reads; commits need no such check.
         """
         if self.resigned:
             return False
@@ -143,29 +116,28 @@ class Term:
         if self.negotiation.committed.elr:
             return False
         oldest_ms = now_ms - self.standing.session_ms
-        return all(remote.followed_ms >= oldest_ms for remote in self._required)
+        return all(remote.followed_ms >= oldest_ms for remote in self.required)
 
     def latest_offset(self) -> int | None:
-        """What a consumer may take for the end; None before the term's start is committed (R-10).
+        """The end offset for consumers; None before the term's start is committed (R-10).
 
-        None is OFFSET_NOT_AVAILABLE: an older leader may have shown more than we know yet.
+        None is OFFSET_NOT_AVAILABLE: an earlier leader may have shown a later high watermark.
         """
         return self.high_watermark if self.high_watermark >= self.epoch_start else None
 
+    # Hot: once per partition of a consumer's fetch.
     def check_read(self, offset: int) -> ErrorCode:
         """Whether a consumer may read at `offset`: up to the high watermark, and wait above it.
 
         An offset up to the log's end is never out of range: it may have been committed (S1).
         """
-        if self.resigned:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if self.log.log_start_offset <= offset <= self.log.log_end_offset:
             return ErrorCode.NONE
         return ErrorCode.OFFSET_OUT_OF_RANGE
 
     def readable_replicas(self, offset: int) -> tuple[BrokerId, ...]:
         """Members of the ISR that hold everything below `offset` (KIP-392), the leader first."""
-        ends = [r for r in self._required if r.broker_id in self.isr and r.end >= offset]
+        ends = [r for r in self.required if r.broker_id in self.isr and r.end >= offset]
         return (self.broker_id, *(remote.broker_id for remote in ends))
 
     # ------------------------------------------------------------ rules
@@ -174,13 +146,24 @@ class Term:
         """How a follower's log ends beside ours; None where it continues (KIP-279, KIP-595)."""
         return compare(self.log, offset, last_fetched_epoch)
 
+    # Hot: once per append or flush.
+    def on_own_end(self, own_end: int) -> Effects:
+        """The leader's own log holds everything below `own_end`."""
+        self.own_end = own_end
+        return self.advance()
+
+    def on_min_isr(self, min_isr: int, now_ms: int) -> None:
+        """`min.insync.replicas` was changed."""
+        self.min_isr = min_isr
+        self.recount(now_ms)
+
     # Hot: once per fetch that moves a follower.
-    def _advance(self) -> Effects:
+    def advance(self) -> Effects:
         """R-3: the least end of the maximal ISR, while the ISR is large enough."""
-        if self._blocked or self.resigned:
+        if self.blocked or self.resigned:
             return NOTHING
         least = self.own_end
-        for remote in self._required:
+        for remote in self.required:
             if remote.end < least:
                 least = remote.end
         if least <= self.high_watermark:
@@ -188,7 +171,7 @@ class Term:
         self.high_watermark = least
         return (AdvanceHighWatermark(least),)
 
-    def _recount(self, now_ms: int) -> None:
+    def recount(self, now_ms: int) -> None:
         """After a change of replicas, ISR, proposal or minimum."""
         negotiation = self.negotiation
         committed = negotiation.committed
@@ -200,11 +183,11 @@ class Term:
         }
         for remote in self.remotes.values():
             remote.counts = remote.broker_id in maximal
-        self._required = tuple(remote for remote in self.remotes.values() if remote.counts)
-        self._blocked = self.under_min_isr or self._may_elect_others
+        self.required = tuple(remote for remote in self.remotes.values() if remote.counts)
+        self.blocked = self.under_min_isr or self.may_elect_others
 
-    def _may_join(self, remote: Remote) -> bool:
-        """R-4: it holds all that is or may be committed, and lives as who fetched."""
+    def may_join(self, remote: Remote) -> bool:
+        """R-4: it holds all that may be committed, and is registered in the epoch that fetched."""
         return (
             remote.end >= self.high_watermark
             and remote.end >= self.epoch_start
@@ -212,8 +195,8 @@ class Term:
             and self.standing.live.get(remote.broker_id) == remote.broker_epoch
         )
 
-    def _behind(self) -> list[Remote]:
-        """In-sync followers that lack records; one that holds all is never late."""
+    def behind(self) -> list[Remote]:
+        """In-sync followers that lack records; one that holds the whole log is never late."""
         log_end = self.log.log_end_offset
         isr = self.isr
-        return [r for r in self._required if r.end < log_end and r.broker_id in isr]
+        return [r for r in self.required if r.end < log_end and r.broker_id in isr]

@@ -1,4 +1,4 @@
-"""What a partition's state makes of a broker that hears of it."""
+"""Which role a partition's state gives a broker."""
 
 from enum import Enum
 
@@ -9,17 +9,17 @@ from ottla.metadata.image import NO_LEADER, PartitionImage
 class Transition(Enum):
     """What to do about a state. Done wholly or not at all, the new epoch noted last (R-9)."""
 
-    # Older than what is known, or known already.
+    # Older than the known state, or the same.
     IGNORE = "ignore"
-    # A new term, led by this broker: a new `Leader`, which knows of no follower's end (P23).
+    # A new leader epoch, led by this broker: a new `Leader`, which knows no follower's end (P23).
     LEAD = "lead"
-    # A new term of another: a new `Follower`, which goes on from its own end.
+    # A new leader epoch of another broker: a new `Follower`, which fetches from its own end.
     FOLLOW = "follow"
-    # A new term without a leader, or led by an earlier life of this broker: neither role.
+    # A new leader epoch without a leader, or led by an earlier registration of this broker.
     WAIT = "wait"
-    # The same term at a higher version: tell `Leader.on_state`; a follower has nothing to do.
+    # The same leader epoch at a higher version: for `Leader.on_state`; no matter to a follower.
     UPDATE = "update"
-    # This broker is no replica (any more).
+    # This broker hosts no replica (any more).
     LEAVE = "leave"
 
 
@@ -28,8 +28,8 @@ def transition(
 ) -> Transition:
     """`leader_epoch` and `version` are those of the state acted on last; -1 where there is none.
 
-    A broker never leads what an earlier registration of it was elected for, which may have
-    had records that are lost now: it waits for the controller to notice.
+    A broker never leads by an election of an earlier registration, whose records may be lost by
+    now: it waits until the controller elects again.
     """
     if image.leader_epoch < leader_epoch:
         return Transition.IGNORE

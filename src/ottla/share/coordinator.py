@@ -25,7 +25,7 @@ Ticket = object
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ShareReply:
     """The answer to the request of `ticket`."""
 
     ticket: Ticket
@@ -33,15 +33,15 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Decision:
+class ShareDecision:
     """Records to append and apply; answers to give once they are committed."""
 
     records: list[ShareRecord] = field(default_factory=list)
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[ShareReply] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class KeyAnswer:
     """What became of a command on one key: an error, or its state."""
 
     code: ErrorCode = ErrorCode.NONE
@@ -75,7 +75,7 @@ class ShareCoordinator:
 
     def initialize(
         self, ticket: Ticket, key: ShareKey, state_epoch: int, start_offset: int, now_ms: int
-    ) -> Decision:
+    ) -> ShareDecision:
         """Begin the state of a partition, or begin it anew in a higher epoch.
 
         In the epoch it has already nothing is done: a repetition must not undo what came between.
@@ -86,7 +86,7 @@ class ShareCoordinator:
         if known is not None and state_epoch < known.state_epoch:
             return _refused(ticket, _fenced_state(key, known, state_epoch))
         if known is not None and state_epoch == known.state_epoch:
-            return _answer(ticket, Answered(state=known))
+            return _answer(ticket, KeyAnswer(state=known))
         left = self._left.get(key)
         if left is not None and start_offset == UNKNOWN:
             state = replace(left, state_epoch=state_epoch, created_ms=now_ms)
@@ -102,20 +102,22 @@ class ShareCoordinator:
         )
         return _begun(ticket, SnapshotRecord(key, state))
 
-    def read(self, ticket: Ticket, key: ShareKey, leader_epoch: int) -> Decision:
+    def read(self, ticket: Ticket, key: ShareKey, leader_epoch: int) -> ShareDecision:
         """What is known of a partition; its leader's term is noted, which fences those before."""
         try:
             known = self._current(key, leader_epoch)
         except OttlaError as error:
             return _refused(ticket, error)
         if leader_epoch <= known.leader_epoch:
-            return _answer(ticket, Answered(state=known))
+            return _answer(ticket, KeyAnswer(state=known))
         noted = UpdateRecord(
             key, known.snapshot_epoch, leader_epoch, UNKNOWN, known.complete_count, ()
         )
-        return Decision([noted], [Reply(ticket, Answered(state=noted.applied_to(known)))])
+        return ShareDecision(
+            [noted], [ShareReply(ticket, KeyAnswer(state=noted.applied_to(known)))]
+        )
 
-    def write(self, ticket: Ticket, key: ShareKey, written: Write, now_ms: int) -> Decision:
+    def write(self, ticket: Ticket, key: ShareKey, written: Write, now_ms: int) -> ShareDecision:
         """Note what has changed in a partition."""
         try:
             known = self._current(key, written.leader_epoch)
@@ -140,25 +142,25 @@ class ShareCoordinator:
         record: ShareRecord = update
         if self._updates.get(key, 0) >= self._settings.updates_per_snapshot:
             record = _snapshot(key, update.applied_to(known), now_ms)
-        return Decision([record], [Reply(ticket, Answered())])
+        return ShareDecision([record], [ShareReply(ticket, KeyAnswer())])
 
-    def delete(self, ticket: Ticket, key: ShareKey) -> Decision:
+    def delete(self, ticket: Ticket, key: ShareKey) -> ShareDecision:
         """Forget the state of a partition; what is not there is gone."""
         is_known = key in self.states or key in self._left
         records: list[ShareRecord] = [SnapshotRecord(key, None)] if is_known else []
-        return Decision(records, [Reply(ticket, Answered())])
+        return ShareDecision(records, [ShareReply(ticket, KeyAnswer())])
 
-    def summary(self, ticket: Ticket, key: ShareKey) -> Decision:
+    def summary(self, ticket: Ticket, key: ShareKey) -> ShareDecision:
         """Where the group is in a partition; no leader epoch is noted by that."""
         known = self.states.get(key)
         if known is None:
             known = ShareState(0, UNKNOWN)
-        return _answer(ticket, Answered(state=known))
+        return _answer(ticket, KeyAnswer(state=known))
 
-    def refresh(self, now_ms: int) -> Decision:
+    def refresh(self, now_ms: int) -> ShareDecision:
         """Write snapshots that are too old anew, so that the log's beginning can be deleted."""
         oldest_ms = now_ms - self._settings.snapshot_interval_ms
-        return Decision(
+        return ShareDecision(
             [
                 _snapshot(key, state, now_ms)
                 for key, state in self.states.items()
@@ -217,8 +219,8 @@ class ShareCoordinator:
         return known
 
 
-def _begun(ticket: Ticket, record: SnapshotRecord) -> Decision:
-    return Decision([record], [Reply(ticket, Answered(state=record.state))])
+def _begun(ticket: Ticket, record: SnapshotRecord) -> ShareDecision:
+    return ShareDecision([record], [ShareReply(ticket, KeyAnswer(state=record.state))])
 
 
 def _snapshot(key: ShareKey, state: ShareState, now_ms: int) -> SnapshotRecord:
@@ -244,9 +246,9 @@ def _name(key: ShareKey) -> str:
     return f"group {key.group_id}, topic {key.topic_id}, partition {key.partition}"
 
 
-def _answer(ticket: Ticket, answered: Answered) -> Decision:
-    return Decision(replies=[Reply(ticket, answered)])
+def _answer(ticket: Ticket, answered: KeyAnswer) -> ShareDecision:
+    return ShareDecision(replies=[ShareReply(ticket, answered)])
 
 
-def _refused(ticket: Ticket, error: OttlaError) -> Decision:
-    return _answer(ticket, Answered(error.code, message=error.message))
+def _refused(ticket: Ticket, error: OttlaError) -> ShareDecision:
+    return _answer(ticket, KeyAnswer(error.code, message=error.message))

@@ -8,7 +8,7 @@ from ottla.share.states import StateBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DeliveryLimits:
     """What the group's settings say.
 
     How long a record is locked, how often it is given out at most, how many may be under way,
@@ -55,7 +55,7 @@ class Dead(NamedTuple):
     rejected: bool
 
 
-class Changes(NamedTuple):
+class StateChanges(NamedTuple):
     """What has to be written: where the group begins, what changed, how much is done with.
 
     `letters` are those whose dead letters are to be written after that, and then `archive`d.

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.share.deliveries import Acknowledged, Acquired, Changes, Dead, Found, Limits
+from ottla.share.deliveries import Acknowledged, Acquired, Dead, DeliveryLimits, Found, StateChanges
 from ottla.share.spans import add_to, merged, spans_of
-from ottla.share.states import Acknowledge, Delivery, StateBatch
-from ottla.share.window import Run, Window
+from ottla.share.states import Acknowledge, DeliveryState, StateBatch
+from ottla.share.window import StateRun, Window
 
 # How many records that no member accepted a partition remembers, to describe them.
 _DEAD_KEPT = 100
@@ -29,7 +29,7 @@ class SharePartition:
     """
 
     def __init__(
-        self, limits: Limits, start_offset: int, batches: Iterable[StateBatch] = ()
+        self, limits: DeliveryLimits, start_offset: int, batches: Iterable[StateBatch] = ()
     ) -> None:
         """`batches`: what was written before; offsets between them were never told of."""
         self.limits = limits
@@ -45,7 +45,10 @@ class SharePartition:
             self._window.extend(batch.last)
             for run in self._window.cut(batch.first, batch.last):
                 run.state, run.deliveries = batch.state, batch.deliveries
-                if batch.state is Delivery.AVAILABLE and batch.deliveries >= limits.delivery_count:
+                if (
+                    batch.state is DeliveryState.AVAILABLE
+                    and batch.deliveries >= limits.delivery_count
+                ):
                     # The limit was lowered.
                     self._bury(run, rejected=False)
         self._tidy()
@@ -83,20 +86,20 @@ class SharePartition:
         return [
             Dead(run.first, run.last, run.deliveries, rejected=run.deliveries < limit)
             for run in self._window
-            if run.state is Delivery.ARCHIVING
+            if run.state is DeliveryState.ARCHIVING
         ]
 
     def next_offset(self) -> int | None:
         """From where to read for a member; None where there is nothing to give."""
         for run in self._window:
-            if run.state is Delivery.AVAILABLE:
+            if run.state is DeliveryState.AVAILABLE:
                 return run.first
         return self._window.end if self.in_flight < self.limits.records else None
 
     def available(self) -> list[tuple[int, int | None]]:
         """First and last offset of what could be given out now; the last None at the log's end."""
         spans: list[tuple[int, int | None]] = [
-            (run.first, run.last) for run in self._window if run.state is Delivery.AVAILABLE
+            (run.first, run.last) for run in self._window if run.state is DeliveryState.AVAILABLE
         ]
         if self.in_flight < self.limits.records:
             spans.append((self._window.end, None))
@@ -104,7 +107,7 @@ class SharePartition:
 
     def next_deadline_ms(self) -> int | None:
         """When the first lock ends, None where there is none."""
-        deadlines = [run.deadline_ms for run in self._window if run.state is Delivery.ACQUIRED]
+        deadlines = [run.deadline_ms for run in self._window if run.state is DeliveryState.ACQUIRED]
         return min(deadlines, default=None)
 
     def acquire(
@@ -154,7 +157,7 @@ class SharePartition:
         for first, last, kind in spans:
             for run in self._window.cut(first, last):
                 # Unless it was named twice.
-                if run.state is Delivery.ACQUIRED:
+                if run.state is DeliveryState.ACQUIRED:
                     self._acknowledge_run(run, kind, now_ms)
         self._tidy()
 
@@ -171,7 +174,7 @@ class SharePartition:
         overdue = [
             run
             for run in self._window
-            if run.state is Delivery.ACQUIRED and run.deadline_ms <= now_ms
+            if run.state is DeliveryState.ACQUIRED and run.deadline_ms <= now_ms
         ]
         for run in overdue:
             self._give_back(run)
@@ -181,8 +184,8 @@ class SharePartition:
     def archive(self, first: int, last: int) -> None:
         """The dead letters of these offsets are written, or never will be."""
         for run in self._window.cut(first, last):
-            if run.state is Delivery.ARCHIVING:
-                self._settle(run, Delivery.ARCHIVED)
+            if run.state is DeliveryState.ARCHIVING:
+                self._settle(run, DeliveryState.ARCHIVED)
         self._tidy()
 
     def on_log_start(self, log_start_offset: int) -> None:
@@ -196,20 +199,20 @@ class SharePartition:
         """Whether there is anything that must survive and was not given by `changes`."""
         return bool(self._dirty) or self._written_start != self._window.start
 
-    def changes(self) -> Changes:
+    def changes(self) -> StateChanges:
         """What has changed since it was last asked for."""
         batches: list[StateBatch] = []
         for first, last in merged(self._dirty):
             for run in self._window.peek(first, last):
                 state, count = run.state, run.deliveries
-                if state is Delivery.ACQUIRED:
+                if state is DeliveryState.ACQUIRED:
                     # That it was acquired again is not written.
-                    state, count = Delivery.AVAILABLE, count - 1
+                    state, count = DeliveryState.AVAILABLE, count - 1
                 batches.append(StateBatch(max(run.first, first), min(run.last, last), state, count))
         self._dirty = []
         self._written_start = self._window.start
         letters, self._letters = tuple(self._letters), []
-        return Changes(self._window.start, tuple(batches), self.complete_count, letters)
+        return StateChanges(self._window.start, tuple(batches), self.complete_count, letters)
 
     def _acquire_batch(
         self, member_id: str, batch: Found, most: int, now_ms: int, *, strict: bool
@@ -221,7 +224,7 @@ class SharePartition:
                 ready = sum(
                     run.size
                     for run in self._window.peek(batch.first, last)
-                    if run.state is Delivery.AVAILABLE
+                    if run.state is DeliveryState.AVAILABLE
                 )
                 room = min(room, most - ready)
                 last = min(last, self._window.end - 1 + max(room, 0))
@@ -231,13 +234,13 @@ class SharePartition:
         for run in self._window.peek(batch.first, last):
             if most <= 0 and strict:
                 break
-            if run.state is not Delivery.AVAILABLE:
+            if run.state is not DeliveryState.AVAILABLE:
                 continue
             first, end = max(run.first, batch.first), min(run.last, last)
             if strict:
                 end = min(end, first + most - 1)
             for part in self._window.cut(first, end):
-                part.state, part.member_id = Delivery.ACQUIRED, member_id
+                part.state, part.member_id = DeliveryState.ACQUIRED, member_id
                 part.deliveries += 1
                 part.deadline_ms = now_ms + self.limits.lock_ms
                 most -= part.size
@@ -251,8 +254,8 @@ class SharePartition:
         if first <= self._window.end:
             self._window.extend(last)
         for run in self._window.cut(first, last):
-            if run.state is Delivery.AVAILABLE:
-                run.state = Delivery.ARCHIVED
+            if run.state is DeliveryState.AVAILABLE:
+                run.state = DeliveryState.ARCHIVED
                 self._dirty.append((run.first, run.last))
 
     def _require_acquired(self, member_id: str, first: int, last: int, kind: int) -> None:
@@ -268,14 +271,14 @@ class SharePartition:
                 ErrorCode.INVALID_RECORD_STATE, f"offset {last} was given to nobody yet"
             )
         for run in self._window.peek(first, last):
-            if run.state is not Delivery.ACQUIRED or run.member_id != member_id:
+            if run.state is not DeliveryState.ACQUIRED or run.member_id != member_id:
                 raise OttlaError(
                     ErrorCode.INVALID_RECORD_STATE,
                     f"offset {max(first, run.first)} is not acquired by member {member_id}: its "
                     "lock may have ended",
                 )
 
-    def _acknowledge_run(self, run: Run, kind: int, now_ms: int) -> None:
+    def _acknowledge_run(self, run: StateRun, kind: int, now_ms: int) -> None:
         if kind == Acknowledge.RENEW:
             run.deadline_ms = now_ms + self.limits.lock_ms
         elif kind == Acknowledge.RELEASE:
@@ -284,24 +287,24 @@ class SharePartition:
             self._bury(run, rejected=True)
         else:
             accepted = kind == Acknowledge.ACCEPT
-            self._settle(run, Delivery.ACKNOWLEDGED if accepted else Delivery.ARCHIVED)
+            self._settle(run, DeliveryState.ACKNOWLEDGED if accepted else DeliveryState.ARCHIVED)
 
-    def _give_back(self, run: Run) -> None:
+    def _give_back(self, run: StateRun) -> None:
         if run.deliveries >= self.limits.delivery_count:
             self._bury(run, rejected=False)
         else:
-            self._settle(run, Delivery.AVAILABLE)
+            self._settle(run, DeliveryState.AVAILABLE)
 
-    def _bury(self, run: Run, *, rejected: bool) -> None:
+    def _bury(self, run: StateRun, *, rejected: bool) -> None:
         dead = Dead(run.first, run.last, run.deliveries, rejected)
         self.dead.append(dead)
         if self.limits.dead_letters:
             self._letters.append(dead)
-            self._settle(run, Delivery.ARCHIVING)
+            self._settle(run, DeliveryState.ARCHIVING)
         else:
-            self._settle(run, Delivery.ARCHIVED)
+            self._settle(run, DeliveryState.ARCHIVED)
 
-    def _settle(self, run: Run, state: Delivery) -> None:
+    def _settle(self, run: StateRun, state: DeliveryState) -> None:
         run.state, run.member_id, run.deadline_ms = state, None, 0
         self._dirty.append((run.first, run.last))
 

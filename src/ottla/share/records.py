@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.share.states import Delivery, StateBatch, overlay
+from ottla.share.states import DeliveryState, StateBatch, overlay
 from ottla.wire import stored_share_state as wire
 from ottla.wire.errors import WireError
 from ottla.wire.stored import decode_versioned, encode_versioned
@@ -151,7 +151,7 @@ def _read(batches: Iterable[wire.StateBatch]) -> tuple[StateBatch, ...]:
         StateBatch(
             _in_range("first offset", each.first_offset, 0, _OFFSET_MAX),
             _in_range("last offset", each.last_offset, each.first_offset, _OFFSET_MAX),
-            Delivery(each.delivery_state),
+            DeliveryState(each.delivery_state),
             _in_range("delivery count", each.delivery_count, 0, _DELIVERIES_MAX),
         )
         for each in batches

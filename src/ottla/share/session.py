@@ -23,7 +23,7 @@ class MemberKey(NamedTuple):
     member_id: str
 
 
-class Slot(NamedTuple):
+class SessionSlot(NamedTuple):
     """A partition of a topic, by the topic's id."""
 
     topic_id: UUID
@@ -39,16 +39,16 @@ class ShareSession:
     connection: object
     epoch: int = 1
     # In the order in which they are looked at.
-    partitions: dict[Slot, None] = field(default_factory=dict)
+    partitions: dict[SessionSlot, None] = field(default_factory=dict)
 
-    def merge(self, added: Iterable[Slot], forgotten: Iterable[Slot]) -> None:
+    def merge(self, added: Iterable[SessionSlot], forgotten: Iterable[SessionSlot]) -> None:
         """Carry a request's changes in."""
         for slot in forgotten:
             self.partitions.pop(slot, None)
         for slot in added:
             self.partitions.setdefault(slot)
 
-    def rotate(self, served: Iterable[Slot]) -> None:
+    def rotate(self, served: Iterable[SessionSlot]) -> None:
         """Partitions that were served go to the end of the line, so that none starves."""
         for slot in served:
             if slot in self.partitions:

@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 
-class Delivery(IntEnum):
+class DeliveryState(IntEnum):
     """Where a record stands, by Kafka's numbers.
 
     AVAILABLE: it may be given to a member. ACQUIRED: a member has it. ARCHIVING: it is not
@@ -21,7 +21,7 @@ class Delivery(IntEnum):
 
     @property
     def is_final(self) -> bool:
-        return self in (Delivery.ACKNOWLEDGED, Delivery.ARCHIVED)
+        return self in (DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED)
 
 
 class Acknowledge(IntEnum):
@@ -39,7 +39,7 @@ class StateBatch(NamedTuple):
 
     first: int
     last: int
-    state: Delivery
+    state: DeliveryState
     deliveries: int
 
     @property

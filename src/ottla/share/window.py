@@ -4,11 +4,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ottla.share.states import Delivery
+from ottla.share.states import DeliveryState
 
 
 @dataclass(slots=True)
-class Run:
+class StateRun:
     """Offsets `first` to `last`, both included, in the same state.
 
     `deliveries` says how often they were given to a member. `member_id` and `deadline_ms`
@@ -17,7 +17,7 @@ class Run:
 
     first: int
     last: int
-    state: Delivery
+    state: DeliveryState
     deliveries: int
     member_id: str | None = None
     deadline_ms: int = 0
@@ -26,7 +26,7 @@ class Run:
     def size(self) -> int:
         return self.last - self.first + 1
 
-    def is_like(self, other: "Run") -> bool:
+    def is_like(self, other: "StateRun") -> bool:
         """Whether the two could be one, if they were neighbours."""
         return (
             self.state is other.state
@@ -48,19 +48,19 @@ class Window:
     def __init__(self, start: int) -> None:
         self.start = start
         self.end = start
-        self._runs: list[Run] = []
+        self._runs: list[StateRun] = []
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[StateRun]:
         """All runs; they may be changed meanwhile, not cut."""
         return iter(self._runs)
 
     def extend(self, last: int) -> None:
         """Add offsets up to `last`, which no member has had yet."""
         if last >= self.end:
-            self._runs.append(Run(self.end, last, Delivery.AVAILABLE, 0))
+            self._runs.append(StateRun(self.end, last, DeliveryState.AVAILABLE, 0))
             self.end = last + 1
 
-    def cut(self, first: int, last: int) -> list[Run]:
+    def cut(self, first: int, last: int) -> list[StateRun]:
         """The runs of exactly these offsets, as far as they are in the window."""
         first, last = max(first, self.start), min(last, self.end - 1)
         if first > last:
@@ -69,7 +69,7 @@ class Window:
         self._split(last + 1)
         return self._runs[self._index(first) : self._index(last) + 1]
 
-    def peek(self, first: int, last: int) -> list[Run]:
+    def peek(self, first: int, last: int) -> list[StateRun]:
         """The runs that hold any of these offsets, as they stand."""
         first, last = max(first, self.start), min(last, self.end - 1)
         if first > last:
@@ -78,7 +78,7 @@ class Window:
 
     def join(self) -> None:
         """Make one of neighbours that are alike."""
-        joined: list[Run] = []
+        joined: list[StateRun] = []
         for run in self._runs:
             if joined and joined[-1].is_like(run):
                 joined[-1].last = run.last

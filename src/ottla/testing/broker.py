@@ -21,7 +21,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker as BrokerProcess
 from ottla.coordination.memory import MemoryStore
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
@@ -106,7 +106,7 @@ class Broker:
         self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None
     ) -> None:
         """Create a topic without a client. Raises OttlaError with the code a client would get."""
-        new = NewTopic(name, partitions=partitions, configs=dict(settings or {}))
+        new = RequestedTopic(name, partitions=partitions, configs=dict(settings or {}))
         (outcome,) = self._on_loop(self._require_running().parts.topics.create([new]))
         if outcome.error is not None:
             raise outcome.error

@@ -20,7 +20,7 @@ from ottla.broker.process.broker import Broker
 from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.metadata.image import NO_LEADER, PartitionImage
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 _SETTINGS = {
@@ -126,7 +126,7 @@ class Cluster:
     ) -> None:
         """Create a topic; return when all brokers agree on its metadata. Raises OttlaError."""
         counts = (-1, -1) if assignments else (partitions, replicas)
-        new = NewTopic(name, *counts, assignments, dict(settings or {}))
+        new = RequestedTopic(name, *counts, assignments, dict(settings or {}))
         (outcome,) = await self.any.parts.topics.create([new])
         if outcome.error is not None:
             raise outcome.error
@@ -142,7 +142,7 @@ class Cluster:
     @property
     def controller(self) -> Broker | None:
         """The broker that is controller; None while there is none."""
-        found = [broker for broker in self.brokers.values() if broker.parts.controller.in_office]
+        found = [broker for broker in self.brokers.values() if broker.parts.controller.is_active]
         return max(found, key=lambda b: b.parts.controller.epoch or 0) if found else None
 
     def state(self, topic: str, index: int = 0) -> PartitionImage | None:

@@ -17,7 +17,7 @@ Id = int
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FollowerLimits:
     """Of the leader: `replica.lag.time.max.ms`, how long is silence, and `min.insync.replicas`."""
 
     lag_ms: int
@@ -88,7 +88,7 @@ class TermSeen:
     # ------------------------------------------------------------ what is to be said of it
 
     def needless(
-        self, isr: Collection[Id], leaving: Collection[Id], limits: Limits, now_ms: int
+        self, isr: Collection[Id], leaving: Collection[Id], limits: FollowerLimits, now_ms: int
     ) -> list[str]:
         """What is wrong with proposing `leaving` out of `isr`."""
         wrongs = []
@@ -104,7 +104,7 @@ class TermSeen:
                 wrongs.append(f"needless shrink: {follower} leaves too few of {list(isr)}: {told}")
         return wrongs
 
-    def late(self, isr: Collection[Id], limits: Limits, now_ms: int) -> list[Id]:
+    def late(self, isr: Collection[Id], limits: FollowerLimits, now_ms: int) -> list[Id]:
         """Members that a leader must propose out if it looks now."""
         return [
             follower

@@ -6,17 +6,17 @@ from dataclasses import replace
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Identity, Transaction
-from ottla.transaction.turn import Verdict
+from ottla.transaction.transaction import ProducerIdentity, Transaction
+from ottla.transaction.turn import TransactionVerdict
 
 
 def add(
     known: Transaction | None,
-    identity: Identity,
+    identity: ProducerIdentity,
     partitions: AbstractSet[TopicPartition],
     client_version: int,
     timestamp_ms: int,
-) -> Verdict:
+) -> TransactionVerdict:
     """Make `partitions` part of the transaction, which begins with the first of them."""
     refused = _check(known, identity)
     if refused is not None:
@@ -24,7 +24,7 @@ def add(
     assert known is not None
     is_begun = known.state is TransactionState.ONGOING
     if is_begun and partitions <= known.partitions:
-        return Verdict(ErrorCode.NONE)
+        return TransactionVerdict(ErrorCode.NONE)
     changed = replace(
         known,
         state=TransactionState.ONGOING,
@@ -33,12 +33,12 @@ def add(
         last_update_timestamp_ms=timestamp_ms,
         client_version=client_version,
     )
-    return Verdict(ErrorCode.NONE, to=changed)
+    return TransactionVerdict(ErrorCode.NONE, to=changed)
 
 
 def verify(
-    known: Transaction | None, identity: Identity, partitions: AbstractSet[TopicPartition]
-) -> Verdict | dict[TopicPartition, ErrorCode]:
+    known: Transaction | None, identity: ProducerIdentity, partitions: AbstractSet[TopicPartition]
+) -> TransactionVerdict | dict[TopicPartition, ErrorCode]:
     """Whether each of `partitions` is part of the transaction (KIP-890); a Verdict refuses all."""
     refused = _check(known, identity)
     if refused is not None:
@@ -52,13 +52,13 @@ def verify(
     }
 
 
-def _check(known: Transaction | None, identity: Identity) -> Verdict | None:
+def _check(known: Transaction | None, identity: ProducerIdentity) -> TransactionVerdict | None:
     if known is None:
-        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return TransactionVerdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if known.is_prepared and identity == known.next_identity:
-        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
+        return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
     if known.producer_id != identity.producer_id:
-        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return TransactionVerdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if known.producer_epoch != identity.producer_epoch or known.is_prepared:
-        return Verdict(ErrorCode.PRODUCER_FENCED)
+        return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
     return None

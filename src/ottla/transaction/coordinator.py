@@ -12,19 +12,19 @@ from ottla.transaction import adding, ending, initializing
 from ottla.transaction.describing import Filter
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Identity, Transaction
+from ottla.transaction.transaction import ProducerIdentity, Transaction
 from ottla.transaction.turn import (
     Answered,
-    Decision,
     Markers,
-    Reply,
     Ticket,
+    TransactionDecision,
     TransactionRecord,
-    Verdict,
+    TransactionReply,
+    TransactionVerdict,
 )
 
 
-class Coordinator:
+class TransactionCoordinator:
     """Transactional ids and the commands on them. Times are times of day, in milliseconds."""
 
     def __init__(self, settings: TransactionSettings) -> None:
@@ -38,9 +38,9 @@ class Coordinator:
         else:
             self.transactions[record.transactional_id] = record.transaction
 
-    def start(self) -> Decision:
+    def start(self) -> TransactionDecision:
         """Everything is replayed: outcomes that were decided are written to their partitions."""
-        return Decision(
+        return TransactionDecision(
             markers=[
                 _markers(transactional_id, known)
                 for transactional_id, known in self.transactions.items()
@@ -57,13 +57,13 @@ class Coordinator:
         self,
         ticket: Ticket,
         transactional_id: str,
-        wish: initializing.Wish,
+        wish: initializing.ProducerIdWish,
         fresh_producer_id: int | None,
         timestamp_ms: int,
-    ) -> Decision:
+    ) -> TransactionDecision:
         """InitProducerId. Answered."""
         if not 0 < wish.timeout_ms <= self._settings.max_timeout_ms:
-            verdict = Verdict(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+            verdict = TransactionVerdict(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         else:
             known = self.transactions.get(transactional_id)
             verdict = initializing.initialize(known, wish, fresh_producer_id, timestamp_ms)
@@ -73,11 +73,11 @@ class Coordinator:
         self,
         ticket: Ticket,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdentity,
         partitions: AbstractSet[TopicPartition],
         client_version: int,
         timestamp_ms: int,
-    ) -> Decision:
+    ) -> TransactionDecision:
         """AddPartitionsToTxn. Answered."""
         known = self.transactions.get(transactional_id)
         verdict = adding.add(known, identity, partitions, client_version, timestamp_ms)
@@ -87,15 +87,15 @@ class Coordinator:
         self,
         ticket: Ticket,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdentity,
         partitions: AbstractSet[TopicPartition],
-    ) -> Decision:
+    ) -> TransactionDecision:
         """Whether the partitions are part of the transaction: an ErrorCode for each of them."""
         found = adding.verify(self.transactions.get(transactional_id), identity, partitions)
-        if isinstance(found, Verdict):
+        if isinstance(found, TransactionVerdict):
             codes = dict.fromkeys(partitions, found.code)
-            return Decision(replies=[Reply(ticket, codes)], waits=found.waits)
-        return Decision(replies=[Reply(ticket, found)])
+            return TransactionDecision(replies=[TransactionReply(ticket, codes)], waits=found.waits)
+        return TransactionDecision(replies=[TransactionReply(ticket, found)])
 
     def end(
         self,
@@ -104,13 +104,13 @@ class Coordinator:
         wish: ending.End,
         fresh_producer_id: int | None,
         timestamp_ms: int,
-    ) -> Decision:
+    ) -> TransactionDecision:
         """EndTxn. Answered."""
         known = self.transactions.get(transactional_id)
         verdict = ending.end(known, wish, fresh_producer_id, timestamp_ms)
         return _decision(ticket, transactional_id, verdict)
 
-    def complete(self, markers: Markers, timestamp_ms: int) -> Decision:
+    def complete(self, markers: Markers, timestamp_ms: int) -> TransactionDecision:
         """The markers stand in all partitions. Nothing happens if that is of no more interest."""
         known = self.transactions.get(markers.transactional_id)
         if (
@@ -119,13 +119,15 @@ class Coordinator:
             or known.identity != markers.identity
             or known.last_update_timestamp_ms != markers.prepared_ms
         ):
-            return Decision()
+            return TransactionDecision()
         completed = ending.complete(known, timestamp_ms)
-        return Decision(records=[TransactionRecord(markers.transactional_id, completed)])
+        return TransactionDecision(records=[TransactionRecord(markers.transactional_id, completed)])
 
-    def describe(self, ticket: Ticket, transactional_id: str) -> Decision:
+    def describe(self, ticket: Ticket, transactional_id: str) -> TransactionDecision:
         """DescribeTransactions for one id: its Transaction, or None."""
-        return Decision(replies=[Reply(ticket, self.transactions.get(transactional_id))])
+        return TransactionDecision(
+            replies=[TransactionReply(ticket, self.transactions.get(transactional_id))]
+        )
 
     def list_transactions(self, wanted: Filter, timestamp_ms: int) -> list[tuple[str, Transaction]]:
         """ListTransactions."""
@@ -135,18 +137,18 @@ class Coordinator:
             if wanted.passes(transactional_id, known, timestamp_ms)
         ]
 
-    def abort_overdue(self, timestamp_ms: int) -> Decision:
+    def abort_overdue(self, timestamp_ms: int) -> TransactionDecision:
         """Abort what has been open for longer than its timeout, and fence its producers."""
-        decision = Decision()
+        decision = TransactionDecision()
         for transactional_id, known in self.transactions.items():
             if ending.is_overdue(known, timestamp_ms):
                 _write(decision, transactional_id, ending.fence(known, timestamp_ms))
         return decision
 
-    def forget_unused(self, timestamp_ms: int) -> Decision:
+    def forget_unused(self, timestamp_ms: int) -> TransactionDecision:
         """Forget ids that were not used for `transactional.id.expiration.ms`."""
         limit_ms = timestamp_ms - self._settings.id_expiration_ms
-        return Decision(
+        return TransactionDecision(
             records=[
                 TransactionRecord(transactional_id, None)
                 for transactional_id, known in self.transactions.items()
@@ -155,15 +157,19 @@ class Coordinator:
         )
 
 
-def _decision(ticket: Ticket, transactional_id: str, verdict: Verdict) -> Decision:
+def _decision(
+    ticket: Ticket, transactional_id: str, verdict: TransactionVerdict
+) -> TransactionDecision:
     answered = Answered(verdict.code, verdict.identity)
-    decision = Decision(replies=[Reply(ticket, answered)], waits=verdict.waits)
+    decision = TransactionDecision(
+        replies=[TransactionReply(ticket, answered)], waits=verdict.waits
+    )
     if verdict.to is not None:
         _write(decision, transactional_id, verdict.to)
     return decision
 
 
-def _write(decision: Decision, transactional_id: str, changed: Transaction) -> None:
+def _write(decision: TransactionDecision, transactional_id: str, changed: Transaction) -> None:
     decision.records.append(TransactionRecord(transactional_id, changed))
     if changed.is_prepared:
         decision.markers.append(_markers(transactional_id, changed))

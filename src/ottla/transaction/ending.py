@@ -9,10 +9,10 @@ from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import (
     EPOCH_MAX,
     EPOCH_PER_TRANSACTION,
-    Identity,
+    ProducerIdentity,
     Transaction,
 )
-from ottla.transaction.turn import Verdict
+from ottla.transaction.turn import TransactionVerdict
 
 _State = TransactionState
 _COMPLETE = {
@@ -25,57 +25,57 @@ _COMMITTED = (_State.PREPARE_COMMIT, _State.COMPLETE_COMMIT)
 class End(NamedTuple):
     """How a producer wants to end its transaction. `client_version` as in Transaction."""
 
-    identity: Identity
+    identity: ProducerIdentity
     is_commit: bool
     client_version: int
 
 
 def end(
     known: Transaction | None, wish: End, fresh_producer_id: int | None, timestamp_ms: int
-) -> Verdict:
+) -> TransactionVerdict:
     """Decide a transaction at its producer's wish.
 
     The answer may be given when the decision is committed; the markers follow. A repeated
     request gets the same answer, one for the other outcome gets an error.
     """
     if known is None:
-        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return TransactionVerdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if wish.client_version < EPOCH_PER_TRANSACTION:
         return _end_with_same_epoch(known, wish, timestamp_ms)
     return _end_with_next_epoch(known, wish, fresh_producer_id, timestamp_ms)
 
 
-def _end_with_same_epoch(known: Transaction, wish: End, timestamp_ms: int) -> Verdict:
+def _end_with_same_epoch(known: Transaction, wish: End, timestamp_ms: int) -> TransactionVerdict:
     if wish.identity.producer_id != known.producer_id:
-        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return TransactionVerdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if wish.identity.producer_epoch != known.producer_epoch:
-        return Verdict(ErrorCode.PRODUCER_FENCED)
+        return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
     if known.state is _State.ONGOING:
         prepared = _prepare(known, wish, timestamp_ms)
-        return Verdict(ErrorCode.NONE, to=prepared, identity=known.identity)
+        return TransactionVerdict(ErrorCode.NONE, to=prepared, identity=known.identity)
     return _told_again(known, wish)
 
 
 def _end_with_next_epoch(
     known: Transaction, wish: End, fresh_producer_id: int | None, timestamp_ms: int
-) -> Verdict:
+) -> TransactionVerdict:
     """KIP-890: the epoch tells whether it is this transaction's end, or an earlier one's again."""
     if _is_again(known, wish.identity):
         return _told_again(known, wish)
     if known.is_prepared and wish.identity == known.next_identity:
         # The next transaction ends before the last one is through.
-        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
+        return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
     if wish.identity.producer_id != known.producer_id:
-        return Verdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return TransactionVerdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if wish.identity.producer_epoch != known.producer_epoch or known.is_prepared:
-        return Verdict(ErrorCode.PRODUCER_FENCED)
+        return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
     if known.is_idle and wish.is_commit:
         # Nothing was added to a transaction; only an abort can end what perhaps was not begun.
-        return Verdict(ErrorCode.INVALID_TXN_STATE)
+        return TransactionVerdict(ErrorCode.INVALID_TXN_STATE)
     next_producer_id: int = NO_PRODUCER_ID
     if known.is_exhausted:
         if fresh_producer_id is None:
-            return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS)
+            return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS)
         next_producer_id = fresh_producer_id
     raised = replace(
         known,
@@ -86,10 +86,10 @@ def _end_with_next_epoch(
         start_timestamp_ms=timestamp_ms if known.is_idle else known.start_timestamp_ms,
     )
     prepared = _prepare(raised, wish, timestamp_ms)
-    return Verdict(ErrorCode.NONE, to=prepared, identity=prepared.next_identity)
+    return TransactionVerdict(ErrorCode.NONE, to=prepared, identity=prepared.next_identity)
 
 
-def _is_again(known: Transaction, asked: Identity) -> bool:
+def _is_again(known: Transaction, asked: ProducerIdentity) -> bool:
     """Whether the epoch was raised by the very end that the producer asks for."""
     return (
         (known.is_prepared or known.state in _COMPLETE.values())
@@ -98,13 +98,13 @@ def _is_again(known: Transaction, asked: Identity) -> bool:
     )
 
 
-def _told_again(known: Transaction, wish: End) -> Verdict:
+def _told_again(known: Transaction, wish: End) -> TransactionVerdict:
     """The end was decided before: so, or otherwise."""
     if known.state is _State.EMPTY or wish.is_commit != (known.state in _COMMITTED):
-        return Verdict(ErrorCode.INVALID_TXN_STATE)
+        return TransactionVerdict(ErrorCode.INVALID_TXN_STATE)
     if known.is_prepared:
-        return Verdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
-    return Verdict(ErrorCode.NONE, identity=known.next_identity)
+        return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
+    return TransactionVerdict(ErrorCode.NONE, identity=known.next_identity)
 
 
 def _prepare(known: Transaction, wish: End, timestamp_ms: int) -> Transaction:

@@ -13,14 +13,14 @@ NO_TIMESTAMP = -1
 EPOCH_PER_TRANSACTION = 2
 
 
-class Identity(NamedTuple):
+class ProducerIdentity(NamedTuple):
     """A producer id and an epoch of it."""
 
     producer_id: int
     producer_epoch: int
 
 
-NOBODY = Identity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+NOBODY = ProducerIdentity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Transaction:
     client_version: int = 0
 
     @property
-    def identity(self) -> Identity:
-        return Identity(self.producer_id, self.producer_epoch)
+    def identity(self) -> ProducerIdentity:
+        return ProducerIdentity(self.producer_id, self.producer_epoch)
 
     @property
     def is_exhausted(self) -> bool:
@@ -66,8 +66,8 @@ class Transaction:
         return self.state in PREPARED
 
     @property
-    def next_identity(self) -> Identity:
+    def next_identity(self) -> ProducerIdentity:
         """With what the producer goes on after the end that is prepared or complete."""
         if self.next_producer_id != NO_PRODUCER_ID:
-            return Identity(self.next_producer_id, 0)
+            return ProducerIdentity(self.next_producer_id, 0)
         return self.identity

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.transaction.transaction import NOBODY, Identity, Transaction
+from ottla.transaction.transaction import NOBODY, ProducerIdentity, Transaction
 
 # A request that waits for its answer; only the shell looks inside.
 Ticket = object
@@ -24,7 +24,7 @@ class Markers:
     """An outcome that has to be written to every partition of a transaction."""
 
     transactional_id: str
-    identity: Identity
+    identity: ProducerIdentity
     is_commit: bool
     partitions: frozenset[TopicPartition]
     client_version: int
@@ -36,21 +36,21 @@ class Answered(NamedTuple):
     """The answer to InitProducerId and EndTxn: an error, or with what the producer goes on."""
 
     code: ErrorCode
-    identity: Identity = NOBODY
+    identity: ProducerIdentity = NOBODY
 
 
-class Verdict(NamedTuple):
+class TransactionVerdict(NamedTuple):
     """What becomes of one transactional id: an answer, and a state to write, where it changes."""
 
     code: ErrorCode
     to: Transaction | None = None
-    identity: Identity = NOBODY
+    identity: ProducerIdentity = NOBODY
     # Refused only because an outcome is still being written: those that wait for it may go on.
     waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TransactionReply:
     """The answer to the request of `ticket`; its type follows from the request."""
 
     ticket: Ticket
@@ -58,7 +58,7 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Decision:
+class TransactionDecision:
     """Records to append and apply; answers and markers to send once they are committed.
 
     `waits`: all of it must wait until the outcome of the previous transaction is written in all
@@ -66,6 +66,6 @@ class Decision:
     """
 
     records: list[TransactionRecord] = field(default_factory=list)
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[TransactionReply] = field(default_factory=list)
     markers: list[Markers] = field(default_factory=list)
     waits: bool = False

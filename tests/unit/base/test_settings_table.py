@@ -6,10 +6,10 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
-from ottla.base.settings.former import FORMER_SETTINGS
 from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, Use
-from ottla.base.settings.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
 from ottla.base.settings.tables import setting_named
+from ottla.base.settings.tables.former import FORMER_SETTINGS
+from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
 from ottla.base.settings.validators import at_least, between
 
 EVERY = [

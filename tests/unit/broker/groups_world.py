@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from ottla.base.clock import ManualClock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import WholeAnswer
@@ -25,6 +24,7 @@ from ottla.group.story.flights import Flights
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header, set_base_offset
 from ottla.storage.recovery.readable import Whole
+from ottla.testing.clock import ManualClock
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.wire.messages.offset_commit import (
@@ -193,19 +193,23 @@ class World:
             protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
             **fields,
         )
-        return self._run(body, JoinGroup.on_error, lambda core, call, at: core.join(call, body, at))
+        return self._run(
+            body, JoinGroup.on_error, lambda c, call, at: c.members.join(call, body, at)
+        )
 
     def sync(self, member_id: str, generation: int) -> Request:
         share = SyncGroupRequestAssignment(member_id=member_id, assignment=b"all")
         body = SyncGroupRequest(
             group_id="g", generation_id=generation, member_id=member_id, assignments=[share]
         )
-        return self._run(body, SyncGroup.on_error, lambda core, call, at: core.sync(call, body, at))
+        return self._run(
+            body, SyncGroup.on_error, lambda c, call, at: c.members.sync(call, body, at)
+        )
 
     def heartbeat(self, member_id: str, generation: int) -> Request:
         body = HeartbeatRequest(group_id="g", generation_id=generation, member_id=member_id)
         return self._run(
-            body, Heartbeat.on_error, lambda core, call, at: core.heartbeat(call, body, at)
+            body, Heartbeat.on_error, lambda c, call, at: c.members.heartbeat(call, body, at)
         )
 
     def commit(self, offset: int, *, metadata: str = "", partitions: int = 1) -> Request:
@@ -231,14 +235,16 @@ class World:
             return ErrorCode.NONE
 
         return self._run(
-            body, OffsetCommit.on_error, lambda core, call, at: core.commit(call, body, check, at)
+            body,
+            OffsetCommit.on_error,
+            lambda c, call, at: c.offsets.commit(call, body, check, at),
         )
 
     def committed(self, shard: GroupShard | None = None) -> int:
         """What the coordinator holds for partition 0 of the simple group."""
         core = (shard or self.shard).coordinator
         assert core is not None
-        group = core.groups.get("simple")
+        group = core.registry.groups.get("simple")
         return -1 if group is None else group.offsets[TopicPartition("t", 0)].offset
 
     def _run(self, body: Any, on_error: Any, command: Any) -> Request:

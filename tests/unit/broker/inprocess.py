@@ -3,11 +3,11 @@
 import asyncio
 import struct
 
-from ottla.base.clock import ManualClock
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.coordination.memory import MemoryStore
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.testing.clock import ManualClock
 from ottla.wire.frames import decode_response, encode_request
 
 SETTINGS = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/data", "node.id": "1"}

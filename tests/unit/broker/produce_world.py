@@ -21,7 +21,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.process.broker import Broker
 from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.coordination.memory import MemoryStore
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.network.connection import Connection
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.producers import snapshot
@@ -171,7 +171,7 @@ class World:
 
     async def create(self, *names: str) -> None:
         """Make topics, whose settings and one partition are the default ones."""
-        wanted = [NewTopic(name, 1, 1) for name in names]
+        wanted = [RequestedTopic(name, 1, 1) for name in names]
         for outcome in await self.broker.parts.topics.create(wanted):
             assert outcome.error is None, outcome.error
 

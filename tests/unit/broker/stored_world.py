@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from ottla.base.clock import ManualClock
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.coordinating import Shard
@@ -32,7 +31,7 @@ from ottla.group.consumer.records import (
     TargetEpochRecord,
     TargetRecord,
 )
-from ottla.group.consumer.shares import Slot
+from ottla.group.consumer.shares import AssignedSlot
 from ottla.group.consumer.topics import NO_TOPICS
 from ottla.group.records import (
     CommittedOffset,
@@ -58,11 +57,12 @@ from ottla.record.header import HEADER_SIZE, read_header
 from ottla.share import records as share_records
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, UpdateRecord
 from ottla.share.settings import ShareStateSettings
-from ottla.share.states import Delivery, StateBatch
+from ottla.share.states import DeliveryState, StateBatch
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.opening import open_log
 from ottla.storage.recovery.readable import Whole
+from ottla.testing.clock import ManualClock
 from ottla.transaction import records as transaction_records
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
@@ -73,7 +73,7 @@ from .groups_world import ManualPurgatory
 
 Written = tuple[bytes, bytes | None]
 TOPIC = UUID(int=5)
-SLOTS = frozenset({Slot(TOPIC, 0), Slot(TOPIC, 1)})
+SLOTS = frozenset({AssignedSlot(TOPIC, 0), AssignedSlot(TOPIC, 1)})
 KINDS = ("groups", "transactions", "share states")
 TOPICS = dict(
     zip(KINDS, ("__consumer_offsets", "__transaction_state", "__share_group_state"), strict=True)
@@ -138,7 +138,7 @@ def transaction_state(random: Random, _at: int) -> Iterator[Written]:
 
 def share_state(random: Random, at: int) -> Iterator[Written]:
     key = ShareKey("g", TOPIC, random.randrange(4))
-    batches = (StateBatch(at, at + 3, Delivery.ACKNOWLEDGED, 1),)
+    batches = (StateBatch(at, at + 3, DeliveryState.ACKNOWLEDGED, 1),)
     yield share_records.encode(
         random.choice(
             [
@@ -286,8 +286,8 @@ class StoredWorld:
 
 def told(shard: Shard[Any, Any]) -> dict[str, object]:
     """What a coordinator holds, by names that can be compared."""
-    held = shard.coordinator
     if shard.what == "groups":
+        held = shard.coordinator.registry
         return {
             **{f"offsets of {group.group_id}": dict(group.offsets) for group in held.all()},
             **{f"members of {group.group_id}": sorted(group.members) for group in held.all()},
@@ -296,6 +296,7 @@ def told(shard: Shard[Any, Any]) -> dict[str, object]:
             **{f"share group {key}": (g.epoch, g.members, g.begun)
                for key, g in held.share.groups.items()},
         }  # fmt: skip
+    held = shard.coordinator
     return dict(held.transactions if shard.what == "transactions" else held.states)
 
 
@@ -308,7 +309,7 @@ def without(world: StoredWorld, lost: int | None) -> dict[str, object]:
             clean.write(*good)
     shard = clean.loaded()
     if lost is not None and world.kind == "groups":
-        shard.coordinator.mend()
+        shard.coordinator.registry.mend()
     return told(shard)
 
 

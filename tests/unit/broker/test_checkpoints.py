@@ -1,6 +1,6 @@
 """Laws of the checkpoints of many partitions: in slices, and all of them."""
 
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
 from ottla.storage.disk.filesystem import OsFileSystem
@@ -15,7 +15,7 @@ def test_recovery_starts_behind_all_that_was_written_to_each_of_many_partitions(
 
     async def scenario(caller):
         broker = caller.broker
-        await broker.parts.topics.create([NewTopic("t", PARTITIONS)])
+        await broker.parts.topics.create([RequestedTopic("t", PARTITIONS)])
         now_ms = broker.parts.runtime.clock.now_ms()
         for partition in broker.parts.partitions:
             batch = build_batch([now_ms], [None], [b"value"])

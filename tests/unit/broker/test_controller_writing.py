@@ -11,9 +11,10 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.cluster.registration import prepare
 from ottla.broker.controller.context import Context
-from ottla.broker.controller.messages import Letterhead
+from ottla.broker.controller.messages import ControllerMessages
 from ottla.broker.controller.reading import read_states
-from ottla.broker.controller.sender import Reports, Sender
+from ottla.broker.controller.reports import Reports
+from ottla.broker.controller.sender import BrokerSender
 from ottla.broker.controller.writing import Deposed, Planned, write_changes
 from ottla.broker.topics.operations import creation
 from ottla.controller.change import Change, Rules
@@ -28,6 +29,10 @@ from ottla.wire.messages.update_metadata import UpdateMetadataResponse
 
 EPOCH = 0
 LED = PartitionImage(leader=1, leader_epoch=0, replicas=(1, 2), isr=(1, 2), version=0)
+
+
+class Unread(Reports):
+    """Nothing is done about what a sender reports."""
 
 
 def play(scenario):
@@ -160,7 +165,7 @@ def test_no_leader_is_told_to_clients_before_it_leads():
                 return LeaderAndIsrResponse()
             return UpdateMetadataResponse()
 
-        sender = Sender(broker(1), context, Letterhead(1, EPOCH), deliver, Reports())
+        sender = BrokerSender(broker(1), context, ControllerMessages(1, EPOCH), deliver, Unread())
         sender.start()
         await sender.settled()
         sender.stop()
@@ -189,7 +194,7 @@ def test_what_a_broker_did_not_answer_is_told_again_as_it_is_by_then():
                 raise OttlaError(ErrorCode.NETWORK_EXCEPTION, "gone")
             return LeaderAndIsrResponse()
 
-        sender = Sender(broker(1), context, Letterhead(1, EPOCH), deliver, Reports())
+        sender = BrokerSender(broker(1), context, ControllerMessages(1, EPOCH), deliver, Unread())
         sender.start()
         await sender.settled()
         sender.stop()

@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.share.messages import READ
 from ottla.share.records import ShareKey
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 
 from .handlers.coordinators_world import TOPIC_IDS, TWO, World, play
 
@@ -19,7 +19,7 @@ def verify(world: World, answers: list[Any], name: str) -> None:
     world.verifications.verify(
         world.partitions.get("t", 0),
         "x",
-        Identity(7, 0),
+        ProducerIdentity(7, 0),
         adds=False,
         on_answer=lambda answer: answers.append((name, answer)),
     )
@@ -35,13 +35,13 @@ def test_batches_of_one_transaction_wait_for_one_verification_in_their_order() -
         verify(world, answers, "second")
         assert answers == []
         assert world.verifications.is_needed(
-            world.partitions.get("t", 0), "x", Identity(7, 0), adds=False
+            world.partitions.get("t", 0), "x", ProducerIdentity(7, 0), adds=False
         )
         failed = asyncio.Event()
         world.verifications.verify(
             world.partitions.get("t", 0),
             "x",
-            Identity(7, 0),
+            ProducerIdentity(7, 0),
             adds=False,
             on_answer=lambda _: failed.set(),
         )
@@ -61,7 +61,7 @@ def test_without_a_live_coordinator_nothing_is_verified() -> None:
         answers: list[Any] = []
         verify(world, answers, "no topic")
         await world.create("__transaction_state", leader=TWO)
-        world.view.replace(world.view.image.without_broker(TWO))
+        world.lose(TWO)
         verify(world, answers, "no leader")
         assert answers == [
             ("no topic", ErrorCode.COORDINATOR_NOT_AVAILABLE),
@@ -90,7 +90,7 @@ def test_share_state_elsewhere_fails_with_the_error_of_the_last_attempt() -> Non
         await world.create("__share_group_state", leader=TWO)
         answered = await world.persister.ask_one(READ, KEY, 0, patience_ms=0)
         assert answered.code is ErrorCode.BROKER_NOT_AVAILABLE
-        world.view.replace(world.view.image.without_broker(TWO))
+        world.lose(TWO)
         answered = await world.persister.ask_one(READ, KEY, 0, patience_ms=0)
         assert answered.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
 

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from ottla.base.clock import ManualClock
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
@@ -12,6 +11,7 @@ from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.features import FeatureUpdate
+from ottla.testing.clock import ManualClock
 from ottla.wire.messages.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
 
 

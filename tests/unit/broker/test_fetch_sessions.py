@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.fetch.sessions import FetchSessions, PartitionKey, Wanted, merge
+from ottla.broker.fetch.sessions import FetchSessions, PartitionKey, WantedPartition, merge
 
 A0 = PartitionKey("a", 0)
 A1 = PartitionKey("a", 1)
@@ -13,7 +13,7 @@ B0 = PartitionKey("b", 0)
 
 
 def at(offset):
-    return Wanted(offset, 1024, -1, -1)
+    return WantedPartition(offset, 1024, -1, -1)
 
 
 def sessions(slots=10):

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from ottla.base.clock import ManualClock
 from ottla.broker.partitions.flush import Flusher
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull
+from ottla.testing.clock import ManualClock
 
 
 class FakeLog:

@@ -133,7 +133,7 @@ def test_many_records_are_cut_into_batches_that_fit() -> None:
         again = world.new_shard()
         await again.load()
         assert again.coordinator is not None
-        assert len(again.coordinator.groups["simple"].offsets) == 30
+        assert len(again.coordinator.registry.groups["simple"].offsets) == 30
         assert world.committed(again) == 7
 
     on_loop(scenario)

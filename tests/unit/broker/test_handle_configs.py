@@ -9,7 +9,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.resolve import THROTTLES
 from ottla.coordination.memory import MemoryStore
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages import alter_configs as legacy
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -25,7 +25,7 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 
 async def make(caller, name="t", **configs):
-    new = NewTopic(name, 1, 1, configs={k.replace("_", "."): v for k, v in configs.items()})
+    new = RequestedTopic(name, 1, 1, configs={k.replace("_", "."): v for k, v in configs.items()})
     (outcome,) = await caller.broker.parts.topics.create([new])
     assert outcome.error is None
 

@@ -4,7 +4,7 @@ import pytest
 from inprocess import run
 
 from ottla.base.errors import ErrorCode
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest
@@ -137,7 +137,9 @@ def test_log_dirs_are_described_with_volumes_and_partitions(version):
     """Versions 1-5; volumes from 4 on (KIP-827)."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([NewTopic("t", 2, 1), NewTopic("u", 1, 1)])
+        await caller.broker.parts.topics.create(
+            [RequestedTopic("t", 2, 1), RequestedTopic("u", 1, 1)]
+        )
         answer = await caller.call(DescribeLogDirsRequest(topics=None), version)
         first, second = answer.results
         assert [r.log_dir for r in answer.results] == ["/one", "/two"]
@@ -160,7 +162,7 @@ def test_only_the_partitions_asked_for_are_described():
     """Every directory is told, also without any of them."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([NewTopic("t", 2, 1)])
+        await caller.broker.parts.topics.create([RequestedTopic("t", 2, 1)])
         wanted = [DescribableLogDirTopic(topic="t", partitions=[1, 9])]
         answer = await caller.call(DescribeLogDirsRequest(topics=wanted), 4)
         (result,) = answer.results

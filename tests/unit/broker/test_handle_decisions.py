@@ -6,7 +6,7 @@ from inprocess import run
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.metadata.decisions import Decision, DecisionKind
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.describe_decisions import DescribeDecisionsRequest
 
@@ -22,7 +22,9 @@ def test_a_broker_tells_what_it_decided():
     """Of that partition, oldest first; kinds that are named, or all."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([NewTopic("t", 1, 1), NewTopic("u", 1, 1)])
+        await caller.broker.parts.topics.create(
+            [RequestedTopic("t", 1, 1), RequestedTopic("u", 1, 1)]
+        )
         for kind, topic in (("ISR_SHRUNK", "t"), ("ELECTED", "t"), ("ELECTED", "u")):
             caller.broker.parts.decisions.record(decision(DecisionKind[kind], topic))
         answer = await caller.call(DescribeDecisionsRequest(topic="t", partition=0, kinds=None), 0)

@@ -8,7 +8,7 @@ from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partitions import StopOrder
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
 from ottla.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -26,7 +26,9 @@ def asking(*names, create=False, **named):
 
 
 async def make(caller, *topics):
-    outcomes = await caller.broker.parts.topics.create([NewTopic(n, count) for n, count in topics])
+    outcomes = await caller.broker.parts.topics.create(
+        [RequestedTopic(n, count) for n, count in topics]
+    )
     return [outcome.topic.id for outcome in outcomes]
 
 

@@ -5,7 +5,7 @@ import asyncio
 from inprocess import run
 
 from ottla.base.errors import ErrorCode
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.builder import BatchBuilder
 from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from ottla.wire.messages.incremental_alter_configs import (
@@ -45,7 +45,7 @@ def test_idempotent_producers_are_told_with_their_last_sequence():
     """In the order of their ids; none of them has a transaction open."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([NewTopic("t", 1, 1)])
+        await caller.broker.parts.topics.create([RequestedTopic("t", 1, 1)])
         await produce(caller, 8, 2, 0, b"a", b"b", b"c")
         await produce(caller, 7, 0, 0, b"d")
         now_ms = caller.broker.parts.runtime.clock.now_ms()
@@ -64,7 +64,7 @@ def test_a_partition_that_is_not_there_tells_so():
     """Beside those that are."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([NewTopic("t", 1, 1)])
+        await caller.broker.parts.topics.create([RequestedTopic("t", 1, 1)])
         known, unknown = await describe(caller, "t", 0, 5)
         assert (known.error_code, known.active_producers) == (0, [])
         assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -77,7 +77,7 @@ def test_an_altered_expiration_holds_without_a_restart():
     """For producers that are remembered already, at the next look; and the interval is read."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([NewTopic("t", 1, 1)])
+        await caller.broker.parts.topics.create([RequestedTopic("t", 1, 1)])
         await produce(caller, 7, 0, 0, b"a")
         caller.broker.parts.runtime.clock.advance(2_000)
         await asyncio.sleep(0.05)

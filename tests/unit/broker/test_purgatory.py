@@ -2,8 +2,8 @@
 
 import pytest
 
-from ottla.base.clock import ManualClock
 from ottla.broker.runtime.purgatory import Purgatory
+from ottla.testing.clock import ManualClock
 
 
 class FakeLoop:

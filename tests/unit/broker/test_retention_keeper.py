@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
 from ottla.storage.disk.filesystem import OsFileSystem
@@ -19,7 +19,7 @@ def on_disk(tmp_path, scenario):
     async def with_partition(caller):
         broker = caller.broker
         configs = {"internal.segment.bytes": "220", "retention.ms": "1000"}
-        await broker.parts.topics.create([NewTopic("t", 1, configs=configs)])
+        await broker.parts.topics.create([RequestedTopic("t", 1, configs=configs)])
         partition = broker.parts.partitions.get("t", 0)
         for _ in range(RECORDS):
             append(broker, partition)

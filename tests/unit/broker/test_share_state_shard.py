@@ -4,7 +4,6 @@ import asyncio
 from typing import Any, cast
 from uuid import UUID
 
-from ottla.base.clock import ManualClock
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory
@@ -12,16 +11,17 @@ from ottla.broker.share.state_shard import ShareStateShard
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
 from ottla.record.reader import records
-from ottla.share.coordinator import Answered, Write
+from ottla.share.coordinator import KeyAnswer, Write
 from ottla.share.records import ShareKey, ShareState
 from ottla.share.settings import ShareStateSettings
-from ottla.share.states import Delivery, StateBatch
+from ottla.share.states import DeliveryState, StateBatch
+from ottla.testing.clock import ManualClock
 
 from .groups_world import ManualPurgatory, MemoryPartition
 
 KEY = ShareKey("tasks", UUID(int=7), 0)
 OTHER = ShareKey("tasks", UUID(int=7), 1)
-ACCEPTED = StateBatch(5, 9, Delivery.ACKNOWLEDGED, 1)
+ACCEPTED = StateBatch(5, 9, DeliveryState.ACKNOWLEDGED, 1)
 
 
 class Asker:
@@ -93,7 +93,7 @@ def test_what_is_written_is_told_when_it_is_committed() -> None:
     assert asker.told == []
     world.partition.commit()
     (answer,) = asker.told
-    assert isinstance(answer, Answered)
+    assert isinstance(answer, KeyAnswer)
     assert answer.code is ErrorCode.NONE
 
 

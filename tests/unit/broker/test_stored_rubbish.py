@@ -71,9 +71,9 @@ def test_a_marker_that_is_lost_leaves_no_offset_pending_for_ever(caplog):
     path, begin, _, _ = world.batches[-1]
     world.damage(path, begin + 70, b"\xff")
     coordinator = world.loaded().coordinator
-    assert not coordinator.pending
+    assert not coordinator.registry.pending
     world.write_transactional(8, (key, value))
-    assert world.loaded().coordinator.pending
+    assert world.loaded().coordinator.registry.pending
 
 
 def test_rubbish_is_rubbish():

@@ -12,7 +12,7 @@ from ottla.coordination.store import Create, Set
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS
 from ottla.metadata.nodes import decode_configs, encode_configs
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.cluster import Cluster
 
@@ -94,7 +94,7 @@ def test_the_clusters_min_isr_counts_and_not_what_was_stored_for_one_broker(capl
     async def scenario():
         async with Cluster(2, {MIN_ISR: "2"}) as cluster:
             one = cluster.brokers[1]
-            new = [NewTopic("t", 1, 2), NewTopic("own", 1, 2, configs={MIN_ISR: "1"})]
+            new = [RequestedTopic("t", 1, 2), RequestedTopic("own", 1, 2, configs={MIN_ISR: "1"})]
             assert [each.error for each in await one.parts.topics.create(new)] == [None, None]
             await write(one.parts.store, "2", min_insync_replicas="1", log_retention_ms="5000")
             await cluster.kill(2)

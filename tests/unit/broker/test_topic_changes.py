@@ -13,7 +13,7 @@ from ottla.broker.process.broker import Broker
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.coordination.store import Create, StoreUnavailable
 from ottla.metadata import paths
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 
@@ -67,7 +67,9 @@ def test_a_restart_finds_the_topics_and_opens_their_partitions():
     async def scenario():
         tree, disk = MemoryTree(), MemoryFileSystem()
         async with running(tree, disk=disk) as broker:
-            await broker.parts.topics.create([NewTopic("t", 2, 1, configs={"retention.ms": "5"})])
+            await broker.parts.topics.create(
+                [RequestedTopic("t", 2, 1, configs={"retention.ms": "5"})]
+            )
             topic = broker.image.topics["t"]
         async with running(tree, disk=disk) as broker:
             again = broker.image.topics["t"]
@@ -87,7 +89,7 @@ def test_a_crash_in_a_creation_leaves_all_of_the_topic_or_nothing(after):
         tree, disk = MemoryTree(), MemoryFileSystem()
         async with running(tree, disk=disk) as broker:
             broker.parts.store.armed = after
-            (outcome,) = await broker.parts.topics.create([NewTopic("t", 3, 1)])
+            (outcome,) = await broker.parts.topics.create([RequestedTopic("t", 3, 1)])
             assert outcome.error.code is ErrorCode.REQUEST_TIMED_OUT
         async with running(tree, disk=disk) as broker:
             assert len(hosted(broker)) == (3 if after else 0)
@@ -103,8 +105,8 @@ def test_a_change_of_unknown_fate_is_found_out_before_the_next(after):
     async def scenario():
         async with running(MemoryTree()) as broker:
             broker.parts.store.armed = after
-            await broker.parts.topics.create([NewTopic("t", 2, 1)])
-            (outcome,) = await broker.parts.topics.create([NewTopic("t", 3, 1)])
+            await broker.parts.topics.create([RequestedTopic("t", 2, 1)])
+            (outcome,) = await broker.parts.topics.create([RequestedTopic("t", 3, 1)])
             assert (outcome.error is not None) == after
             await broker.parts.updates.wait_for(lambda image: "t" in image.topics, 120)
             assert len(broker.image.topics["t"].partitions) == (2 if after else 3)
@@ -118,7 +120,7 @@ def test_a_deletion_that_was_begun_is_finished_after_a_crash():
     async def scenario():
         tree, disk = MemoryTree(), MemoryFileSystem()
         async with running(tree, disk=disk) as broker:
-            await broker.parts.topics.create([NewTopic("t", 2, 1), NewTopic("u", 1, 1)])
+            await broker.parts.topics.create([RequestedTopic("t", 2, 1), RequestedTopic("u", 1, 1)])
         await MemoryStore(tree).multi([Create(paths.topic_deletion("t"))])
         async with running(tree, disk=disk) as broker:
             gone = await broker.parts.updates.wait_for(lambda image: "t" not in image.topics, 120)
@@ -128,7 +130,7 @@ def test_a_deletion_that_was_begun_is_finished_after_a_crash():
                     await asyncio.sleep(0.001)
             assert hosted(broker) == {("u", 0)}
             assert not [p for p in tree.entries if p.endswith("/t") or "/t/" in p]
-            (outcome,) = await broker.parts.topics.create([NewTopic("t", 1, 1)])
+            (outcome,) = await broker.parts.topics.create([RequestedTopic("t", 1, 1)])
             assert outcome.error is None
 
     run(scenario)
@@ -139,7 +141,7 @@ def test_a_deletion_of_unknown_fate_is_carried_out_all_the_same():
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            await broker.parts.topics.create([NewTopic("t", 2, 1)])
+            await broker.parts.topics.create([RequestedTopic("t", 2, 1)])
             topic = broker.image.topics["t"]
             broker.parts.store.armed = True
             (outcome,) = await broker.parts.topics.delete([topic])
@@ -155,7 +157,9 @@ def test_changes_at_the_same_time_lose_nothing():
     async def scenario():
         async with running(MemoryTree()) as broker:
             topics = broker.parts.topics
-            await asyncio.gather(*(topics.create([NewTopic(f"t{i}", 1, 1)]) for i in range(5)))
+            await asyncio.gather(
+                *(topics.create([RequestedTopic(f"t{i}", 1, 1)]) for i in range(5))
+            )
             grown = (topics.grow(f"t{i}", 2) for i in range(1, 5))
             await asyncio.gather(*grown, topics.delete([broker.image.topics["t0"]]))
             assert {n: len(t.partitions) for n, t in broker.image.topics.items()} == {
@@ -183,7 +187,7 @@ def test_a_topic_grows_twice():
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            await broker.parts.topics.create([NewTopic("t", 1, 1)])
+            await broker.parts.topics.create([RequestedTopic("t", 1, 1)])
             await broker.parts.topics.grow("t", 2)
             await broker.parts.topics.grow("t", 5)
             assert len(broker.image.topics["t"].partitions) == 5
@@ -196,7 +200,7 @@ def test_a_topic_that_is_gone_is_not_deleted_again():
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            await broker.parts.topics.create([NewTopic("t", 1, 1)])
+            await broker.parts.topics.create([RequestedTopic("t", 1, 1)])
             gone = broker.image.topics["t"]
             await broker.parts.topics.delete([gone])
             (outcome,) = await broker.parts.topics.delete([gone])
@@ -220,7 +224,7 @@ def test_internal_topics_have_the_shape_their_settings_give():
             transactions = await broker.parts.topics.automatic("__transaction_state")
             assert (transactions.partitions, transactions.replication_factor) == (50, 1)
             assert transactions.configs["min.insync.replicas"] == "1"
-            assert await broker.parts.topics.automatic("t") == NewTopic("t")
+            assert await broker.parts.topics.automatic("t") == RequestedTopic("t")
 
     run(scenario)
 

@@ -2,16 +2,16 @@
 
 from typing import Any, cast
 
-from ottla.base.clock import ManualClock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.transactions.shard import TransactionShard
-from ottla.transaction.initializing import Wish
+from ottla.testing.clock import ManualClock
+from ottla.transaction.initializing import ProducerIdWish
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 
 from .groups_world import ManualPurgatory, MemoryPartition
 
@@ -48,14 +48,14 @@ def test_a_transaction_that_grows_beyond_a_message_is_refused_and_stays_as_it_wa
         shard.run(
             "copier",
             asker,
-            lambda core, ask, now: core.add(ask, "copier", Identity(7, 0), names, 2, now),
+            lambda core, ask, now: core.add(ask, "copier", ProducerIdentity(7, 0), names, 2, now),
             patience_ms=0,
         )
 
     shard.run(
         "copier",
         asker,
-        lambda core, ask, now: core.initialize(ask, "copier", Wish(60_000), 7, now),
+        lambda core, ask, now: core.initialize(ask, "copier", ProducerIdWish(60_000), 7, now),
         patience_ms=0,
     )
     add(2)

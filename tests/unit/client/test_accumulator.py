@@ -2,10 +2,10 @@
 
 import pytest
 
-from ottla.base.clock import ManualClock
 from ottla.base.errors import OttlaError
 from ottla.client.producer.accumulator import Accumulator, as_bytes
 from ottla.client.producer.queues import PartitionQueue, TopicQueues
+from ottla.testing.clock import ManualClock
 
 # Bytes of a batch's header, and of a record with a value of 100 bytes.
 HEAD = 61

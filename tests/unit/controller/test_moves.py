@@ -9,14 +9,6 @@ from ottla.controller.deletion import plan_deletion
 from ottla.controller.reassignment import begin, cancel, complete, is_moving
 from ottla.controller.rebalance import imbalance, to_return
 from ottla.controller.shutdown import move_away, still_led, without
-from ottla.controller.states import (
-    PartitionState,
-    ReplicaState,
-    partition_may,
-    partition_state,
-    replica_may,
-    replica_state,
-)
 from ottla.metadata.image import NO_LEADER, PartitionImage, TopicImage
 
 TWO = Rules(min_isr=2)
@@ -144,23 +136,6 @@ def test_a_deletion_asks_the_living_and_waits_for_the_dead():
     plan = plan_deletion(topic, {1, 2}, {(0, 1), (0, 2), (1, 2)})
     assert (dict(plan.asked), plan.awaited, plan.is_done) == ({}, (3,), False)
     assert plan_deletion(topic, {1, 2}, {(0, 1), (0, 2), (1, 2), (1, 3)}).is_done
-
-
-def test_states_are_read_off_what_is_known():
-    """And only go where the tables let them."""
-    led = partition(1, (1, 2), (1, 2))
-    assert partition_state(None, {1}) is PartitionState.NON_EXISTENT
-    assert partition_state(led, {1}) is PartitionState.ONLINE
-    assert partition_state(led, {2}) is PartitionState.OFFLINE
-    assert partition_state(partition(NO_LEADER, (1,), ()), {1}) is PartitionState.OFFLINE
-    assert replica_state(2, led, {1}) is ReplicaState.OFFLINE
-    assert replica_state(3, led, {3}) is ReplicaState.NON_EXISTENT
-    assert replica_state(2, led, {1, 2}, deleting=True) is ReplicaState.DELETION_STARTED
-    assert replica_state(2, led, {1}, deleting=True) is ReplicaState.DELETION_INELIGIBLE
-    assert replica_state(2, led, {1}, deleting=True, deleted=True) is ReplicaState.DELETED
-    assert not partition_may(PartitionState.ONLINE, PartitionState.NON_EXISTENT)
-    assert not replica_may(ReplicaState.ONLINE, ReplicaState.DELETION_STARTED)
-    assert replica_may(ReplicaState.DELETION_INELIGIBLE, ReplicaState.DELETION_STARTED)
 
 
 def test_a_move_is_not_turned_round_where_too_few_copies_would_stay():

@@ -21,10 +21,8 @@ from ottla.coordination.store import (
     SessionExpired,
     Set,
     StoreRolledBack,
-    create,
-    delete,
-    set_data,
 )
+from tests.unit.coordination.writes import create, delete, set_data
 
 # Far more than anything here takes.
 PATIENCE_S = 120

@@ -8,14 +8,8 @@ import pytest
 
 from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.coordination.store import (
-    Create,
-    Node,
-    SessionExpired,
-    StoreUnavailable,
-    create,
-    set_data,
-)
+from ottla.coordination.store import Create, Node, SessionExpired, StoreUnavailable
+from tests.unit.coordination.writes import create, set_data
 
 
 class _NoFiles(selectors.SelectSelector):

@@ -21,10 +21,9 @@ from ottla.coordination.store import (
     StoreDamaged,
     StoreRolledBack,
     StoreUnavailable,
-    create,
-    set_data,
 )
 from tests.unit.coordination.contract import eventually
+from tests.unit.coordination.writes import create, set_data
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path):

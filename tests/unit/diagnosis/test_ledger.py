@@ -3,7 +3,7 @@
 from ottla.base.ids import TopicPartition
 from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.diagnosis.ledger import OffsetLoss, losses
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 
 
 def account(
@@ -41,7 +41,7 @@ def test_each_loss_has_its_cause_and_its_time() -> None:
     found = losses(
         account(
             (CompactedBy(4, 4, 60_000, 7),),
-            (DeletedBy(0, 9, {Cause.RETENTION_TIME: 5, Cause.DELETE_RECORDS: 4}, 1, 2),),
+            (DeletedBy(0, 9, {StartCause.RETENTION_TIME: 5, StartCause.DELETE_RECORDS: 4}, 1, 2),),
             (LostBy(20, 23, 6, 90_000),),
             replaced=2,
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ottla.base.errors import ErrorCode
+from ottla.group.membership_commands import MembershipCommands
 from ottla.group.turn import Call
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import (
@@ -93,7 +94,7 @@ class Classic:
         request = LeaveGroupRequest(
             group_id=GROUP, members=[MemberIdentity(member_id=self.member_id)]
         )
-        self._at_once(self.cluster.coordinator.leave(self._call("leave"), request, self.cluster.at))
+        self._at_once(self._members.leave(self._call("leave"), request, self.cluster.at))
         self._lose(ErrorCode.NONE)
 
     def commit(self, offset: int) -> ErrorCode:
@@ -110,7 +111,7 @@ class Classic:
                 )
             ],
         )
-        decision = self.cluster.coordinator.commit(
+        decision = self.cluster.coordinator.offsets.commit(
             self._call("commit", 8), request, lambda _topic, _index: ErrorCode.NONE, self.cluster.at
         )
         return ErrorCode(self._at_once(decision).topics[0].partitions[0].error_code)
@@ -141,7 +142,7 @@ class Classic:
         )
         call = self._call("join")
         self._ticket = call.ticket
-        self.cluster.carry_out(self.cluster.coordinator.join(call, request, self.cluster.at))
+        self.cluster.carry_out(self._members.join(call, request, self.cluster.at))
 
     def _on_join(self, answer: JoinGroupResponse) -> None:
         code = ErrorCode(answer.error_code)
@@ -170,7 +171,7 @@ class Classic:
         self._joined = None
         call = self._call("sync")
         self._ticket = call.ticket
-        self.cluster.carry_out(self.cluster.coordinator.sync(call, request, self.cluster.at))
+        self.cluster.carry_out(self._members.sync(call, request, self.cluster.at))
 
     def _on_sync(self, answer: Any) -> None:
         code = ErrorCode(answer.error_code)
@@ -191,7 +192,7 @@ class Classic:
             member_id=self.member_id,
             group_instance_id=self.instance_id,
         )
-        decision = self.cluster.coordinator.heartbeat(self._call("beat"), request, self.cluster.at)
+        decision = self._members.heartbeat(self._call("beat"), request, self.cluster.at)
         code = ErrorCode(self._at_once(decision).error_code)
         if code is ErrorCode.REBALANCE_IN_PROGRESS:
             self._must_join = True
@@ -229,6 +230,10 @@ class Classic:
             )
             for member_id, share in shares.items()
         ]
+
+    @property
+    def _members(self) -> MembershipCommands:
+        return self.cluster.coordinator.members
 
     def _call(self, kind: str, version: int = 9) -> Call:
         self._asked += 1

@@ -9,11 +9,11 @@ from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.shares import NOTHING, Share, by_topic, share_of
 from ottla.group.consumer.topics import TopicShape
-from ottla.group.coordinator import Coordinator
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.records import decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flight, Flights
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -59,7 +59,7 @@ class Cluster:
     def __init__(self, world: World, **settings: Any) -> None:
         self.world = world
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
-        self.coordinator = Coordinator(self.settings)
+        self.coordinator = GroupCoordinator(self.settings)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.now_ms = 0
         self.flights = Flights()
@@ -72,18 +72,18 @@ class Cluster:
 
     @property
     def group(self) -> ConsumerGroup:
-        return self.coordinator.consumer_groups[GROUP]
+        return self.coordinator.registry.consumer_groups[GROUP]
 
     @property
     def flight(self) -> Flight:
         """The latest rebalance of the group."""
         return self.flights.of(GROUP)[-1]
 
-    def carry_out(self, decision: Decision) -> None:
+    def carry_out(self, decision: GroupDecision) -> None:
         self.flights.take(decision.notes, self.at)
         for record in decision.records:
             self.log.append(encode(record))
-            self.coordinator.apply(record)
+            self.coordinator.registry.apply(record)
         for reply in decision.replies:
             assert reply.ticket not in self.answers, "answered twice"
             self.answers[reply.ticket] = reply.message
@@ -93,7 +93,7 @@ class Cluster:
     ) -> ConsumerGroupHeartbeatResponse:
         ticket = object()
         call = Call(ticket, version, client_id="client", client_host="/host", nonce="made-up")
-        decision = self.coordinator.consumer_heartbeat(call, request, PACE, self.at)
+        decision = self.coordinator.members.consumer_heartbeat(call, request, PACE, self.at)
         self.carry_out(decision)
         answer = self.answers.pop(ticket)
         assert isinstance(answer, ConsumerGroupHeartbeatResponse)
@@ -106,11 +106,11 @@ class Cluster:
 
     def fail_over(self) -> None:
         """Another coordinator reads the log."""
-        self.coordinator = Coordinator(self.settings)
+        self.coordinator = GroupCoordinator(self.settings)
         for key, value in self.log:
             record = decode(key, value)
             assert record is not None
-            self.coordinator.apply(record)
+            self.coordinator.registry.apply(record)
         self.carry_out(self.coordinator.start(self.at))
 
 

@@ -4,13 +4,13 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.group.coordinator import Coordinator
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.group import Group
 from ottla.group.offsets.fetching import FetchedTopic
 from ottla.group.records import CommittedOffset, StoredGroup, decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flight, Flights
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import (
     JoinGroupRequest,
@@ -38,7 +38,7 @@ class Driver:
 
     def __init__(self, **settings: int) -> None:
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
-        self.coordinator = Coordinator(self.settings)
+        self.coordinator = GroupCoordinator(self.settings)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.answers: dict[str, Any] = {}
         self.flights = Flights()
@@ -48,11 +48,11 @@ class Driver:
     def at(self) -> Moment:
         return Moment(self.now_ms, TIMESTAMP + self.now_ms)
 
-    def carry_out(self, decision: Decision) -> None:
+    def carry_out(self, decision: GroupDecision) -> None:
         self.flights.take(decision.notes, self.at)
         for record in decision.records:
             self.log.append(encode(record))
-            self.coordinator.apply(record)
+            self.coordinator.registry.apply(record)
         for reply in decision.replies:
             assert reply.ticket not in self.answers, f"{reply.ticket} is answered twice"
             self.answers[str(reply.ticket)] = reply.message
@@ -70,11 +70,11 @@ class Driver:
 
     def restart(self) -> None:
         """Replay the log into a new coordinator."""
-        self.coordinator = Coordinator(self.settings)
+        self.coordinator = GroupCoordinator(self.settings)
         for key, value in self.log:
             record = decode(key, value)
             assert record is not None
-            self.coordinator.apply(record)
+            self.coordinator.registry.apply(record)
         self.carry_out(self.coordinator.start(self.at))
 
     def durable(
@@ -83,12 +83,12 @@ class Driver:
         """What must survive."""
         return {
             group.group_id: (group.stored, group.offsets)
-            for group in self.coordinator.groups.values()
+            for group in self.coordinator.registry.groups.values()
             if group.stored is not None or group.offsets
         }
 
     def group(self, group_id: str = "g") -> Group:
-        return self.coordinator.groups[group_id]
+        return self.coordinator.registry.groups[group_id]
 
     @property
     def flight(self) -> Flight:
@@ -119,7 +119,7 @@ class Driver:
             protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols],
         )
         call = Call(ticket, version, client_id="c", client_host="/127.0.0.1", nonce=ticket)
-        self.carry_out(self.coordinator.join(call, request, self.at))
+        self.carry_out(self.coordinator.members.join(call, request, self.at))
         answer: JoinGroupResponse | None = self.answers.get(ticket)
         return answer
 
@@ -145,7 +145,7 @@ class Driver:
                 for each, share in (shares or {}).items()
             ],
         )
-        self.carry_out(self.coordinator.sync(Call(ticket, 5), request, self.at))
+        self.carry_out(self.coordinator.members.sync(Call(ticket, 5), request, self.at))
         return self.answers.get(ticket)
 
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None) -> ErrorCode:
@@ -156,7 +156,9 @@ class Driver:
             group_instance_id=instance,
         )
         return ErrorCode(
-            self._at_once(self.coordinator.heartbeat(Call("", 4), request, self.at)).error_code
+            self._at_once(
+                self.coordinator.members.heartbeat(Call("", 4), request, self.at)
+            ).error_code
         )
 
     def leave(
@@ -171,7 +173,7 @@ class Driver:
             if version >= 3
             else [],
         )
-        answer = self._at_once(self.coordinator.leave(Call("", version), request, self.at))
+        answer = self._at_once(self.coordinator.members.leave(Call("", version), request, self.at))
         if version < 3:
             return [ErrorCode(answer.error_code)]
         return [ErrorCode(each.error_code) for each in answer.members]
@@ -211,7 +213,7 @@ class Driver:
                 )
             ],
         )
-        decision = self.coordinator.commit(
+        decision = self.coordinator.offsets.commit(
             Call("", version), request, lambda _topic, _index: check, self.at
         )
         return ErrorCode(self._at_once(decision).topics[0].partitions[0].error_code)
@@ -223,12 +225,12 @@ class Driver:
     def fetch(self, wanted: Any, group_id: str = "g") -> list[FetchedTopic]:
         call = Call("", 9)
         answer: list[FetchedTopic] = self._at_once(
-            self.coordinator.fetch(call, group_id, wanted, lambda topics: topics)
+            self.coordinator.offsets.fetch(call, group_id, wanted, lambda topics: topics)
         )
         return answer
 
     def expire(self) -> None:
-        self.carry_out(self.coordinator.expire_offsets(self.at))
+        self.carry_out(self.coordinator.offsets.expire_offsets(self.at))
 
     def stable_group(self, *names: str, topics: tuple[str, ...] = ("t",)) -> dict[str, str]:
         """Members that know their shares; returns their ids by name. The first one leads."""
@@ -253,7 +255,7 @@ class Driver:
         self.answers.clear()
         return ids
 
-    def _at_once(self, decision: Decision) -> Any:
+    def _at_once(self, decision: GroupDecision) -> Any:
         """Carry out a command that is answered by its own decision, with an empty ticket."""
         self.carry_out(decision)
         return self.answers.pop("")

@@ -35,7 +35,7 @@ def _delete_offsets(driver: Driver, *topics: str) -> OffsetDeleteResponse:
             for topic in topics
         ],
     )
-    decision = driver.coordinator.delete_offsets(
+    decision = driver.coordinator.offsets.delete_offsets(
         Call("", 0), request, lambda topic, _index: topic != "nowhere", driver.at
     )
     driver.carry_out(decision)
@@ -161,7 +161,7 @@ def test_offsets_of_deleted_topics_are_forgotten() -> None:
     driver.commit(1, topic="gone")
     driver.commit(2, topic="kept")
     driver.carry_out(
-        driver.coordinator.forget_topics(lambda topic, _index: topic == "gone", driver.at)
+        driver.coordinator.offsets.forget_topics(lambda topic, _index: topic == "gone", driver.at)
     )
     driver.restart()
     assert (driver.committed("gone"), driver.committed("kept")) == (-1, 2)

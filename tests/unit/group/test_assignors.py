@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.group.consumer.assignors import ASSIGNORS, Subscriber, by_range, uniform
-from ottla.group.consumer.shares import Share, Slot
+from ottla.group.consumer.shares import AssignedSlot, Share
 
 TOPICS = [UUID(int=number) for number in range(1, 5)]
 A, B = TOPICS[:2]
 
 
 def slots(topic: UUID, *partitions: int) -> Share:
-    return frozenset(Slot(topic, partition) for partition in partitions)
+    return frozenset(AssignedSlot(topic, partition) for partition in partitions)
 
 
 def test_uniform_gives_every_member_the_same_number() -> None:
@@ -69,7 +69,9 @@ def situations(draw: st.DrawFn) -> tuple[dict[str, Subscriber], dict[UUID, int]]
     members = {}
     for number in range(draw(st.integers(1, 6))):
         topics = draw(st.frozensets(st.sampled_from(TOPICS)))
-        had = draw(st.frozensets(st.builds(Slot, st.sampled_from(TOPICS), st.integers(0, 11))))
+        had = draw(
+            st.frozensets(st.builds(AssignedSlot, st.sampled_from(TOPICS), st.integers(0, 11)))
+        )
         members[f"m{number}"] = Subscriber(topics, share=had)
     return members, counts
 
@@ -85,7 +87,7 @@ def test_each_partition_that_is_read_goes_to_one_reader(
     given_out = [slot for share in shares.values() for slot in share]
     read = {topic for member in members.values() for topic in member.topics}
     assert sorted(given_out) == sorted(
-        Slot(topic, index) for topic in read for index in range(counts[topic])
+        AssignedSlot(topic, index) for topic in read for index in range(counts[topic])
     )
     for member_id, share in shares.items():
         assert {slot.topic_id for slot in share} <= members[member_id].topics

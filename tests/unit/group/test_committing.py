@@ -84,7 +84,7 @@ def test_commit_of_a_generation_in_an_unknown_group_is_refused() -> None:
     driver = Driver()
     assert driver.commit(3, member_id="a", generation=1, version=8) == ErrorCode.ILLEGAL_GENERATION
     assert driver.commit(3, member_id="a", generation=1, version=9) == ErrorCode.GROUP_ID_NOT_FOUND
-    assert driver.coordinator.groups == {}
+    assert driver.coordinator.registry.groups == {}
 
 
 def test_metadata_that_is_too_long_is_refused() -> None:

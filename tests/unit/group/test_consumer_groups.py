@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.group.consumer.group import ConsumerGroupState
-from ottla.group.consumer.shares import NOTHING, Share, Slot
+from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
 from ottla.group.records import CommittedOffset, OffsetRecord
 from ottla.group.turn import Call
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -15,7 +15,7 @@ from tests.unit.group.consumer_driver import GROUP, Cluster, Member, World, sett
 
 def all_of(world: World, *names: str) -> Share:
     return frozenset(
-        Slot(world.shapes[name].id, index)
+        AssignedSlot(world.shapes[name].id, index)
         for name in names
         for index in range(world.shapes[name].partitions)
     )
@@ -238,7 +238,7 @@ def test_the_assignor_most_members_ask_for_is_used() -> None:
         [2, 3],
         [4, 5],
     ]
-    assert members[0].owned == {Slot(topic, 0), Slot(topic, 1)}
+    assert members[0].owned == {AssignedSlot(topic, 0), AssignedSlot(topic, 1)}
 
 
 def test_what_makes_no_sense_is_refused() -> None:
@@ -336,7 +336,7 @@ def test_offsets_outlive_a_change_of_protocol() -> None:
     cluster = Cluster(World(t=1))
     place = TopicPartition("t", 0)
     committed = CommittedOffset(7, -1, "", 0)
-    cluster.coordinator.apply(OffsetRecord(GROUP, place, committed))
+    cluster.coordinator.registry.apply(OffsetRecord(GROUP, place, committed))
     a = Member(cluster, "a", ["t"])
     settle(a)
     assert cluster.group.offsets == {place: committed}

@@ -3,7 +3,7 @@
 from driver import Driver, subscription
 
 from ottla.group.story.flights import Flights
-from ottla.group.story.notes import Cause, Happening
+from ottla.group.story.notes import GroupEvent, Happening
 from ottla.group.turn import Moment
 from ottla.wire.stored import (
     AssignmentTopicPartition,
@@ -170,7 +170,7 @@ def test_memory_is_bounded_in_rebalances_groups_and_causes():
     for number in range(5):
         group_id = f"g{number}"
         for epoch in range(4):
-            cause = Cause(group_id, "classic", Happening.JOINED, None, f"{epoch}")
+            cause = GroupEvent(group_id, "classic", Happening.JOINED, None, f"{epoch}")
             flights.take([cause] * 20, Moment(epoch, epoch))
             flights.give_up(group_id, Moment(epoch + 1, epoch + 1))
     assert [len(flights.of(f"g{number}")) for number in range(5)] == [0, 0, 2, 2, 2]

@@ -32,7 +32,7 @@ def test_id_from_nowhere_is_refused() -> None:
     answer = driver.join("1", "stranger")
     assert answer is not None
     assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "stranger")
-    assert driver.coordinator.groups == {}
+    assert driver.coordinator.registry.groups == {}
     driver.stable_group("a")
     answer = driver.join("2", "stranger")
     assert answer is not None

@@ -55,7 +55,7 @@ def commit(member: Member, epoch: int, *partitions: int, version: int = 9) -> li
     cluster = member.cluster
     call = Call("commit", version, client_id="client", client_host="/host", nonce="")
     check = exists(cluster)
-    cluster.carry_out(cluster.coordinator.commit(call, request, check, cluster.at))
+    cluster.carry_out(cluster.coordinator.offsets.commit(call, request, check, cluster.at))
     answer = cluster.answers.pop("commit")
     return [ErrorCode(each.error_code) for each in answer.topics[0].partitions]
 
@@ -82,7 +82,7 @@ def commit_in_transaction(member: Member, epoch: int, *partitions: int) -> list[
     cluster = member.cluster
     call = Call("commit", 5, client_id="client", client_host="/host", nonce="")
     check = exists(cluster)
-    decision = cluster.coordinator.commit_in_transaction(
+    decision = cluster.coordinator.offsets.commit_in_transaction(
         call,
         request,
         lambda topic, index: check(OffsetCommitRequestTopic(name=topic), index) == ErrorCode.NONE,
@@ -240,5 +240,5 @@ def test_who_may_fetch_offsets_of_a_consumer_group(
     """An administrator, who names neither member nor epoch, and members in their epoch."""
     cluster = Cluster(World(t=3))
     settle(Member(cluster, "a", ["t"]))
-    assert cluster.coordinator.check_member(GROUP, member_id, epoch) is code
-    assert cluster.coordinator.check_member("other", member_id, epoch) is ErrorCode.NONE
+    assert cluster.coordinator.offsets.check_member(GROUP, member_id, epoch) is code
+    assert cluster.coordinator.offsets.check_member("other", member_id, epoch) is ErrorCode.NONE

@@ -66,7 +66,7 @@ def test_a_group_goes_up_and_down_again_with_its_members(is_cooperative):
     new = Member(cluster, "new", ["t"])
     settle(*old, new)
     whole([*old, new])
-    assert cluster.coordinator.groups == {}
+    assert cluster.coordinator.registry.groups == {}
     assert sorted(len(places(member)) for member in [*old, new]) == [2, 2, 2]
     old[0].leave()
     settle(old[1], new)
@@ -83,8 +83,8 @@ def test_a_group_goes_up_and_down_again_with_its_members(is_cooperative):
     newer.leave()
     settle(*back)
     whole(back)
-    assert cluster.coordinator.consumer_groups == {}
-    assert cluster.coordinator.groups[GROUP].state == "Stable"
+    assert cluster.coordinator.registry.consumer_groups == {}
+    assert cluster.coordinator.registry.groups[GROUP].state == "Stable"
 
 
 def test_what_was_read_is_read_on_while_the_group_converts():
@@ -118,10 +118,10 @@ def test_offsets_outlive_both_changes():
     a.generation = generation + 1
     assert a.commit(3) is ErrorCode.ILLEGAL_GENERATION
     a.generation = generation
-    group = cluster.coordinator.consumer_groups[GROUP]
+    group = cluster.coordinator.registry.consumer_groups[GROUP]
     assert group.offsets[TopicPartition("t", 0)].offset == 8
     new.leave()
-    assert cluster.coordinator.groups[GROUP].offsets[TopicPartition("t", 0)].offset == 8
+    assert cluster.coordinator.registry.groups[GROUP].offsets[TopicPartition("t", 0)].offset == 8
     settle(a)
     assert a.commit(9) is ErrorCode.NONE
     assert a.codes == [], "it was never fenced"
@@ -150,7 +150,7 @@ def test_the_policy_says_which_way_a_group_may_go(policy, goes_up, goes_down):
     b = Classic(cluster, "b")
     settle(*([a] if goes_up else []), b, new)
     new.leave()
-    assert (GROUP in cluster.coordinator.groups) == goes_down
+    assert (GROUP in cluster.coordinator.registry.groups) == goes_down
     settle(*([a] if goes_up else []), b)
     whole([*([a] if goes_up else []), b])
 
@@ -192,11 +192,11 @@ def test_another_coordinator_goes_on_in_the_middle():
     whole([a, b, new])
     new.leave()
     cluster.fail_over()
-    assert cluster.coordinator.groups[GROUP].state == "PreparingRebalance"
+    assert cluster.coordinator.registry.groups[GROUP].state == "PreparingRebalance"
     settle(a, b)
     whole([a, b])
     cluster.fail_over()
-    assert cluster.coordinator.groups[GROUP].state == "Stable"
+    assert cluster.coordinator.registry.groups[GROUP].state == "Stable"
 
 
 def test_the_last_member_of_the_consumer_protocol_may_also_fall_silent():
@@ -269,7 +269,7 @@ def test_a_group_without_room_for_one_more_stays_classic():
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert "group.consumer.max.size=2" in answer.error_message
     settle(a, b)
-    assert list(cluster.coordinator.groups) == [GROUP]
+    assert list(cluster.coordinator.registry.groups) == [GROUP]
 
 
 def test_a_static_member_changes_its_protocol_in_place():
@@ -289,7 +289,7 @@ def test_a_static_member_changes_its_protocol_in_place():
     again = Classic(cluster, "again", instance_id="one")
     settle(b, again)
     whole([b, again])
-    assert GROUP in cluster.coordinator.groups
+    assert GROUP in cluster.coordinator.registry.groups
     assert new.beat() is ErrorCode.GROUP_ID_NOT_FOUND, "it is no group of its protocol any more"
 
 
@@ -305,7 +305,7 @@ def join(
         protocols=[JoinGroupRequestProtocol(name=assignor, metadata=metadata)],
     )
     stranger = Classic(cluster, "stranger")
-    decision = cluster.coordinator.join(stranger._call("join"), request, cluster.at)
+    decision = cluster.coordinator.members.join(stranger._call("join"), request, cluster.at)
     return ErrorCode(stranger._at_once(decision).error_code)
 
 
@@ -335,12 +335,12 @@ def test_a_group_that_is_not_of_consumers_is_not_converted():
         protocols=[JoinGroupRequestProtocol(name="sessioned", metadata=b"c")],
     )
     call = worker._call("join", 3)
-    cluster.carry_out(cluster.coordinator.join(call, request, cluster.at))
+    cluster.carry_out(cluster.coordinator.members.join(call, request, cluster.at))
     assert cluster.answers[call.ticket].error_code == ErrorCode.NONE
     answer = cluster.send(Member(cluster, "new", ["t"]).request())
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert "no consumers but connect" in answer.error_message
-    assert list(cluster.coordinator.groups) == [GROUP]
+    assert list(cluster.coordinator.registry.groups) == [GROUP]
 
 
 @pytest.mark.parametrize("assignor", ["mine", "cooperative-sticky"])
@@ -366,7 +366,7 @@ def test_who_waits_in_a_join_comes_again():
     a = Classic(cluster, "a")
     for _ in range(3):
         a.step()
-    assert cluster.coordinator.groups[GROUP].state == "PreparingRebalance"
+    assert cluster.coordinator.registry.groups[GROUP].state == "PreparingRebalance"
     new = Member(cluster, "new", ["t"])
     new.beat()
     settle(a, new)
@@ -394,7 +394,7 @@ def test_a_group_with_offsets_alone_is_of_no_protocol():
     """It becomes what its first member is."""
     cluster = Cluster(World(t=6))
     committed = CommittedOffset(5, -1, "", 0)
-    cluster.coordinator.apply(OffsetRecord(GROUP, TopicPartition("t", 0), committed))
+    cluster.coordinator.registry.apply(OffsetRecord(GROUP, TopicPartition("t", 0), committed))
     Member(cluster, "new", ["t"]).beat()
     assert cluster.group.offsets[TopicPartition("t", 0)].offset == 5
 

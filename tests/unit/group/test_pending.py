@@ -37,11 +37,11 @@ def commit(
         member_id=member_id,
         topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[partition])],
     )
-    decision = driver.coordinator.commit_in_transaction(
+    decision = driver.coordinator.offsets.commit_in_transaction(
         Call("", 3), request, lambda topic, _index: topic == "t", driver.at
     )
     for record in decision.records:
-        driver.coordinator.apply_pending(producer_id, record)
+        driver.coordinator.registry.apply_pending(producer_id, record)
     (reply,) = decision.replies
     assert isinstance(reply.message, TxnOffsetCommitResponse)
     return ErrorCode(reply.message.topics[0].partitions[0].error_code)
@@ -49,7 +49,7 @@ def commit(
 
 def stable(driver: Driver) -> tuple[int, ErrorCode]:
     """What OffsetFetch with require_stable tells of t-0."""
-    decision = driver.coordinator.fetch(
+    decision = driver.coordinator.offsets.fetch(
         Call("", 9), "g", [("t", [0])], lambda topics: topics, is_stable=True
     )
     (topic,) = decision.replies[0].message
@@ -63,7 +63,7 @@ def test_offsets_of_a_transaction_count_once_it_commits() -> None:
     assert commit(driver, 7, 10) is ErrorCode.NONE
     assert driver.committed() == 3
     assert stable(driver) == (-1, UNSTABLE)
-    driver.coordinator.end_transaction(7, is_commit=True)
+    driver.coordinator.registry.end_transaction(7, is_commit=True)
     assert (driver.committed(), stable(driver)) == (10, (10, ErrorCode.NONE))
 
 
@@ -71,9 +71,9 @@ def test_offsets_of_an_aborted_transaction_never_counted() -> None:
     """What was before stays; a group of them alone has none."""
     driver = Driver()
     commit(driver, 7, 10)
-    driver.coordinator.end_transaction(7, is_commit=False)
+    driver.coordinator.registry.end_transaction(7, is_commit=False)
     assert (driver.committed(), stable(driver)) == (-1, (-1, ErrorCode.NONE))
-    driver.coordinator.end_transaction(7, is_commit=True)
+    driver.coordinator.registry.end_transaction(7, is_commit=True)
     assert driver.committed() == -1
 
 
@@ -81,7 +81,7 @@ def test_a_transaction_that_only_commits_brings_its_group_into_being() -> None:
     """As a plain commit does."""
     driver = Driver()
     commit(driver, 7, 10)
-    driver.coordinator.end_transaction(7, is_commit=True)
+    driver.coordinator.registry.end_transaction(7, is_commit=True)
     assert driver.committed() == 10
 
 
@@ -91,12 +91,12 @@ def test_what_was_written_later_stays() -> None:
     commit(driver, 7, 10)
     driver.commit(20)
     assert stable(driver) == (-1, UNSTABLE)
-    driver.coordinator.end_transaction(7, is_commit=True)
+    driver.coordinator.registry.end_transaction(7, is_commit=True)
     assert stable(driver) == (20, ErrorCode.NONE)
     commit(driver, 7, 30)
     commit(driver, 8, 40)
-    driver.coordinator.end_transaction(8, is_commit=True)
-    driver.coordinator.end_transaction(7, is_commit=True)
+    driver.coordinator.registry.end_transaction(8, is_commit=True)
+    driver.coordinator.registry.end_transaction(7, is_commit=True)
     assert driver.committed() == 40
 
 
@@ -105,8 +105,8 @@ def test_an_aborted_later_transaction_overtakes_nothing() -> None:
     driver = Driver()
     commit(driver, 7, 30)
     commit(driver, 8, 40)
-    driver.coordinator.end_transaction(8, is_commit=False)
-    driver.coordinator.end_transaction(7, is_commit=True)
+    driver.coordinator.registry.end_transaction(8, is_commit=False)
+    driver.coordinator.registry.end_transaction(7, is_commit=True)
     assert driver.committed() == 30
 
 
@@ -127,7 +127,7 @@ def test_bad_partitions_are_told_one_by_one() -> None:
     driver = Driver(offset_metadata_max=3)
     assert commit(driver, 7, 1, topic="u") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert commit(driver, 7, 1, metadata="long") is ErrorCode.OFFSET_METADATA_TOO_LARGE
-    assert not driver.coordinator.pending
+    assert not driver.coordinator.registry.pending
 
 
 def delete(driver: Driver) -> object:
@@ -142,7 +142,7 @@ def test_a_group_of_pending_offsets_is_a_group() -> None:
     driver.expire()
     assert driver.coordinator.share._is_other("g")
     assert delete(driver) is ErrorCode.NONE
-    driver.coordinator.end_transaction(7, is_commit=True)
+    driver.coordinator.registry.end_transaction(7, is_commit=True)
     assert driver.committed() == -1
     assert delete(driver) is ErrorCode.GROUP_ID_NOT_FOUND
 
@@ -151,7 +151,7 @@ def test_a_group_whose_only_transaction_was_aborted_goes_when_offsets_expire() -
     """Until then its id is taken, as in Kafka."""
     driver = Driver()
     commit(driver, 7, 10)
-    driver.coordinator.end_transaction(7, is_commit=False)
+    driver.coordinator.registry.end_transaction(7, is_commit=False)
     assert driver.coordinator.share._is_other("g")
     driver.expire()
     assert not driver.coordinator.share._is_other("g")
@@ -180,7 +180,7 @@ def test_a_deleted_group_gets_nothing_back() -> None:
     commit(driver, 7, 10)
     driver.carry_out(driver.coordinator.delete(Call("deleted", 2), "g", driver.at))
     assert driver.answers["deleted"] is ErrorCode.NONE
-    driver.coordinator.end_transaction(7, is_commit=True)
+    driver.coordinator.registry.end_transaction(7, is_commit=True)
     assert driver.committed() == -1
 
 
@@ -192,6 +192,6 @@ def test_what_waits_for_an_outcome_does_not_expire() -> None:
     driver.now_ms += 1_000
     driver.expire()
     assert driver.committed() == 3
-    driver.coordinator.end_transaction(7, is_commit=False)
+    driver.coordinator.registry.end_transaction(7, is_commit=False)
     driver.expire()
     assert driver.committed() == -1

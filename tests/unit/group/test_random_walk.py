@@ -8,7 +8,7 @@ import random
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.group.coordinator import Coordinator
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.records import GroupRecord, decode
 from ottla.group.state import GroupState
 from ottla.wire.messages.join_group import JoinGroupResponse
@@ -202,7 +202,7 @@ class World:
 
     def check(self) -> None:
         """What holds at all times."""
-        for group in self.driver.coordinator.groups.values():
+        for group in self.driver.coordinator.registry.groups.values():
             assert set(group.static_members.values()) <= set(group.members)
             assert (group.leader in group.members) == bool(group.members)
             if group.state is GroupState.EMPTY:
@@ -242,7 +242,7 @@ def test_laws_hold_in_any_order(seed: int) -> None:
     assert generations == sorted(generations)
     replayed = Driver()
     replayed.log = world.driver.log
-    replayed.coordinator = Coordinator(replayed.settings)
+    replayed.coordinator = GroupCoordinator(replayed.settings)
     replayed.restart()
     assert replayed.durable() == world.driver.durable()
 

@@ -34,7 +34,7 @@ def test_expiry_writes_tombstones_for_offsets_then_for_the_group() -> None:
     driver.expire()
     records = [decode(*entry) for entry in driver.log]
     assert records == [OffsetRecord("g", ("t", 0), None), GroupRecord("g", None)]
-    assert driver.coordinator.groups == {}
+    assert driver.coordinator.registry.groups == {}
     driver.restart()
     assert driver.durable() == {}
 
@@ -59,7 +59,7 @@ def test_offsets_of_topics_that_members_read_stay() -> None:
     driver.now_ms += WEEK
     driver.expire()
     assert (driver.committed("t"), driver.committed("old")) == (1, -1)
-    assert "g" in driver.coordinator.groups
+    assert "g" in driver.coordinator.registry.groups
 
 
 def test_nothing_expires_while_a_group_rebalances_or_cannot_be_understood() -> None:
@@ -92,7 +92,7 @@ def test_group_nobody_came_to_is_forgotten() -> None:
     driver.join("1")
     driver.advance(10_000)
     driver.expire()
-    assert driver.coordinator.groups == {}
+    assert driver.coordinator.registry.groups == {}
     assert driver.log == []
 
 
@@ -102,4 +102,4 @@ def test_empty_group_without_offsets_is_forgotten() -> None:
     ids = driver.stable_group("a")
     driver.leave((ids["a"], None))
     driver.expire()
-    assert driver.coordinator.groups == {}
+    assert driver.coordinator.registry.groups == {}

@@ -5,15 +5,15 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.assignors import Subscriber
 from ottla.group.consumer.pace import Pace
-from ottla.group.consumer.shares import Share, Slot, share_of
-from ottla.group.coordinator import Coordinator
+from ottla.group.consumer.shares import AssignedSlot, Share, share_of
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.records import decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.share.assignor import simple
 from ottla.group.share.groups import Allowed
 from ottla.group.share.heartbeating import Heard
 from ottla.group.share.records import TopicState
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.wire.messages.join_group import JoinGroupRequest
 from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.unit.group.consumer_driver import World
@@ -29,7 +29,7 @@ class Queue:
     def __init__(self, partitions: int = 2, **settings: int) -> None:
         self.world = World(t=partitions)
         self.settings = GroupSettings(**settings)
-        self.coordinator = Coordinator(self.settings)
+        self.coordinator = GroupCoordinator(self.settings)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.now_ms = 0
 
@@ -37,10 +37,10 @@ class Queue:
     def at(self) -> Moment:
         return Moment(self.now_ms, 1_700_000_000_000 + self.now_ms)
 
-    def carry_out(self, decision: Decision) -> object:
+    def carry_out(self, decision: GroupDecision) -> object:
         for record in decision.records:
             self.log.append(encode(record))
-            self.coordinator.apply(record)
+            self.coordinator.registry.apply(record)
         return decision.replies[0].message if decision.replies else None
 
     def hear(self, member: str, epoch: int, topics: list[str] | None = None) -> Heard:
@@ -60,12 +60,12 @@ class Queue:
         call = Call("ticket", 1)
         self.carry_out(self.coordinator.share.note_begun(call, GROUP, topics, self.at))
 
-    def replayed(self) -> Coordinator:
-        coordinator = Coordinator(self.settings)
+    def replayed(self) -> GroupCoordinator:
+        coordinator = GroupCoordinator(self.settings)
         for key, value in self.log:
             record = decode(key, value)
             assert record is not None
-            coordinator.apply(record)
+            coordinator.registry.apply(record)
         return coordinator
 
 
@@ -75,7 +75,7 @@ def given(heard: Heard) -> Share | None:
 
 
 def slots(*partitions: int) -> Share:
-    return frozenset(Slot(TOPIC, index) for index in partitions)
+    return frozenset(AssignedSlot(TOPIC, index) for index in partitions)
 
 
 def test_a_member_gets_partitions_once_their_state_has_begun() -> None:
@@ -215,8 +215,8 @@ def test_a_share_group_is_no_group_of_another_kind() -> None:
     join = JoinGroupRequest(
         group_id=GROUP, session_timeout_ms=10_000, rebalance_timeout_ms=10_000, member_id=""
     )
-    answer = queue.carry_out(queue.coordinator.join(Call("ticket", 4), join, queue.at))
+    answer = queue.carry_out(queue.coordinator.members.join(Call("ticket", 4), join, queue.at))
     assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL  # type: ignore[union-attr]
-    assert GROUP not in queue.coordinator.groups
+    assert GROUP not in queue.coordinator.registry.groups
     (listed,) = queue.coordinator.list_groups([], ["share"])
     assert (listed.group_id, listed.group_state, listed.group_type) == (GROUP, "Stable", "share")

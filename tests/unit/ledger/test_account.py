@@ -1,7 +1,7 @@
 """Laws of the account of a range: every term from its own evidence, and what has none is told."""
 
 from ottla.ledger.account import Account, Counting, Kind
-from ottla.ledger.history import Cause, History, Loss
+from ottla.ledger.history import History, Loss, StartCause
 from ottla.ledger.removals import UNRECORDED, Cell, Pass
 
 FIRST, SECOND = Pass(1, 100, 1), Pass(2, 200, 2)
@@ -101,12 +101,12 @@ def test_holes_from_before_the_ledger_are_told_as_that() -> None:
 def test_what_lies_below_the_start_is_explained_by_history_alone() -> None:
     """A batch that holds the start counts from there on."""
     history = History()
-    history.delete(0, 4, Cause.RETENTION_TIME, 1)
-    history.delete(6, 8, Cause.DELETE_RECORDS, 1)
+    history.delete(0, 4, StartCause.RETENTION_TIME, 1)
+    history.delete(6, 8, StartCause.DELETE_RECORDS, 1)
     account = count(0, 10, [(5, 9, 5, Kind.DATA)], history=history, log_start=8)
     assert [one.counts for one in account.deletions] == [
-        {Cause.RETENTION_TIME: 4},
-        {Cause.DELETE_RECORDS: 2},
+        {StartCause.RETENTION_TIME: 4},
+        {StartCause.DELETE_RECORDS: 2},
     ]
     assert (account.deleted, account.data, account.unexplained) == (6, 2, 2)
 

@@ -1,9 +1,13 @@
 """Laws of what a log remembers of offsets that it does not hold any more."""
 
 from ottla.ledger.files import decode_history, encode_history
-from ottla.ledger.history import GONE_MAX, LOST_MAX, Cause, Gone, History, Loss
+from ottla.ledger.history import GONE_MAX, LOST_MAX, Gone, History, Loss, StartCause
 
-TIME, BYTES, RECORDS = Cause.RETENTION_TIME, Cause.RETENTION_BYTES, Cause.DELETE_RECORDS
+TIME, BYTES, RECORDS = (
+    StartCause.RETENTION_TIME,
+    StartCause.RETENTION_BYTES,
+    StartCause.DELETE_RECORDS,
+)
 
 
 def told(history: History, start: int = 0, end: int = 10_000) -> list[tuple[int, int, dict]]:  # type: ignore[type-arg]
@@ -36,18 +40,18 @@ def test_there_are_never_too_many_entries() -> None:
         history.delete(number * 10, number * 10 + 10, (TIME, BYTES)[number % 2], number)
     assert len(history.gone) <= GONE_MAX
     assert told(history, 0, 20) == [(0, 20, {TIME: 10, BYTES: 10})]
-    assert told(history, 5, 15) == [(5, 15, {Cause.SEVERAL: 10})]
+    assert told(history, 5, 15) == [(5, 15, {StartCause.SEVERAL: 10})]
 
 
 def test_a_later_word_replaces_an_earlier_one() -> None:
     """What is noted twice is counted once, for the later cause."""
     history = History()
-    history.delete(0, 20, Cause.LEADER, 1)
+    history.delete(0, 20, StartCause.LEADER, 1)
     history.delete(5, 10, TIME, 2)
     assert told(history) == [
-        (0, 5, {Cause.LEADER: 5}),
+        (0, 5, {StartCause.LEADER: 5}),
         (5, 10, {TIME: 5}),
-        (10, 20, {Cause.LEADER: 10}),
+        (10, 20, {StartCause.LEADER: 10}),
     ]
 
 
@@ -55,11 +59,11 @@ def test_a_guess_fills_only_what_nobody_spoke_of() -> None:
     """What the leader told stays."""
     history = History()
     history.learn(Gone(5, 10, {TIME: 5}, 1, 2))
-    history.fill(0, 12, Cause.LEADER, 3)
+    history.fill(0, 12, StartCause.LEADER, 3)
     assert told(history) == [
-        (0, 5, {Cause.LEADER: 5}),
+        (0, 5, {StartCause.LEADER: 5}),
         (5, 10, {TIME: 5}),
-        (10, 12, {Cause.LEADER: 2}),
+        (10, 12, {StartCause.LEADER: 2}),
     ]
 
 
@@ -87,7 +91,7 @@ def test_the_file_says_what_was_noted() -> None:
     """Reading gives back what was written."""
     history = History(unrecorded_below=3, compacted_below=40, next_pass=7)
     history.delete(0, 10, TIME, 5)
-    history.delete(10, 30, Cause.WHOLE, 9)
+    history.delete(10, 30, StartCause.WHOLE, 9)
     history.lose(Loss(20, 30, 4, 9))
     again = decode_history(encode_history(history))
     again.changes = history.changes

@@ -7,12 +7,12 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.coordination.memory import MemoryStore
-from ottla.coordination.store import create
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
 from ottla.metadata.loader import load_image
 from ottla.metadata.nodes import TopicNode
 from ottla.metadata.topic_id import topic_id_of, topic_id_text, topic_id_value
+from tests.unit.coordination.writes import create
 
 ONE, TWO = UUID(int=1), UUID(int=2)
 PARTITION = PartitionImage(3, 5, (3, 4), (3,))
@@ -32,12 +32,6 @@ def test_a_topic_made_anew_is_found_by_its_new_id_only():
     image = image.with_topic(TopicImage("t", TWO, ()))
     assert image.topic_by_id(ONE) is None
     assert image.topic_by_id(TWO) is image.topic("t")
-
-
-def test_a_topic_that_is_gone_is_gone_from_both_views():
-    """By name and by id."""
-    image = ClusterImage("c").with_topic(TopicImage("t", ONE, ())).without_topic("t")
-    assert (dict(image.topics), dict(image.topics_by_id)) == ({}, {})
 
 
 def test_a_partition_is_found_by_topic_and_number():

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.metadata.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
-from ottla.metadata.topic_plan import NewTopic, TopicDefaults, plan_growth, plan_topic
+from ottla.metadata.topic_plan import RequestedTopic, TopicDefaults, plan_growth, plan_topic
 
 ID = UUID(int=7)
 DEFAULTS = TopicDefaults(partitions=4, replication_factor=1)
@@ -36,7 +36,7 @@ def refusal(function, *arguments):
 
 def test_a_topic_starts_with_all_replicas_in_sync_under_its_first():
     """Leader epoch 0; the preferred leader leads."""
-    topic = planned(NewTopic("t", 1, 2), cluster(1, 2))
+    topic = planned(RequestedTopic("t", 1, 2), cluster(1, 2))
     assert topic.partitions == (PartitionImage(1, 0, (1, 2), (1, 2)),)
     assert (topic.name, topic.id) == ("t", ID)
 
@@ -44,39 +44,39 @@ def test_a_topic_starts_with_all_replicas_in_sync_under_its_first():
 def test_registered_brokers_that_are_dead_get_the_replicas_that_the_living_cannot():
     """Outside the ISR and never first; where enough others are alive they get none (Kafka 4.3)."""
     two = cluster(2, 3)
-    topic = planned(NewTopic("t", 3, 3), two, registered=(1, 2, 3))
+    topic = planned(RequestedTopic("t", 3, 3), two, registered=(1, 2, 3))
     assert replicas_of(topic) == [(2, 3, 1), (3, 2, 1), (2, 3, 1)]
     assert [p.isr for p in topic.partitions] == [(2, 3), (3, 2), (2, 3)]
     assert [p.leader for p in topic.partitions] == [2, 3, 2]
-    assert replicas_of(planned(NewTopic("t", 1, 2), two, registered=(1, 4))) == [(2, 3)]
-    spread = planned(NewTopic("t", 2, 3), two, registered=(1, 4))
+    assert replicas_of(planned(RequestedTopic("t", 1, 2), two, registered=(1, 4))) == [(2, 3)]
+    spread = planned(RequestedTopic("t", 2, 3), two, registered=(1, 4))
     assert replicas_of(spread) == [(2, 3, 1), (3, 2, 4)]
 
 
 def test_more_replicas_than_registered_brokers_are_refused():
     """However many of them are alive; and a cluster without a live broker makes no topic."""
     refused = ErrorCode.INVALID_REPLICATION_FACTOR
-    assert refusal(planned, NewTopic("t", 1, 4), cluster(2, 3), 0, (1,)) is refused
-    assert refusal(planned, NewTopic("t", 1, 1), cluster(), 0, (1,)) is refused
+    assert refusal(planned, RequestedTopic("t", 1, 4), cluster(2, 3), 0, (1,)) is refused
+    assert refusal(planned, RequestedTopic("t", 1, 1), cluster(), 0, (1,)) is refused
 
 
 def test_a_replica_list_may_name_dead_brokers_beside_a_live_one():
     """The live ones are the ISR; only dead ones, or one that never registered, are refused."""
     two = cluster(2, 3)
-    topic = planned(NewTopic("t", assignments={0: [1, 2], 1: [3, 1]}), two, registered=(1,))
+    topic = planned(RequestedTopic("t", assignments={0: [1, 2], 1: [3, 1]}), two, registered=(1,))
     assert [(p.leader, p.replicas, p.isr) for p in topic.partitions] == [
         (2, (1, 2), (2,)),
         (3, (3, 1), (3,)),
     ]
     for replicas in ([1], [9, 2]):
-        new = NewTopic("t", assignments={0: replicas})
+        new = RequestedTopic("t", assignments={0: replicas})
         assert refusal(planned, new, two, 0, (1,)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_topic_grows_onto_dead_brokers_likewise():
     """With its replication factor, by itself and by hand."""
     two = cluster(2, 3)
-    topic = planned(NewTopic("t", 1, 3), two, registered=(1,))
+    topic = planned(RequestedTopic("t", 1, 3), two, registered=(1,))
     grown_topic = plan_growth(topic, 2, None, two, 0, {1: None})
     assert replicas_of(grown_topic)[1] == (3, 2, 1)
     named = plan_growth(topic, 2, [[1, 3, 2]], two, 0, {1: None})
@@ -88,37 +88,37 @@ def test_a_topic_grows_onto_dead_brokers_likewise():
 
 def test_minus_one_leaves_counts_to_the_settings():
     """KIP-464."""
-    assert replicas_of(planned(NewTopic("t", -1, -1))) == [(1,)] * 4
+    assert replicas_of(planned(RequestedTopic("t", -1, -1))) == [(1,)] * 4
 
 
 def test_leaders_go_round_and_followers_are_spread():
     """Each broker leads as many, and its followers differ (P26)."""
-    topic = planned(NewTopic("t", 6, 2), cluster(1, 2, 3))
+    topic = planned(RequestedTopic("t", 6, 2), cluster(1, 2, 3))
     assert replicas_of(topic) == [(1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2)]
-    shifted = planned(NewTopic("t", 3, 1), cluster(1, 2, 3), start=2)
+    shifted = planned(RequestedTopic("t", 3, 1), cluster(1, 2, 3), start=2)
     assert replicas_of(shifted) == [(3,), (1,), (2,)]
 
 
 def test_replicas_may_be_assigned_by_hand():
     """In any order of partitions."""
-    new = NewTopic("t", assignments={1: [2, 1], 0: [1, 2]})
+    new = RequestedTopic("t", assignments={1: [2, 1], 0: [1, 2]})
     assert replicas_of(planned(new, cluster(1, 2))) == [(1, 2), (2, 1)]
 
 
 @pytest.mark.parametrize(
     ("new", "code"),
     [
-        (NewTopic("t", 0, 1), ErrorCode.INVALID_PARTITIONS),
-        (NewTopic("t", -2, 1), ErrorCode.INVALID_PARTITIONS),
-        (NewTopic("t", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
-        (NewTopic("t", 1, -2), ErrorCode.INVALID_REPLICATION_FACTOR),
-        (NewTopic("t", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
-        (NewTopic("t", 1, -1, {0: [1]}), ErrorCode.INVALID_REQUEST),
-        (NewTopic("t", -1, 1, {0: [1]}), ErrorCode.INVALID_REQUEST),
-        (NewTopic("t", assignments={1: [1]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        (NewTopic("t", assignments={0: []}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        (NewTopic("t", assignments={0: [1, 1]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        (NewTopic("t", assignments={0: [9]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (RequestedTopic("t", 0, 1), ErrorCode.INVALID_PARTITIONS),
+        (RequestedTopic("t", -2, 1), ErrorCode.INVALID_PARTITIONS),
+        (RequestedTopic("t", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (RequestedTopic("t", 1, -2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (RequestedTopic("t", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (RequestedTopic("t", 1, -1, {0: [1]}), ErrorCode.INVALID_REQUEST),
+        (RequestedTopic("t", -1, 1, {0: [1]}), ErrorCode.INVALID_REQUEST),
+        (RequestedTopic("t", assignments={1: [1]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (RequestedTopic("t", assignments={0: []}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (RequestedTopic("t", assignments={0: [1, 1]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (RequestedTopic("t", assignments={0: [9]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
 def test_what_cannot_be_is_refused_with_kafkas_code(new, code):
@@ -128,46 +128,48 @@ def test_what_cannot_be_is_refused_with_kafkas_code(new, code):
 
 def test_a_number_typed_wrong_does_not_stop_the_cluster():
     """10,000 partitions a request, as in Kafka; the refusal costs nothing."""
-    assert refusal(planned, NewTopic("t", 10_001, 1)) is ErrorCode.POLICY_VIOLATION
-    assert refusal(planned, NewTopic("t", 2**31 - 1, 1)) is ErrorCode.POLICY_VIOLATION
+    assert refusal(planned, RequestedTopic("t", 10_001, 1)) is ErrorCode.POLICY_VIOLATION
+    assert refusal(planned, RequestedTopic("t", 2**31 - 1, 1)) is ErrorCode.POLICY_VIOLATION
     assert refusal(grown, 2**31 - 1) is ErrorCode.POLICY_VIOLATION
-    assert len(planned(NewTopic("t", 10_000, 1)).partitions) == 10_000
+    assert len(planned(RequestedTopic("t", 10_000, 1)).partitions) == 10_000
 
 
 def test_partitions_have_equally_many_replicas():
     """A topic has one replication factor."""
-    new = NewTopic("t", assignments={0: [1], 1: [1, 2]})
+    new = RequestedTopic("t", assignments={0: [1], 1: [1, 2]})
     assert refusal(planned, new, cluster(1, 2)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ä", "a/b", "x" * 250, "a\x00"])
 def test_an_illegal_name_is_refused(name):
     """Names are letters, digits, '.', '_' and '-', at most 249 of them."""
-    assert refusal(planned, NewTopic(name, 1, 1)) is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert refusal(planned, RequestedTopic(name, 1, 1)) is ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 @pytest.mark.parametrize("name", ["a", "A-z_0.9", "...", "x" * 249])
 def test_a_legal_name_is_taken(name):
     """All that is not refused."""
-    assert planned(NewTopic(name, 1, 1)).name == name
+    assert planned(RequestedTopic(name, 1, 1)).name == name
 
 
 def test_a_name_that_exists_is_refused():
     """With its own code."""
-    code = refusal(planned, NewTopic("t", 1, 1), cluster(1, topics=["t"]))
+    code = refusal(planned, RequestedTopic("t", 1, 1), cluster(1, topics=["t"]))
     assert code is ErrorCode.TOPIC_ALREADY_EXISTS
 
 
 def test_names_that_differ_in_dot_and_underscore_collide():
     """Their metrics would have the same name."""
     image = cluster(1, topics=["a.b_c"])
-    assert refusal(planned, NewTopic("a_b.c", 1, 1), image) is ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert planned(NewTopic("a-b.c", 1, 1), image).name == "a-b.c"
+    assert (
+        refusal(planned, RequestedTopic("a_b.c", 1, 1), image) is ErrorCode.INVALID_TOPIC_EXCEPTION
+    )
+    assert planned(RequestedTopic("a-b.c", 1, 1), image).name == "a-b.c"
 
 
 def grown(count, assignments=None, *, brokers=(1,), factor=1):
     image = cluster(*brokers)
-    topic = planned(NewTopic("t", 2, factor), image)
+    topic = planned(RequestedTopic("t", 2, factor), image)
     return plan_growth(topic, count, assignments, image, 0)
 
 

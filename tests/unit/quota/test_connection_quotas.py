@@ -8,8 +8,8 @@ from ottla.quota.connections import (
     WELCOME,
     ConnectionQuotas,
     ConnectionRules,
+    ConnectionVerdict,
     Room,
-    Verdict,
     parse_overrides,
 )
 from ottla.quota.keys import QuotaKey
@@ -36,7 +36,7 @@ def test_a_broker_has_so_many_connections_over_all_its_listeners() -> None:
     small = quotas(ConnectionRules(Room(connections_max=2)))
     assert small.open("A", "10.0.0.1", 0) == small.open("B", "10.0.0.2", 0) == WELCOME
     refused = small.open("A", "10.0.0.3", 0)
-    assert refused == Verdict("there are already max.connections (2) of them")
+    assert refused == ConnectionVerdict("there are already max.connections (2) of them")
     small.close("A", "10.0.0.3")
     small.close("B", "10.0.0.2")
     assert small.open("A", "10.0.0.3", 0) == WELCOME
@@ -66,7 +66,7 @@ def test_an_address_has_so_many_connections() -> None:
         assert [small.open("L", address, 0) for _ in range(most)] == [WELCOME] * most
         refused = small.open("L", address, 0)
         expected = f"its address already has max.connections.per.ip ({most}) of them"
-        assert refused == Verdict(expected)
+        assert refused == ConnectionVerdict(expected)
 
 
 def test_connections_that_come_too_fast_are_served_later() -> None:

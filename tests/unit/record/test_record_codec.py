@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from librt.strings import BytesWriter
+from ottla.storage.log.log import PLACE
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.builder import (
@@ -21,7 +22,7 @@ from ottla.record.codec import (
     varlong_size,
     write_varlong,
 )
-from ottla.record.header import read_header, set_base_offset, set_leader_epoch
+from ottla.record.header import LENGTH_OVERHEAD, read_header
 from ottla.record.reader import batches, records
 from ottla.record.walk import walk
 
@@ -149,8 +150,7 @@ def test_bulk_lists_of_unequal_length_are_refused() -> None:
 def test_base_offset_and_leader_epoch_are_patched_without_a_new_checksum() -> None:
     """KIP-98: the checksum begins after both, so that a leader need not compute it again."""
     batch = build_batch([1], None, [b"v"])
-    set_base_offset(batch, 0, 2**62)
-    set_leader_epoch(batch, 0, 9)
+    PLACE.pack_into(batch, 0, 2**62, len(batch) - LENGTH_OVERHEAD, 9)
     header = read_header(batch)
     assert (header.base_offset, header.leader_epoch) == (2**62, 9)
     assert records(batch, 0, header) == [Record(2**62, 1, None, b"v")]

@@ -9,9 +9,9 @@ from ottla.metadata.image import PartitionImage
 from ottla.replica.effects import FollowerEffect, LeaderEffect, ProposeIsr
 from ottla.replica.follower import Follower
 from ottla.replica.isr import IsrChange
-from ottla.replica.leader import Leader
+from ottla.replica.leader import NOT_FULL, Leader
 from ottla.replica.standing import Standing
-from ottla.replica.term import NOT_FULL
+from ottla.replica.term import Term
 from ottla.testing.walk.log import WalkLog
 
 E = TypeVar("E", bound=LeaderEffect | FollowerEffect)
@@ -52,7 +52,7 @@ def leader(
     standing = Standing(ONE, BROKER_EPOCH, 3000)
     standing.live = {ONE: BROKER_EPOCH, TWO: BROKER_EPOCH, THREE: BROKER_EPOCH}
     log.begin_epoch(EPOCH)
-    return Leader(
+    term = Term(
         PARTITION,
         standing,
         state or image(isr),
@@ -60,10 +60,9 @@ def leader(
         own_end=log.log_end_offset if own_end is None else own_end,
         high_watermark=high_watermark,
         min_isr=min_isr,
-        lag_ms_max=LAG_MS,
-        silence_ms_max=silence_ms,
         now_ms=0,
     )
+    return Leader(term, lag_ms_max=LAG_MS, silence_ms_max=silence_ms)
 
 
 class Fetches:
@@ -85,7 +84,8 @@ class Fetches:
     ) -> tuple[LeaderEffect, ...]:
         """`last_epoch` is that of our own record before `offset` unless given."""
         if last_epoch is None:
-            last_epoch = self.leader.log.epochs.epoch_of(offset - 1)  # type: ignore[attr-defined]
+            log = self.leader.term.log
+            last_epoch = log.epochs.epoch_of(offset - 1)  # type: ignore[attr-defined]
         self.nonce += 1
         return self.leader.on_follower_fetch(
             broker, broker_epoch, self.nonce, offset, last_epoch, epoch, now_ms
@@ -94,7 +94,7 @@ class Fetches:
 
 def append(target: Leader, count: int, *, now_ms: int = 0) -> tuple[LeaderEffect, ...]:
     """The leader appends `count` records of its term."""
-    log = target.log
+    log = target.term.log
     assert isinstance(log, WalkLog)
     for _ in range(count):
         log.append((EPOCH, log.log_end_offset))

@@ -64,7 +64,7 @@ def test_a_leader_compares_by_epoch(offset: int, last_epoch: int, answer: object
 def test_a_term_without_records_is_known_to_who_asks() -> None:
     """The epoch's start is noted when it begins, not with its first record."""
     log = log_of([4] * 5)
-    assert leader(log).epoch_start == 5
+    assert leader(log).term.epoch_start == 5
     assert log.end_offset_for_epoch(4) == (4, 5)
     assert log.end_offset_for_epoch(EPOCH) == (EPOCH, 5)
 
@@ -100,7 +100,7 @@ def test_an_overtaken_fetch_is_not_heard() -> None:
     fetch(THREE, 8)
     for _ in range(2):
         assert leading.on_follower_fetch(TWO, 7, 1, 3, 1, EPOCH, 0) is OVERTAKEN
-    assert leading.remotes[TWO].end == 9
+    assert leading.term.remotes[TWO].end == 9
 
 
 def test_a_broker_that_has_no_replica_is_refused() -> None:

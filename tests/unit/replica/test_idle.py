@@ -43,8 +43,8 @@ def test_the_first_record_after_a_quiet_time_makes_no_follower_late(min_isr: int
     assert leading.next_deadline_ms() == IDLE_MS + SILENCE_MS
     fetch(TWO, 6, now_ms=IDLE_MS + 1_000)
     fetch(THREE, 6, now_ms=IDLE_MS + 1_000)
-    assert leading.isr == (ONE, TWO, THREE)
-    assert leading.high_watermark == 6
+    assert leading.term.isr == (ONE, TWO, THREE)
+    assert leading.term.high_watermark == 6
     assert leading.next_deadline_ms() is None
 
 
@@ -63,7 +63,7 @@ def test_later_records_do_not_renew_the_time_of_a_follower_that_lacks_earlier_on
     leading, fetch = idle_leader(silence_ms=None)
     for now_ms in range(IDLE_MS, IDLE_MS + LAG_MS, 1_000):
         append(leading, 1, now_ms=now_ms)
-        fetch(TWO, leading.log.log_end_offset, now_ms=now_ms)
+        fetch(TWO, leading.term.log.log_end_offset, now_ms=now_ms)
     change = change_in(leading.on_deadline(now_ms=IDLE_MS + LAG_MS))
     assert change.after.isr == (ONE, TWO)
 
@@ -78,7 +78,7 @@ def test_a_batch_that_comes_again_is_nothing_that_followers_lack() -> None:
     assert leading.next_deadline_ms() == IDLE_MS + SILENCE_MS
     fetch(TWO, 6, now_ms=IDLE_MS + SILENCE_MS)
     fetch(THREE, 6, now_ms=IDLE_MS + SILENCE_MS)
-    assert leading.isr == (ONE, TWO, THREE)
+    assert leading.term.isr == (ONE, TWO, THREE)
 
 
 def test_silence_begins_when_there_is_something_to_be_heard() -> None:
@@ -121,7 +121,7 @@ def test_a_follower_that_is_heard_of_is_late_all_the_same() -> None:
 def test_with_group_commit_the_time_begins_with_the_append_and_not_with_the_flush() -> None:
     """The follower may fetch what the leader has not flushed: there is something to fetch."""
     leading, fetch = idle_leader(silence_ms=None)
-    log = leading.log
+    log = leading.term.log
     log.append((EPOCH, 5))  # type: ignore[attr-defined]
     leading.on_grown(IDLE_MS)
     fetch(TWO, 6, now_ms=IDLE_MS + 1)
@@ -148,7 +148,7 @@ def test_a_follower_slow_and_steady_behind_is_late_whenever_records_come() -> No
     for step in range(31):
         now_ms = IDLE_MS + step * 1_000
         append(leading, 10, now_ms=now_ms)
-        fetch(TWO, leading.log.log_end_offset, now_ms=now_ms)
+        fetch(TWO, leading.term.log.log_end_offset, now_ms=now_ms)
         fetch(THREE, 6 + 9 * step, now_ms=now_ms)
     change = change_in(leading.on_deadline(now_ms=IDLE_MS + LAG_MS))
     assert change.after.isr == (ONE, TWO)
@@ -158,7 +158,7 @@ def test_a_follower_that_comes_back_with_less_lags_since_then() -> None:
     """Its new registration diverges: until then it held everything, as far as is known."""
     leading, fetch = idle_leader(silence_ms=None)
     fetch(THREE, 4, last_epoch=3, now_ms=IDLE_MS, broker_epoch=BROKER_EPOCH + 1)
-    assert leading.remotes[THREE].end == -1
+    assert leading.term.remotes[THREE].end == -1
     append(leading, 1, now_ms=IDLE_MS + 1)
     fetch(TWO, 6, now_ms=IDLE_MS + 2)
     assert leading.on_deadline(now_ms=IDLE_MS + LAG_MS - 1) == ()
@@ -172,7 +172,7 @@ def test_a_fetch_after_one_that_diverged_says_nothing_of_the_time_between() -> N
     fetch(THREE, 2, now_ms=10_000)
     fetch(THREE, 3, last_epoch=4, now_ms=20_000)
     fetch(THREE, 2, now_ms=20_001)
-    assert leading.remotes[THREE].caught_up_ms == 0
+    assert leading.term.remotes[THREE].caught_up_ms == 0
 
 
 def test_a_follower_that_joins_at_the_high_watermark_has_the_full_time() -> None:
@@ -196,7 +196,7 @@ def test_a_change_is_told_with_what_proposed_it_however_late_it_is_made() -> Non
     fetch(TWO, 6, now_ms=IDLE_MS)
     change = change_in(leading.on_deadline(now_ms=IDLE_MS + LAG_MS))
     leading.on_isr_unknown(change.nonce)
-    known = leading.negotiation.committed
+    known = leading.term.negotiation.committed
     settling = change_in(leading.on_state_read(known, now_ms=IDLE_MS + LAG_MS))
     fetch(THREE, 6, now_ms=IDLE_MS + LAG_MS + 500)
     leading.on_isr_rejected(settling.nonce, Rejection.OUTDATED, now_ms=IDLE_MS + LAG_MS + 600)

@@ -51,7 +51,7 @@ def test_a_slow_follower_goes_and_a_busy_one_stays() -> None:
     leading = leader(log_of([EPOCH] * 10))
     fetch = Fetches(leading)
     for second in range(1, 40):
-        end = leading.log.log_end_offset
+        end = leading.term.log.log_end_offset
         append(leading, 10)
         fetch(TWO, end, now_ms=second * 1000)
         fetch(THREE, second, now_ms=second * 1000)
@@ -140,7 +140,7 @@ def test_a_proposal_commits_nothing_until_it_is_made() -> None:
     """KIP-497: who is proposed out counts until the store has agreed."""
     leading, _ = late_leader()
     change = change_in(leading.on_deadline(now_ms=LAG_MS))
-    assert leading.high_watermark == 0
+    assert leading.term.high_watermark == 0
     effects = leading.on_state(change.committed(5), now_ms=LAG_MS)
     assert without_decisions(effects) == [AdvanceHighWatermark(5)]
 
@@ -160,9 +160,9 @@ def test_who_is_not_known_to_live_is_not_proposed_in() -> None:
     """A broker that restarted since, or is gone, has to come again."""
     leading = leader(log_of([EPOCH]), (ONE, TWO))
     fetch = Fetches(leading)
-    leading.standing.live = {ONE: BROKER_EPOCH, TWO: BROKER_EPOCH}
+    leading.term.standing.live = {ONE: BROKER_EPOCH, TWO: BROKER_EPOCH}
     assert fetch(THREE, 1) is SERVE
-    leading.standing.live[THREE] = BROKER_EPOCH + 1
+    leading.term.standing.live[THREE] = BROKER_EPOCH + 1
     assert fetch(THREE, 1) is SERVE
     assert change_in(fetch(THREE, 1, broker_epoch=BROKER_EPOCH + 1)).joining == ((THREE, 8),)
 
@@ -226,7 +226,7 @@ def test_an_unknown_outcome_is_read() -> None:
     """S15: made or not, the store knows; what it holds is taken over, or settled."""
     leading, _, nonce = joining()
     assert leading.on_isr_unknown(nonce) == (ReadState(),)
-    known = leading.negotiation.committed
+    known = leading.term.negotiation.committed
     (settling,) = leading.on_state_read(known, now_ms=0)
     assert isinstance(settling, ProposeIsr)
     assert settling.change.nonce != nonce
@@ -234,14 +234,14 @@ def test_an_unknown_outcome_is_read() -> None:
     made = replace(known, isr=(ONE, TWO, THREE), version=5, nonce=nonce)
     effects = leading.on_state_read(made, now_ms=0)
     assert decision_in(effects).kind is DecisionKind.ISR_EXPANDED
-    assert leading.isr == (ONE, TWO, THREE)
+    assert leading.term.isr == (ONE, TWO, THREE)
 
 
 def test_another_past_ends_the_term() -> None:
     """S15: a topic made anew or a store put back holds other nonces at the same version."""
     leading, _, nonce = joining()
     leading.on_isr_unknown(nonce)
-    other = replace(leading.negotiation.committed, nonce=99)
+    other = replace(leading.term.negotiation.committed, nonce=99)
     assert without_decisions(leading.on_state_read(other, now_ms=0)) == [Resign()]
     gone, _, nonce = joining()
     gone.on_isr_unknown(nonce)
@@ -263,7 +263,7 @@ def test_an_older_state_says_nothing() -> None:
     """S15: versions tell, not contents."""
     leading = leader(log_of([EPOCH]))
     assert leading.on_state(image((ONE, TWO), version=4), now_ms=0) == ()
-    assert leading.isr == (ONE, TWO, THREE)
+    assert leading.term.isr == (ONE, TWO, THREE)
 
 
 def test_leaving_keeps_who_left_eligible_below_the_minimum() -> None:
@@ -282,16 +282,16 @@ def test_nothing_is_committed_while_others_may_be_elected_who_were_eligible_last
     core = leader(log_of([1, 1]), state=state)
     change = change_in(core.begin(now_ms=0))
     assert (change.after.isr, change.after.last_known_elr) == ((ONE,), ())
-    assert core.high_watermark == 0
+    assert core.term.high_watermark == 0
     core.on_state(change.committed(5), now_ms=0)
-    assert core.high_watermark == 2
+    assert core.term.high_watermark == 2
 
 
 def test_a_leader_that_was_the_only_one_eligible_last_commits_at_once() -> None:
     """As each of a thousand partitions of one replica does when its broker is back."""
     core = leader(log_of([1, 1]), state=replace(image((ONE,)), last_known_elr=(ONE,)))
     core.begin(now_ms=0)
-    assert core.high_watermark == 2
+    assert core.term.high_watermark == 2
 
 
 def test_a_lower_minimum_clears_the_elr_before_it_commits() -> None:
@@ -300,7 +300,7 @@ def test_a_lower_minimum_clears_the_elr_before_it_commits() -> None:
     leading = leader(log_of([EPOCH] * 5), state=state, min_isr=2)
     change = change_in(leading.on_min_isr(1, now_ms=0))
     assert (change.after.isr, change.after.elr) == ((ONE,), ())
-    assert leading.high_watermark == 0
+    assert leading.term.high_watermark == 0
     assert leading.on_state(change.committed(5), now_ms=0) == (AdvanceHighWatermark(5),)
 
 
@@ -310,9 +310,9 @@ def test_a_replaced_follower_has_to_fetch_again() -> None:
     fetch = Fetches(leading)
     fetch(THREE, 5)
     leading.on_state(image((ONE, TWO), version=5), now_ms=0)
-    assert leading.remotes[THREE].end == -1
+    assert leading.term.remotes[THREE].end == -1
     assert fetch(THREE, 0) is SERVE
-    assert leading.negotiation.proposal is None
+    assert leading.term.negotiation.proposal is None
 
 
 def test_a_change_says_why() -> None:

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
-from ottla.share.coordinator import Answered, Decision, ShareCoordinator, Write
+from ottla.share.coordinator import KeyAnswer, ShareCoordinator, ShareDecision, Write
 from ottla.share.records import (
     UNKNOWN,
     ShareKey,
@@ -14,10 +14,10 @@ from ottla.share.records import (
     encode,
 )
 from ottla.share.settings import ShareStateSettings
-from ottla.share.states import Delivery, StateBatch
+from ottla.share.states import DeliveryState, StateBatch
 
 KEY = ShareKey("g", UUID(int=7), 3)
-ACCEPTED = StateBatch(5, 6, Delivery.ACKNOWLEDGED, 1)
+ACCEPTED = StateBatch(5, 6, DeliveryState.ACKNOWLEDGED, 1)
 
 
 class Log:
@@ -28,23 +28,23 @@ class Log:
         self.coordinator = ShareCoordinator(self.settings)
         self.written: list[tuple[bytes, bytes | None]] = []
 
-    def carry_out(self, decision: Decision) -> Answered:
+    def carry_out(self, decision: ShareDecision) -> KeyAnswer:
         for record in decision.records:
             self.written.append(encode(record))
             self.coordinator.apply(record, len(self.written) - 1)
         answered = [reply.message for reply in decision.replies]
-        return answered[0] if answered else Answered()
+        return answered[0] if answered else KeyAnswer()
 
     def initialize(self, state_epoch: int, start_offset: int = UNKNOWN) -> ErrorCode:
         decision = self.coordinator.initialize("t", KEY, state_epoch, start_offset, 100)
         return self.carry_out(decision).code
 
-    def read(self, leader_epoch: int) -> Answered:
+    def read(self, leader_epoch: int) -> KeyAnswer:
         return self.carry_out(self.coordinator.read("t", KEY, leader_epoch))
 
     def write(
         self, state_epoch: int, leader_epoch: int, start: int, *batches: StateBatch
-    ) -> Answered:
+    ) -> KeyAnswer:
         write = Write(state_epoch, leader_epoch, start, 2, batches)
         return self.carry_out(self.coordinator.write("t", KEY, write, 200))
 
@@ -114,7 +114,7 @@ def test_the_log_gives_the_state_back() -> None:
     log = Log(updates_per_snapshot=2)
     log.initialize(1, start_offset=0)
     for offset in range(7):
-        log.write(1, 0, 0, StateBatch(offset * 2, offset * 2, Delivery.ACKNOWLEDGED, 1))
+        log.write(1, 0, 0, StateBatch(offset * 2, offset * 2, DeliveryState.ACKNOWLEDGED, 1))
     log.read(9)
     assert log.replayed().states == log.coordinator.states
     log.carry_out(log.coordinator.delete("t", KEY))
@@ -126,7 +126,7 @@ def test_after_so_many_updates_a_snapshot_is_written() -> None:
     log = Log(updates_per_snapshot=2)
     log.initialize(1, start_offset=0)
     for offset in range(4):
-        log.write(1, 0, 0, StateBatch(offset * 2, offset * 2, Delivery.ACKNOWLEDGED, 1))
+        log.write(1, 0, 0, StateBatch(offset * 2, offset * 2, DeliveryState.ACKNOWLEDGED, 1))
     kinds = [type(decode(key, value)) for key, value in log.written]
     assert kinds == [SnapshotRecord, UpdateRecord, UpdateRecord, SnapshotRecord, UpdateRecord]
     assert log.coordinator.needed_from(99) == 3
@@ -175,7 +175,7 @@ def test_state_whose_snapshot_was_lost_goes_on_from_its_updates() -> None:
     for coordinator in (log.coordinator, log.replayed(), log.replayed(since=1)):
         state = coordinator.states[KEY]
         assert (state.state_epoch, state.start_offset, state.leader_epoch) == (3, 6, 4)
-        assert state.batches == (StateBatch(6, 6, Delivery.ACKNOWLEDGED, 1),)
+        assert state.batches == (StateBatch(6, 6, DeliveryState.ACKNOWLEDGED, 1),)
 
 
 def test_lost_state_that_begins_at_a_given_offset_forgets_its_updates() -> None:

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
 from ottla.share.coordinator import ShareCoordinator, Write
-from ottla.share.deliveries import Acknowledged, Found, Limits
+from ottla.share.deliveries import Acknowledged, DeliveryLimits, Found
 from ottla.share.partition import SharePartition
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, UpdateRecord, decode, encode
 from ottla.share.settings import ShareStateSettings
-from ottla.share.states import Delivery, StateBatch
+from ottla.share.states import DeliveryState, StateBatch
 
 KEY = ShareKey("g", UUID(int=7), 3)
 INT16 = st.sampled_from([-(2**15), -1, 0, 1, 2**15 - 2, 2**15 - 1])
 INT32 = st.sampled_from([-(2**31), -2, -1, 0, 1, 2**31 - 2, 2**31 - 1])
 INT64 = st.sampled_from([-(2**63), -2, -1, 0, 1, 5, 2**31, 2**62, 2**63 - 2, 2**63 - 1])
 BATCHES = st.lists(
-    st.builds(StateBatch, INT64, INT64, st.sampled_from(Delivery), INT16), max_size=3
+    st.builds(StateBatch, INT64, INT64, st.sampled_from(DeliveryState), INT16), max_size=3
 ).map(tuple)
 SNAPSHOTS = st.builds(
     SnapshotRecord,
@@ -33,7 +33,7 @@ def work_with(coordinator: ShareCoordinator, updates_per_snapshot: int) -> None:
     """What the leader of the partition does with the state, and its coordinator writes."""
     coordinator._settings = ShareStateSettings(updates_per_snapshot, 1_000)
     state = coordinator.states[KEY]
-    partition = SharePartition(Limits(100, 5, 1000), state.start_offset, state.batches)
+    partition = SharePartition(DeliveryLimits(100, 5, 1000), state.start_offset, state.batches)
     partition.on_log_start(0)
     offset = partition.next_offset()
     if offset is not None and offset < 2**63 - 1:

@@ -3,9 +3,9 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.share.deliveries import Acknowledged, Acquired, Changes, Dead, Found, Limits
+from ottla.share.deliveries import Acknowledged, Acquired, Dead, DeliveryLimits, Found, StateChanges
 from ottla.share.partition import SharePartition
-from ottla.share.states import Delivery, StateBatch
+from ottla.share.states import DeliveryState, StateBatch
 
 ACCEPT, RELEASE, REJECT, RENEW, GAP = [1], [2], [3], [4], [0]
 TEN = [Found(0, 9)]
@@ -29,7 +29,7 @@ def code_of(
 
 def test_records_go_to_one_member_at_a_time() -> None:
     """What one member has the next one does not get; it gets what comes after."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     assert acquire(partition, "a", TEN) == [Acquired(0, 9, 1)]
     assert partition.next_offset() == 10
     assert acquire(partition, "b", [Found(10, 14)]) == [Acquired(10, 14, 1)]
@@ -37,7 +37,7 @@ def test_records_go_to_one_member_at_a_time() -> None:
 
 def test_accepted_records_move_the_start() -> None:
     """The group begins behind what is accepted without a hole."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", TEN)
     partition.acknowledge("a", [Acknowledged(5, 9, ACCEPT)], 0)
     assert partition.start_offset == 0
@@ -49,20 +49,20 @@ def test_accepted_records_move_the_start() -> None:
 
 def test_each_record_of_a_batch_is_acknowledged_for_itself() -> None:
     """One type for each offset: accepted and rejected are done with, released comes again."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", [Found(0, 3)])
     partition.acknowledge("a", [Acknowledged(0, 3, [1, 2, 3, 1])], 0)
     assert partition.runs() == [
-        StateBatch(1, 1, Delivery.AVAILABLE, 1),
-        StateBatch(2, 2, Delivery.ARCHIVED, 1),
-        StateBatch(3, 3, Delivery.ACKNOWLEDGED, 1),
+        StateBatch(1, 1, DeliveryState.AVAILABLE, 1),
+        StateBatch(2, 2, DeliveryState.ARCHIVED, 1),
+        StateBatch(3, 3, DeliveryState.ACKNOWLEDGED, 1),
     ]
     assert acquire(partition, "b", [Found(0, 3)]) == [Acquired(1, 1, 2)]
 
 
 def test_a_lock_that_ends_gives_the_records_back() -> None:
     """After the lock's duration the records are for others, and the first member has them not."""
-    partition = SharePartition(Limits(lock_ms=1_000), 0)
+    partition = SharePartition(DeliveryLimits(lock_ms=1_000), 0)
     acquire(partition, "a", TEN, now_ms=5_000)
     assert partition.next_deadline_ms() == 6_000
     assert not partition.expire(5_999)
@@ -73,7 +73,7 @@ def test_a_lock_that_ends_gives_the_records_back() -> None:
 
 def test_a_renewed_lock_holds_longer() -> None:
     """Renewing starts the lock anew and counts as no delivery (KIP-1222)."""
-    partition = SharePartition(Limits(lock_ms=1_000), 0)
+    partition = SharePartition(DeliveryLimits(lock_ms=1_000), 0)
     acquire(partition, "a", TEN)
     partition.acknowledge("a", [Acknowledged(0, 9, RENEW)], 900)
     assert not partition.expire(1_899)
@@ -83,14 +83,14 @@ def test_a_renewed_lock_holds_longer() -> None:
 
 def test_locks_are_not_renewed_where_the_group_does_not_allow_it() -> None:
     """share.renew.acknowledge.enable=false refuses it."""
-    partition = SharePartition(Limits(renews=False), 0)
+    partition = SharePartition(DeliveryLimits(renews=False), 0)
     acquire(partition, "a", TEN)
     assert code_of(partition, "a", 0, 9, RENEW) is ErrorCode.INVALID_RECORD_STATE
 
 
 def test_a_record_is_given_out_no_more_often_than_the_limit() -> None:
     """Released for the last time it is archived, and told of as dead."""
-    partition = SharePartition(Limits(delivery_count=2), 0)
+    partition = SharePartition(DeliveryLimits(delivery_count=2), 0)
     for _ in range(2):
         acquire(partition, "a", [Found(0, 0)])
         partition.acknowledge("a", [Acknowledged(0, 0, RELEASE)], 0)
@@ -100,7 +100,7 @@ def test_a_record_is_given_out_no_more_often_than_the_limit() -> None:
 
 def test_a_rejected_record_is_dead_at_once() -> None:
     """Reject needs no more deliveries."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", [Found(0, 0)])
     partition.acknowledge("a", [Acknowledged(0, 0, REJECT)], 0)
     assert list(partition.dead) == [Dead(0, 0, 1, rejected=True)]
@@ -109,7 +109,7 @@ def test_a_rejected_record_is_dead_at_once() -> None:
 
 def test_a_member_that_goes_gives_back_what_it_has() -> None:
     """The others get it at once."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", TEN)
     assert partition.release_all("a")
     assert not partition.release_all("a")
@@ -118,7 +118,7 @@ def test_a_member_that_goes_gives_back_what_it_has() -> None:
 
 def test_an_acknowledgement_is_taken_as_a_whole_or_not_at_all() -> None:
     """Where one offset is not the member's, nothing of the request is done."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", [Found(0, 4)])
     acquire(partition, "b", [Found(5, 9)])
     assert code_of(partition, "a", 0, 5, ACCEPT) is ErrorCode.INVALID_RECORD_STATE
@@ -131,7 +131,7 @@ def test_an_acknowledgement_is_taken_as_a_whole_or_not_at_all() -> None:
 
 def test_no_more_records_are_under_way_than_allowed() -> None:
     """Above the limit nothing new is given, until something is done with."""
-    partition = SharePartition(Limits(records=10), 0)
+    partition = SharePartition(DeliveryLimits(records=10), 0)
     acquire(partition, "a", TEN)
     assert partition.next_offset() is None
     partition.acknowledge("a", [Acknowledged(3, 3, ACCEPT)], 0)
@@ -140,7 +140,7 @@ def test_no_more_records_are_under_way_than_allowed() -> None:
 
 def test_whole_batches_are_given_unless_the_member_wants_exactly_so_many() -> None:
     """Batches go beyond the count; with the record limit they are cut (KIP-1206)."""
-    loose, strict = SharePartition(Limits(), 0), SharePartition(Limits(), 0)
+    loose, strict = SharePartition(DeliveryLimits(), 0), SharePartition(DeliveryLimits(), 0)
     found = [Found(0, 9), Found(10, 19), Found(20, 29)]
     assert loose.acquire("a", 0, found, 12, 0) == [Acquired(0, 19, 1)]
     assert strict.acquire("a", 0, found, 12, 0, strict=True) == [Acquired(0, 11, 1)]
@@ -150,7 +150,7 @@ def test_whole_batches_are_given_unless_the_member_wants_exactly_so_many() -> No
 
 def test_batches_to_acknowledge_end_where_batches_of_the_log_end() -> None:
     """Runs are told apart after the size that the member thinks best."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     found = [Found(0, 3), Found(4, 7), Found(8, 11)]
     assert partition.acquire("a", 0, found, 500, 0, batch_size=6) == [
         Acquired(0, 7, 1),
@@ -160,7 +160,7 @@ def test_batches_to_acknowledge_end_where_batches_of_the_log_end() -> None:
 
 def test_what_holds_nothing_for_members_is_archived() -> None:
     """Markers, aborted records, and what was compacted away are done with when they are met."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     found = [Found(2, 3), Found(4, 4, readable=False), Found(7, 8)]
     assert acquire(partition, "a", found) == [Acquired(2, 3, 1), Acquired(7, 8, 1)]
     assert partition.start_offset == 2
@@ -170,7 +170,7 @@ def test_what_holds_nothing_for_members_is_archived() -> None:
 
 def test_records_below_the_logs_start_are_gone() -> None:
     """A log that begins later takes acquired records with it; who has them may say so in vain."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", TEN)
     partition.on_log_start(7)
     assert partition.start_offset == 7
@@ -182,17 +182,17 @@ def test_records_below_the_logs_start_are_gone() -> None:
 
 def test_changes_tell_what_must_survive() -> None:
     """Acquiring alone is not written; what a member says is, once."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", TEN)
     assert not partition.has_changes
     partition.acknowledge("a", [Acknowledged(0, 3, [1, 2, 1, 3])], 0)
     assert partition.has_changes
-    assert partition.changes() == Changes(
+    assert partition.changes() == StateChanges(
         1,
         (
-            StateBatch(1, 1, Delivery.AVAILABLE, 1),
-            StateBatch(2, 2, Delivery.ACKNOWLEDGED, 1),
-            StateBatch(3, 3, Delivery.ARCHIVED, 1),
+            StateBatch(1, 1, DeliveryState.AVAILABLE, 1),
+            StateBatch(2, 2, DeliveryState.ACKNOWLEDGED, 1),
+            StateBatch(3, 3, DeliveryState.ARCHIVED, 1),
         ),
         2,
     )
@@ -201,20 +201,20 @@ def test_changes_tell_what_must_survive() -> None:
 
 def test_a_record_acquired_again_is_written_as_available() -> None:
     """Whoever takes the partition over gives it out again, with the deliveries before."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", [Found(0, 0)])
     partition.acknowledge("a", [Acknowledged(0, 0, RELEASE)], 0)
     acquire(partition, "b", [Found(0, 0)])
-    assert partition.changes().batches == (StateBatch(0, 0, Delivery.AVAILABLE, 1),)
+    assert partition.changes().batches == (StateBatch(0, 0, DeliveryState.AVAILABLE, 1),)
 
 
 def test_a_partition_goes_on_from_what_was_written() -> None:
     """Offsets between those written were acquired when it was lost: they are given out."""
     written = [
-        StateBatch(12, 14, Delivery.ACKNOWLEDGED, 1),
-        StateBatch(17, 17, Delivery.AVAILABLE, 2),
+        StateBatch(12, 14, DeliveryState.ACKNOWLEDGED, 1),
+        StateBatch(17, 17, DeliveryState.AVAILABLE, 2),
     ]
-    partition = SharePartition(Limits(), 10, written)
+    partition = SharePartition(DeliveryLimits(), 10, written)
     assert partition.next_offset() == 10
     assert acquire(partition, "a", [Found(10, 19)]) == [
         Acquired(10, 11, 1),
@@ -226,24 +226,24 @@ def test_a_partition_goes_on_from_what_was_written() -> None:
 
 def test_a_lowered_limit_counts_for_what_was_written_before() -> None:
     """A record that was given out often enough is not given out again."""
-    written = [StateBatch(0, 0, Delivery.AVAILABLE, 3)]
-    partition = SharePartition(Limits(delivery_count=3), 0, written)
+    written = [StateBatch(0, 0, DeliveryState.AVAILABLE, 3)]
+    partition = SharePartition(DeliveryLimits(delivery_count=3), 0, written)
     assert partition.start_offset == 1
     assert list(partition.dead) == [Dead(0, 0, 3, rejected=False)]
 
 
 def test_naming_a_record_twice_takes_the_first_word() -> None:
     """What is accepted and released in one request stays accepted."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", [Found(0, 1)])
     both = [Acknowledged(0, 0, ACCEPT), Acknowledged(0, 1, RELEASE)]
     partition.acknowledge("a", both, 0)
-    assert partition.runs() == [StateBatch(1, 1, Delivery.AVAILABLE, 1)]
+    assert partition.runs() == [StateBatch(1, 1, DeliveryState.AVAILABLE, 1)]
 
 
 def test_a_gap_is_archived() -> None:
     """Where a client finds no record there is none."""
-    partition = SharePartition(Limits(), 0)
+    partition = SharePartition(DeliveryLimits(), 0)
     acquire(partition, "a", [Found(0, 1)])
     partition.acknowledge("a", [Acknowledged(0, 1, GAP)], 0)
     assert (partition.start_offset, list(partition.dead)) == (2, [])
@@ -251,15 +251,15 @@ def test_a_gap_is_archived() -> None:
 
 def test_a_record_that_leaves_a_letter_is_done_with_only_after_that() -> None:
     """It is told of with the changes that say so, and holds the start until it is archived."""
-    partition = SharePartition(Limits(dead_letters=True), 0)
+    partition = SharePartition(DeliveryLimits(dead_letters=True), 0)
     acquire(partition, "a", [Found(0, 2)])
     partition.acknowledge("a", [Acknowledged(0, 1, REJECT), Acknowledged(2, 2, ACCEPT)], 0)
     letter = Dead(0, 1, 1, rejected=True)
-    assert partition.changes() == Changes(
+    assert partition.changes() == StateChanges(
         0,
         (
-            StateBatch(0, 1, Delivery.ARCHIVING, 1),
-            StateBatch(2, 2, Delivery.ACKNOWLEDGED, 1),
+            StateBatch(0, 1, DeliveryState.ARCHIVING, 1),
+            StateBatch(2, 2, DeliveryState.ACKNOWLEDGED, 1),
         ),
         1,
         (letter,),
@@ -268,15 +268,15 @@ def test_a_record_that_leaves_a_letter_is_done_with_only_after_that() -> None:
     assert partition.next_offset() == 3
     assert (partition.start_offset, partition.in_flight, partition.has_changes) == (0, 2, False)
     partition.archive(0, 0)
-    assert partition.changes() == Changes(1, (), 1)
+    assert partition.changes() == StateChanges(1, (), 1)
     partition.archive(1, 1)
     assert (partition.start_offset, partition.in_flight) == (3, 0)
-    assert partition.changes() == Changes(3, (), 0)
+    assert partition.changes() == StateChanges(3, (), 0)
 
 
 def test_a_record_given_out_too_often_leaves_a_letter() -> None:
     """Whether its lock ended, its member released it, or left."""
-    partition = SharePartition(Limits(lock_ms=100, delivery_count=2, dead_letters=True), 0)
+    partition = SharePartition(DeliveryLimits(lock_ms=100, delivery_count=2, dead_letters=True), 0)
     for give_back in (
         lambda: partition.expire(100),
         lambda: partition.release_all("a"),
@@ -289,11 +289,11 @@ def test_a_record_given_out_too_often_leaves_a_letter() -> None:
 def test_who_takes_over_writes_the_letters_that_may_be_missing() -> None:
     """Why is told by the count; records that were to be given out go on."""
     written = [
-        StateBatch(0, 0, Delivery.ARCHIVING, 5),
-        StateBatch(1, 1, Delivery.AVAILABLE, 1),
-        StateBatch(2, 3, Delivery.ARCHIVING, 2),
+        StateBatch(0, 0, DeliveryState.ARCHIVING, 5),
+        StateBatch(1, 1, DeliveryState.AVAILABLE, 1),
+        StateBatch(2, 3, DeliveryState.ARCHIVING, 2),
     ]
-    partition = SharePartition(Limits(delivery_count=5), 0, written)
+    partition = SharePartition(DeliveryLimits(delivery_count=5), 0, written)
     assert partition.archiving() == [
         Dead(0, 0, 5, rejected=False),
         Dead(2, 3, 2, rejected=True),
@@ -304,7 +304,7 @@ def test_who_takes_over_writes_the_letters_that_may_be_missing() -> None:
 
 def test_letters_under_way_count_as_records_under_way() -> None:
     """So a dead-letter topic that cannot be written to stops the giving out, not the memory."""
-    partition = SharePartition(Limits(records=3, dead_letters=True), 0)
+    partition = SharePartition(DeliveryLimits(records=3, dead_letters=True), 0)
     acquire(partition, "a", [Found(0, 2)])
     partition.acknowledge("a", [Acknowledged(0, 2, REJECT)], 0)
     assert partition.next_offset() is None
@@ -314,7 +314,7 @@ def test_letters_under_way_count_as_records_under_way() -> None:
 
 def test_what_the_log_has_lost_needs_no_archiving() -> None:
     """Retention may overtake a letter."""
-    partition = SharePartition(Limits(dead_letters=True), 0)
+    partition = SharePartition(DeliveryLimits(dead_letters=True), 0)
     acquire(partition, "a", [Found(0, 2)])
     partition.acknowledge("a", [Acknowledged(0, 2, REJECT)], 0)
     partition.on_log_start(2)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.share.deliveries import Acknowledged, Dead, Found, Limits
+from ottla.share.deliveries import Acknowledged, Dead, DeliveryLimits, Found
 from ottla.share.partition import SharePartition
 from ottla.share.states import StateBatch, overlay
 
@@ -57,7 +57,9 @@ class World:
             getattr(self, step[0])(*step[1:])
 
     def begin(self) -> None:
-        limits = Limits(lock_ms=100, delivery_count=LIMIT, records=12, dead_letters=self.letters)
+        limits = DeliveryLimits(
+            lock_ms=100, delivery_count=LIMIT, records=12, dead_letters=self.letters
+        )
         self.partition = SharePartition(limits, self.written_start, self.written)
         self.waiting = self.partition.archiving()
 

@@ -1,8 +1,12 @@
 """State of records as runs, one laid over another."""
 
-from ottla.share.states import Delivery, StateBatch, overlay
+from ottla.share.states import DeliveryState, StateBatch, overlay
 
-AVAILABLE, ACKNOWLEDGED, ARCHIVED = Delivery.AVAILABLE, Delivery.ACKNOWLEDGED, Delivery.ARCHIVED
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = (
+    DeliveryState.AVAILABLE,
+    DeliveryState.ACKNOWLEDGED,
+    DeliveryState.ARCHIVED,
+)
 
 
 def test_later_words_lie_over_earlier_ones() -> None:

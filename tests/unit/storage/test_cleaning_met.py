@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.storage.cleaner.cleaning import Cleaning
 from ottla.storage.cleaner.preparing import LogCleaning
 from ottla.storage.cleaner.swap import Swap
@@ -50,7 +50,7 @@ MOMENTS = (
 
 def start_at(log: Log, offset: int) -> list[Deletion]:
     """Delete the segments below `offset`, as retention does."""
-    log.advance_log_start(offset, Cause.DELETE_RECORDS, 5_000)
+    log.advance_log_start(offset, StartCause.DELETE_RECORDS, 5_000)
     return delete_old_segments(log, 5_000, log.log_end_offset)
 
 

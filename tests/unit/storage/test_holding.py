@@ -1,7 +1,7 @@
 """Laws of retention that waits for readers, and of the time that a reader has left."""
 
 from ottla.storage.log.config import LogConfig
-from ottla.storage.log.holding import NEVER, Deadline, Hold, bytes_per_ms, deadline, hold
+from ottla.storage.log.holding import NEVER, Hold, RetentionDeadline, bytes_per_ms, deadline, hold
 from ottla.storage.log.log import Log
 from ottla.storage.log.retention import Verdict
 
@@ -89,7 +89,7 @@ def test_what_only_its_size_lets_go_is_held_from_when_that_was_seen() -> None:
     assert found == [0, 2]
 
 
-def left(log: Log, offset: int, *, now_ms: int, is_held: bool = False) -> Deadline:
+def left(log: Log, offset: int, *, now_ms: int, is_held: bool = False) -> RetentionDeadline:
     return deadline(
         log.segments.as_list(),
         log.config,
@@ -104,9 +104,9 @@ def test_a_record_has_until_its_segment_is_old() -> None:
     """By the newest record beside it; what is over is over."""
     log = segments_of(1_000, 2_000, 3_000, retention_ms=5_000)
     setting = "retention.ms=5000"
-    assert left(log, 0, now_ms=3_000) == Deadline(3_000, setting)
-    assert left(log, 3, now_ms=3_000) == Deadline(4_000, setting)
-    assert left(log, 0, now_ms=60_000) == Deadline(0, setting)
+    assert left(log, 0, now_ms=3_000) == RetentionDeadline(3_000, setting)
+    assert left(log, 3, now_ms=3_000) == RetentionDeadline(4_000, setting)
+    assert left(log, 0, now_ms=60_000) == RetentionDeadline(0, setting)
     assert left(log, 6, now_ms=3_000) == NEVER
 
 
@@ -114,8 +114,8 @@ def test_a_record_has_until_enough_was_written_behind_it() -> None:
     """At the rate of the latest segments."""
     log = segments_of(1_000, 2_000, 3_000, retention_ms=-1, retention_bytes=4 * SIZE)
     assert bytes_per_ms(log.segments.as_list(), 4_000) == SIZE / 1_000
-    assert left(log, 0, now_ms=4_000) == Deadline(2_000, f"retention.bytes={4 * SIZE}")
-    assert left(log, 5, now_ms=4_000) == Deadline(4_000, f"retention.bytes={4 * SIZE}")
+    assert left(log, 0, now_ms=4_000) == RetentionDeadline(2_000, f"retention.bytes={4 * SIZE}")
+    assert left(log, 5, now_ms=4_000) == RetentionDeadline(4_000, f"retention.bytes={4 * SIZE}")
     full = segments_of(1_000, 2_000, 3_000, retention_ms=-1, retention_bytes=2 * SIZE)
     assert left(full, 0, now_ms=4_000).left_ms == 0
 

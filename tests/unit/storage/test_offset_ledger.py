@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from ottla.ledger.account import Account
-from ottla.ledger.history import Cause, Loss
+from ottla.ledger.history import Loss, StartCause
 from ottla.ledger.removals import BEFORE_COPY, UNRECORDED
 from ottla.storage.directory.names import LEDGER, LEDGER_SUFFIX
 from ottla.storage.disk.errors import StorageError
@@ -40,9 +40,9 @@ def by_pass(found: Account) -> dict[int, int]:
     return {one.number: count for one, count in found.passes.items()}
 
 
-def by_cause(found: Account) -> dict[Cause, int]:
+def by_cause(found: Account) -> dict[StartCause, int]:
     """Deleted offsets by cause."""
-    counts: dict[Cause, int] = {}
+    counts: dict[StartCause, int] = {}
     for one in found.deletions:
         for cause, count in one.counts.items():
             counts[cause] = counts.get(cause, 0) + count
@@ -184,7 +184,7 @@ def test_what_was_before_the_ledger_is_told_as_that() -> None:
     again = compacted_log_again(log)
     found = account(again)
     assert by_pass(found) == {UNRECORDED: went}
-    assert by_cause(found) == {Cause.UNRECORDED: 2}
+    assert by_cause(found) == {StartCause.UNRECORDED: 2}
     assert found.unexplained == 0
     append(again, 3)
     assert account(again).unexplained == 0
@@ -197,7 +197,7 @@ def test_retention_says_by_which_setting() -> None:
         append(log, 3, payload=b"x" * 200, timestamp=1_000 if number < 2 else 10_000)
     delete_old_segments(log, 10_000, log.log_end_offset)
     found = account(log)
-    assert by_cause(found) == {Cause.RETENTION_TIME: 6, Cause.RETENTION_BYTES: 9}
+    assert by_cause(found) == {StartCause.RETENTION_TIME: 6, StartCause.RETENTION_BYTES: 9}
     assert terms(found) == {"data": 3, "deleted": 15}
 
 
@@ -206,10 +206,10 @@ def test_deleted_records_are_told_apart_from_retention() -> None:
     log = open_log(segment_bytes=300, retention_ms=1_000)
     for _ in range(3):
         append(log, 3, payload=b"x" * 200, timestamp=1_000)
-    log.advance_log_start(4, Cause.DELETE_RECORDS, 1_500)
+    log.advance_log_start(4, StartCause.DELETE_RECORDS, 1_500)
     assert terms(account(log)) == {"data": 5, "deleted": 4}
     delete_old_segments(log, 10_000, 9)
-    assert by_cause(account(log)) == {Cause.DELETE_RECORDS: 4, Cause.RETENTION_TIME: 5}
+    assert by_cause(account(log)) == {StartCause.DELETE_RECORDS: 4, StartCause.RETENTION_TIME: 5}
     assert terms(account(log)) == {"deleted": 9}
 
 
@@ -222,7 +222,7 @@ def test_history_outlives_the_segments() -> None:
     log.flush()
     again = open_log(log.filesystem, recovery_point=9)
     assert terms(account(again)) == {"deleted": 9}
-    assert by_cause(account(again)) == {Cause.RETENTION_TIME: 9}
+    assert by_cause(account(again)) == {StartCause.RETENTION_TIME: 9}
 
 
 def test_a_copy_notes_the_holes_it_was_given() -> None:
@@ -289,10 +289,10 @@ def test_a_replica_made_anew_knows_why_it_begins_where_it_does() -> None:
     """By the leader's word, and where that lacks, that it was made anew."""
     log = open_log()
     append(log, 10)
-    log.ledger.history.delete(0, 30, Cause.RETENTION_TIME, 5)
+    log.ledger.history.delete(0, 30, StartCause.RETENTION_TIME, 5)
     restart_at(log, 40, 2_000)
     append(log, 2)
-    assert by_cause(account(log)) == {Cause.RETENTION_TIME: 30, Cause.WHOLE: 10}
+    assert by_cause(account(log)) == {StartCause.RETENTION_TIME: 30, StartCause.WHOLE: 10}
     assert terms(account(log)) == {"data": 2, "deleted": 40}
 
 
@@ -315,14 +315,14 @@ def test_deletions_are_kept_by_a_log_that_moves() -> None:
     """A copy in another directory takes the ledger with it."""
     log = open_log()
     append(log, 10)
-    log.advance_log_start(4, Cause.DELETE_RECORDS, 1_500)
+    log.advance_log_start(4, StartCause.DELETE_RECORDS, 1_500)
     other = open_log(folder="/other/flights-0", log_start_offset=4)
     found = log.read(4, 1000, max_offset=10)
     begin_within(other, found.file.pread(found.size, found.position), 2_000)
     other.append_as_follower(found.file.pread(found.size, found.position), 2_000)
     take_over(other, log)
     assert terms(account(other)) == {"deleted": 4, "data": 6}
-    assert by_cause(account(other)) == {Cause.DELETE_RECORDS: 4}
+    assert by_cause(account(other)) == {StartCause.DELETE_RECORDS: 4}
 
 
 def test_tombstones_and_aborted_records_that_went_are_compacted() -> None:
@@ -371,4 +371,6 @@ def test_a_power_cut_anywhere_in_a_deletion_leaves_every_offset_explained(step: 
         found = account(again)
         assert found.unexplained == 0
         assert found.data + found.deleted == 12
-        assert by_cause(found) == ({Cause.RETENTION_TIME: found.deleted} if found.deleted else {})
+        assert by_cause(found) == (
+            {StartCause.RETENTION_TIME: found.deleted} if found.deleted else {}
+        )

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from ottla.testing.history.anomaly import Rules
+from ottla.testing.history.anomaly import HistoryRules
 from ottla.testing.history.checker import check
 from ottla.testing.history.operation import Operation, Step, from_lines
-from ottla.testing.history.recorder import Recorder
+from ottla.testing.history.recorder import HistoryRecorder
 
-STRICT = Rules(recency=True, allowed=frozenset())
+STRICT = HistoryRules(recency=True, allowed=frozenset())
 
 
 def send(
@@ -203,7 +203,7 @@ def test_readers_are_promised_as_much_of_what_was_sent_with_fewer_acknowledgemen
 
 
 def test_rules_allow_by_name() -> None:
-    verdict = check([*SENT, poll("c", 6, A, B)], Rules())
+    verdict = check([*SENT, poll("c", 6, A, B)], HistoryRules())
     assert verdict.is_valid
     assert verdict.allowed["unseen"] == 1
 
@@ -211,7 +211,7 @@ def test_rules_allow_by_name() -> None:
 def test_lines_are_paired_into_operations() -> None:
     """A history written line by line is read back; what never ended is of unknown outcome."""
     now_s = iter([0.0, 1.0, 2.0, 3.0, 4.0])
-    recorder = Recorder(lambda: next(now_s))
+    recorder = HistoryRecorder(lambda: next(now_s))
     first = recorder.invoke("p", "send", steps=[Step("send", "t-0", None, "a")])
     recorder.invoke("p", "send", steps=[Step("send", "t-0", None, "b")], acks=1)
     recorder.ok(first, steps=[Step("send", "t-0", 4, "a")])

@@ -1,13 +1,13 @@
 """Shrinking keeps what is needed for the wrong, and nothing else."""
 
-from ottla.testing.simulation.decisions import ChoiceSource, Decision, from_json, to_json
+from ottla.testing.simulation.decisions import Choice, ChoiceSource, from_json, to_json
 from ottla.testing.simulation.shrinking import Shrinker
 
-MANY = [Decision(number * 100, "kill", number % 3, 50, 1_000) for number in range(40)]
+MANY = [Choice(number * 100, "kill", number % 3, 50, 1_000) for number in range(40)]
 
 
 def test_two_that_are_needed_together_are_left() -> None:
-    def fails(decisions: list[Decision]) -> bool:
+    def fails(decisions: list[Choice]) -> bool:
         return {700, 2_900} <= {decision.at_ms for decision in decisions}
 
     small = Shrinker(fails).shrink(MANY)
@@ -15,17 +15,17 @@ def test_two_that_are_needed_together_are_left() -> None:
 
 
 def test_numbers_become_simple_where_they_may() -> None:
-    def fails(decisions: list[Decision]) -> bool:
+    def fails(decisions: list[Choice]) -> bool:
         return any(decision.subject == 2 for decision in decisions)
 
     (decision,) = Shrinker(fails).shrink(MANY)
-    assert decision == Decision(decision.at_ms, "kill", 2, 0, 250)
+    assert decision == Choice(decision.at_ms, "kill", 2, 0, 250)
 
 
 def test_attempts_are_limited() -> None:
     tried: list[int] = []
 
-    def fails(decisions: list[Decision]) -> bool:
+    def fails(decisions: list[Choice]) -> bool:
         tried.append(len(decisions))
         return len(decisions) > 30
 
@@ -35,7 +35,7 @@ def test_attempts_are_limited() -> None:
 
 
 def test_decisions_are_drawn_from_the_seed_alone() -> None:
-    def drawn(seed: int) -> list[Decision]:
+    def drawn(seed: int) -> list[Choice]:
         weights = {"kill": 1, "power": 3, "pause": 0}
         source = ChoiceSource(seed)
         return source.decisions(weights, until_ms=30_000, mean_interval_ms=500)

@@ -2,14 +2,14 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.transaction.coordinator import Coordinator
+from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.ending import End
-from ottla.transaction.initializing import Wish
+from ottla.transaction.initializing import ProducerIdWish
 from ottla.transaction.records import decode, encode
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import NOBODY, Identity, Transaction
-from ottla.transaction.turn import Answered, Decision, Markers
+from ottla.transaction.transaction import NOBODY, ProducerIdentity, Transaction
+from ottla.transaction.turn import Answered, Markers, TransactionDecision
 
 TIMESTAMP = 1_700_000_000_000
 TIMEOUT_MS = 60_000
@@ -23,14 +23,14 @@ class Driver:
 
     def __init__(self, settings: TransactionSettings | None = None) -> None:
         self.settings = settings or TransactionSettings()
-        self.coordinator = Coordinator(self.settings)
+        self.coordinator = TransactionCoordinator(self.settings)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.markers: list[Markers] = []
         self.now_ms = TIMESTAMP
         self.next_producer_id = 1000
         self.waits = False
 
-    def carry_out(self, decision: Decision) -> object:
+    def carry_out(self, decision: TransactionDecision) -> object:
         """Append, apply, and return the one answer there is; None where there is none."""
         for record in decision.records:
             self.log.append(encode(record))
@@ -41,7 +41,7 @@ class Driver:
 
     def restart(self) -> None:
         """Replay the log into a new coordinator; what was on its way is sent again."""
-        self.coordinator = Coordinator(self.settings)
+        self.coordinator = TransactionCoordinator(self.settings)
         self.markers.clear()
         for key, value in self.log:
             record = decode(key, value)
@@ -50,28 +50,34 @@ class Driver:
         self.carry_out(self.coordinator.start())
 
     def init(
-        self, name: str = "x", had: Identity = NOBODY, timeout_ms: int = TIMEOUT_MS
+        self, name: str = "x", had: ProducerIdentity = NOBODY, timeout_ms: int = TIMEOUT_MS
     ) -> Answered:
         """InitProducerId."""
         fresh = self._fresh(name)
-        wish = Wish(timeout_ms, had)
+        wish = ProducerIdWish(timeout_ms, had)
         return self._answered(self.coordinator.initialize("", name, wish, fresh, self.now_ms))
 
-    def begin(self, name: str = "x") -> Identity:
+    def begin(self, name: str = "x") -> ProducerIdentity:
         """InitProducerId that must succeed."""
         answered = self.init(name)
         assert answered.code is ErrorCode.NONE
         return answered.identity
 
     def add(
-        self, who: Identity, *partitions: TopicPartition, name: str = "x", version: int = NEW
+        self,
+        who: ProducerIdentity,
+        *partitions: TopicPartition,
+        name: str = "x",
+        version: int = NEW,
     ) -> ErrorCode:
         """AddPartitionsToTxn."""
         wanted = frozenset(partitions or (T0,))
         decision = self.coordinator.add("", name, who, wanted, version, self.now_ms)
         return self._answered(decision).code
 
-    def verify(self, who: Identity, *partitions: TopicPartition, name: str = "x") -> list[int]:
+    def verify(
+        self, who: ProducerIdentity, *partitions: TopicPartition, name: str = "x"
+    ) -> list[int]:
         """What is said of each partition."""
         decision = self.coordinator.verify("", name, who, frozenset(partitions))
         codes = self.carry_out(decision)
@@ -79,7 +85,7 @@ class Driver:
         return [codes[partition] for partition in partitions]
 
     def end(
-        self, who: Identity, *, commit: bool = True, name: str = "x", version: int = NEW
+        self, who: ProducerIdentity, *, commit: bool = True, name: str = "x", version: int = NEW
     ) -> Answered:
         """EndTxn."""
         wish = End(who, commit, version)
@@ -104,7 +110,7 @@ class Driver:
         self.next_producer_id += 1
         return self.next_producer_id
 
-    def _answered(self, decision: Decision) -> Answered:
+    def _answered(self, decision: TransactionDecision) -> Answered:
         answered = self.carry_out(decision)
         assert isinstance(answered, Answered)
         return answered

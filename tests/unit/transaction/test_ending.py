@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.transaction.describing import Filter, read_states
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 from tests.unit.transaction.driver import NEW, OLD, T0, T1, TIMEOUT_MS, TIMESTAMP, Driver
 
 NONE = ErrorCode.NONE
@@ -41,7 +41,7 @@ def test_only_the_producer_of_an_id_adds_to_it() -> None:
     driver = Driver()
     who = driver.begin()
     assert driver.add(who, name="y") is ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    assert driver.add(Identity(7, 0)) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert driver.add(ProducerIdentity(7, 0)) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
     driver.begin()
     assert driver.add(who) is ErrorCode.PRODUCER_FENCED
 
@@ -53,7 +53,7 @@ def test_verifying_adds_nothing() -> None:
     driver.add(who, T0, version=OLD)
     assert driver.verify(who, T0, T1) == [NONE, ErrorCode.TRANSACTION_ABORTABLE]
     assert driver.transaction().partitions == {T0}
-    assert driver.verify(Identity(7, 0), T0) == [ErrorCode.INVALID_PRODUCER_ID_MAPPING]
+    assert driver.verify(ProducerIdentity(7, 0), T0) == [ErrorCode.INVALID_PRODUCER_ID_MAPPING]
 
 
 @pytest.mark.parametrize("version", [OLD, NEW])

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ottla.base.errors import ErrorCode
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import EPOCH_MAX, Identity
+from ottla.transaction.transaction import EPOCH_MAX, ProducerIdentity
 from ottla.transaction.turn import TransactionRecord
 from tests.unit.transaction.driver import NEW, OLD, T0, Driver
 
@@ -63,7 +63,7 @@ def test_a_fenced_producer_cannot_go_on() -> None:
     first = driver.begin()
     driver.begin()
     assert driver.init(had=first).code is ErrorCode.PRODUCER_FENCED
-    assert driver.init(had=Identity(7, 0)).code is ErrorCode.PRODUCER_FENCED
+    assert driver.init(had=ProducerIdentity(7, 0)).code is ErrorCode.PRODUCER_FENCED
 
 
 def test_a_late_request_does_not_abort_a_later_transaction() -> None:
@@ -84,7 +84,7 @@ def test_a_timeout_must_be_within_bounds() -> None:
         assert driver.init(timeout_ms=timeout_ms).code is ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
-def _with_epoch(driver: Driver, epoch: int) -> Identity:
+def _with_epoch(driver: Driver, epoch: int) -> ProducerIdentity:
     """Let the id be in its `epoch`."""
     driver.begin()
     changed = replace(driver.transaction(), producer_epoch=epoch)

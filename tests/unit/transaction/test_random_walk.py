@@ -12,10 +12,10 @@ import pytest
 
 from ottla.storage.producers.state import ProducerStates
 from ottla.transaction import adding, ending, initializing
-from ottla.transaction.coordinator import Coordinator
+from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import Transaction
-from ottla.transaction.turn import Decision, Verdict
+from ottla.transaction.turn import TransactionDecision, TransactionVerdict
 from tests.unit.transaction.world import BrokenLawError, World
 
 STEPS = 400
@@ -48,7 +48,9 @@ Mutate = Callable[[pytest.MonkeyPatch], None]
 def _epoch_stays(patch: pytest.MonkeyPatch) -> None:
     """The end of a transaction does not raise the epoch (S22, before KIP-890)."""
 
-    def end(known: Transaction, wish: ending.End, _fresh: object, now_ms: int) -> Verdict:
+    def end(
+        known: Transaction, wish: ending.End, _fresh: object, now_ms: int
+    ) -> TransactionVerdict:
         return ending._end_with_same_epoch(known, wish, now_ms)
 
     patch.setattr(ending, "_end_with_next_epoch", end)
@@ -58,7 +60,9 @@ def _late_end(patch: pytest.MonkeyPatch) -> None:
     """An end is taken whatever epoch it names (S22)."""
     right = ending._end_with_next_epoch
 
-    def end(known: Transaction, wish: ending.End, fresh: int | None, now_ms: int) -> Verdict:
+    def end(
+        known: Transaction, wish: ending.End, fresh: int | None, now_ms: int
+    ) -> TransactionVerdict:
         return right(known, wish._replace(identity=known.identity), fresh, now_ms)
 
     patch.setattr(ending, "_end_with_next_epoch", end)
@@ -66,14 +70,14 @@ def _late_end(patch: pytest.MonkeyPatch) -> None:
 
 def _prepared_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A new coordinator does not go on with what was decided (S23)."""
-    patch.setattr(Coordinator, "start", lambda _self: Decision())
+    patch.setattr(TransactionCoordinator, "start", lambda _self: TransactionDecision())
 
 
 def _zombies_live(patch: pytest.MonkeyPatch) -> None:
     """Who begins anew fences nobody (S24)."""
     right = initializing.initialize
 
-    def initialize(*arguments: Any) -> Verdict:
+    def initialize(*arguments: Any) -> TransactionVerdict:
         verdict = right(*arguments)
         known = arguments[0]
         if verdict.to is None or known is None or verdict.to.state is not TransactionState.EMPTY:
@@ -98,7 +102,7 @@ def _joins_the_last(patch: pytest.MonkeyPatch) -> None:
     """A transaction is added to while the one before is being marked."""
     right = adding._check
 
-    def check(known: Any, identity: Any) -> Verdict | None:
+    def check(known: Any, identity: Any) -> TransactionVerdict | None:
         verdict = right(known, identity)
         return None if verdict is not None and verdict.waits else verdict
 

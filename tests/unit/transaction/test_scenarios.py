@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Markers
 from tests.unit.transaction.driver import NEW, OLD, T0, T1, TIMEOUT_MS, Driver
 from tests.unit.transaction.world import Log
@@ -12,7 +12,7 @@ from tests.unit.transaction.world import Log
 NONE = ErrorCode.NONE
 
 
-def write(log: Log, driver: Driver, who: Identity, sequence: int, version: int) -> None:
+def write(log: Log, driver: Driver, who: ProducerIdentity, sequence: int, version: int) -> None:
     """The first batch of a transaction in T0, as a leader takes it."""
     guard = log.producers.guard(who.producer_id)
     if version == NEW:

@@ -16,7 +16,7 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header
 from ottla.storage.producers.state import Guard, ProducerStates
-from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
 from ottla.transaction.turn import Answered, Markers
 from tests.unit.transaction.driver import NEW, TIMEOUT_MS, Driver
 
@@ -46,7 +46,7 @@ class Log:
         self.producers = ProducerStates()
 
     def append(
-        self, who: Identity, sequence: int, value: tuple[str, int], guard: Guard | None
+        self, who: ProducerIdentity, sequence: int, value: tuple[str, int], guard: Guard | None
     ) -> None:
         """Append one record. Raises OttlaError."""
         builder = BatchBuilder(
@@ -118,7 +118,7 @@ class Client:
         self.name = name
         # Whether another has come in its place.
         self.is_zombie = False
-        self.identity: Identity | None = None
+        self.identity: ProducerIdentity | None = None
         self.sequences: dict[TopicPartition, int] = {}
         self.transaction: Sent | None = None
 
@@ -228,7 +228,7 @@ class World:
     def produce(
         self,
         name: str,
-        who: Identity,
+        who: ProducerIdentity,
         partition: TopicPartition,
         sequence: int,
         value: tuple[str, int],

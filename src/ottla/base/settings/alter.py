@@ -56,7 +56,7 @@ def altered(
                 f"Unknown operation type {number} for config {shortened(name)}",
             ) from None
         if operation is AlterOperation.DELETE:
-            # As in Kafka, what nobody set, or nobody knows, may be deleted.
+            # As in Kafka, a setting that is not set, or not known, may be deleted.
             after.pop(name, None)
             continue
         if text is None:

@@ -7,10 +7,10 @@ the broker's own file, Kafka's default. Reading is a dictionary look-up of a typ
 from collections.abc import Callable, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.former import FORMER_SETTINGS
 from ottla.base.settings.order import check_order, check_together, no_connections
 from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, unknown_name
+from ottla.base.settings.tables.former import FORMER_SETTINGS
 
 # Names a user may set freely, for plug-ins and listeners (`listener.name.internal.ssl…`).
 _OPEN_PREFIXES = ("listener.name.",)

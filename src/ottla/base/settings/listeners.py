@@ -48,7 +48,7 @@ def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
 
 
 def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]:
-    """What clients of each listener are told; empty where nothing is advertised."""
+    """The addresses that clients of each listener get; empty where none is advertised."""
     advertised = {a.name: a for a in _parse(settings, "advertised.listeners")}
     if not advertised:
         return advertised

@@ -20,7 +20,7 @@ _ORDERED: tuple[tuple[str, str], ...] = (
     ("group.share.max.size", "group.share.max.share.sessions"),
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
 )
-# Whoever is heard of so rarely would be taken for dead.
+# A broker that shows itself so rarely would be taken for dead.
 _BELOW: tuple[tuple[str, str], ...] = tuple(
     (f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms")
     for kind in ("consumer", "share", "streams")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ottla.base.settings.broker import BrokerSettings
 from ottla.base.settings.setting import Setting, Value
-from ottla.base.settings.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
 from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
+from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
 
 
 class ConfigSource(IntEnum):

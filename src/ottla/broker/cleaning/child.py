@@ -23,7 +23,7 @@ _NICE = 10
 _LONGEST_SLEEP_S = 0.1
 
 
-class Throttle:
+class CleaningThrottle:
     """So many bytes a second at most, 0 for no limit; and nothing for a broker that has gone."""
 
     def __init__(self, bytes_per_second: float, input_descriptor: int) -> None:
@@ -69,7 +69,7 @@ def main() -> int:
     job = CleaningJob.decode(line.decode())
     began_s = time.monotonic()
     try:
-        throttle = Throttle(job.bytes_per_second, descriptor)
+        throttle = CleaningThrottle(job.bytes_per_second, descriptor)
         outcome = Cleaning(OsFileSystem(), job, throttle).run()
         outcome.elapsed_ms = int((time.monotonic() - began_s) * 1000)
         told = {"outcome": outcome.encode()}

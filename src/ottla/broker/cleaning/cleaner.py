@@ -17,7 +17,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cleaning.health import CleanerHealth
 from ottla.broker.cleaning.status import CleaningStatus
-from ottla.broker.cleaning.worker import ChildWorker, OwnWorker, Stopped, Worker
+from ottla.broker.cleaning.worker import ChildWorker, CleaningStopped, CleaningWorker, OwnWorker
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.ledgers import write_ledger
 from ottla.broker.partitions.partition import Partition
@@ -60,7 +60,7 @@ class Cleaner:
         self._removals = removals
         self._statuses: dict[Partition, CleaningStatus] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._workers: set[Worker] = set()
+        self._workers: set[CleaningWorker] = set()
         self._wanted = asyncio.Event()
         self._passes = self._failures = 0
         self._last: tuple[TopicPartition, CleaningOutcome, int] | None = None
@@ -244,7 +244,7 @@ class Cleaner:
             self._passes += 1
             self._last = log.topic_partition, outcome, clock.now_ms()
             _told(partition, outcome)
-        except Stopped:
+        except CleaningStopped:
             return
         except OttlaError as error:
             await self._in_thread(partial(_remove_unfinished, cleaning))
@@ -295,7 +295,7 @@ class Cleaner:
         finally:
             self._workers.discard(worker)
 
-    async def _in_own_process(self, worker: Worker, job: CleaningJob) -> CleaningOutcome:
+    async def _in_own_process(self, worker: CleaningWorker, job: CleaningJob) -> CleaningOutcome:
         if self._directories.in_memory:
             return worker.run(job)
         return await self._runtime.loop.run_in_executor(None, worker.run, job)

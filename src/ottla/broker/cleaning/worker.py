@@ -18,14 +18,14 @@ _SIGKILL = 9
 _COMMAND = [sys.executable, "-m", "ottla.broker.cleaning.child"]
 
 
-class Stopped(OttlaError):
+class CleaningStopped(OttlaError):
     """The broker stops, and the cleaning with it."""
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, "the broker stops")
 
 
-class Worker(Protocol):
+class CleaningWorker(Protocol):
     """Does one job at a time; `run` blocks, in a thread that has nothing else to do."""
 
     def run(self, job: CleaningJob) -> CleaningOutcome:
@@ -51,7 +51,7 @@ class ChildWorker:
 
     def run(self, job: CleaningJob) -> CleaningOutcome:
         if self._killed:
-            raise Stopped
+            raise CleaningStopped
         # A session of its own: a ctrl-C is the broker's, which then ends the child in order.
         child = subprocess.Popen(
             _COMMAND,
@@ -63,7 +63,7 @@ class ChildWorker:
         self._child = child
         try:
             if self._killed:
-                raise Stopped
+                raise CleaningStopped
             assert child.stdin is not None
             assert child.stdout is not None
             assert child.stderr is not None
@@ -83,7 +83,7 @@ class ChildWorker:
                     pipe.close()
             child.wait()
         if self._killed:
-            raise Stopped
+            raise CleaningStopped
         return _outcome(job, told, trouble, code)
 
     def kill(self) -> None:
@@ -110,7 +110,7 @@ class OwnWorker:
 
 
 def _outcome(job: CleaningJob, told: bytes, trouble: bytes, code: int) -> CleaningOutcome:
-    """What the child's answer means. Raises as `Worker.run`."""
+    """What the child's answer means. Raises as `CleaningWorker.run`."""
     try:
         answer = json.loads(told)
     except ValueError:

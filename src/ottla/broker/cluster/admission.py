@@ -14,7 +14,7 @@ from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerH
 _log = logging.getLogger(__name__)
 
 
-class Identity:
+class PeerIdentity:
     """What the handshake has proven of the peer of one connection."""
 
     __slots__ = ("receiver", "warned")
@@ -69,7 +69,7 @@ class Admission:
 def proven_broker(connection: Connection) -> BrokerId | None:
     """The broker at the other end; None for a client or an unproven peer."""
     identity = connection.identity
-    if not isinstance(identity, Identity):
+    if not isinstance(identity, PeerIdentity):
         return None
     receiver = identity.receiver
     if receiver is None or receiver.proven is None:
@@ -111,8 +111,8 @@ def refuse_client(request: RequestContext, what: str) -> OttlaError:
     return error
 
 
-def _identity(connection: Connection) -> Identity:
-    if not isinstance(connection.identity, Identity):
-        connection.identity = Identity()
-    assert isinstance(connection.identity, Identity)
+def _identity(connection: Connection) -> PeerIdentity:
+    if not isinstance(connection.identity, PeerIdentity):
+        connection.identity = PeerIdentity()
+    assert isinstance(connection.identity, PeerIdentity)
     return connection.identity

@@ -35,7 +35,7 @@ _MARGIN_MS = 2_000
 _ASIDE_S = 1.0
 
 
-class Membership:
+class BrokerMembership:
     """Keeps this broker registered from `join` to `leave`.
 
     `on_lost` drops leadership at once; `on_joined` is called with each session after registering.
@@ -249,7 +249,7 @@ class Membership:
         self._fence.unregistered()
         self._on_lost()
         if self._stands_aside:
-            # Others are to take office before this broker stands again.
+            # Another broker is to become the controller before this one stands again.
             await asyncio.sleep(_ASIDE_S)
             self._stands_aside = False
         if session.expired:

@@ -17,7 +17,7 @@ _FETCH_SINCE = 16
 _MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-class Asked(Reached, Protocol):
+class RedirectedRequest(Reached, Protocol):
     """What is asked of a request: its version, and where it came in."""
 
     @property
@@ -36,7 +36,7 @@ class NewLeaders:
         self._view = view
         self._partitions = partitions
 
-    def tell_producer(self, request: Asked, response: produce.ProduceResponse) -> None:
+    def tell_producer(self, request: RedirectedRequest, response: produce.ProduceResponse) -> None:
         """Add the leaders of partitions that are not led here, and how to reach them."""
         if request.version < _PRODUCE_SINCE:
             return
@@ -49,7 +49,7 @@ class NewLeaders:
         )
         self._tell(request, response, produce, moved)
 
-    def tell_consumer(self, request: Asked, response: fetch.FetchResponse) -> None:
+    def tell_consumer(self, request: RedirectedRequest, response: fetch.FetchResponse) -> None:
         """As `tell_producer`; from the first version that can say so on, topics have ids."""
         if request.version < _FETCH_SINCE:
             return
@@ -63,7 +63,7 @@ class NewLeaders:
 
     def tell_sharer(
         self,
-        request: Asked,
+        request: RedirectedRequest,
         response: share_fetch.ShareFetchResponse | share_acknowledge.ShareAcknowledgeResponse,
     ) -> None:
         """As `tell_producer`, for members of share groups."""
@@ -78,7 +78,7 @@ class NewLeaders:
 
     def _tell(
         self,
-        request: Asked,
+        request: RedirectedRequest,
         response: Any,
         wire: Any,
         moved: Iterable[tuple[str, int, Any]],
@@ -116,6 +116,8 @@ class NewLeaders:
             return None
         return _Leader(state.leader, state.leader_epoch)
 
-    def _addresses(self, request: Asked, leaders: Iterable[BrokerId]) -> list[BrokerAddress]:
+    def _addresses(
+        self, request: RedirectedRequest, leaders: Iterable[BrokerId]
+    ) -> list[BrokerAddress]:
         found = [broker_address(self._view.image, leader, request) for leader in leaders]
         return [address for address in found if address is not None]

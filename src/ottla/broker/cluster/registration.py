@@ -165,7 +165,7 @@ def check_registration(broker_id: BrokerId, broker_epoch: int) -> Check:
 
 
 def check_controller(controller_epoch: int) -> Check:
-    """For a `multi`: no other controller has taken office since this epoch began (S14)."""
+    """For a `multi`: no other broker has become the controller since this epoch began (S14)."""
     return Check(paths.CONTROLLER_EPOCH, controller_epoch)
 
 

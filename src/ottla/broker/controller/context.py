@@ -1,4 +1,4 @@
-"""What the controller knows of its cluster while it is in office."""
+"""What the active controller knows of its cluster."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ RulesOf = Callable[[TopicImage], Rules]
 
 
 class Context:
-    """Brokers, topics and partitions as the store has them; changed by the office only.
+    """Brokers, topics and partitions as the store has them; changed by the active controller only.
 
     Invariant: what stands here was read from the store or written to it.
     """
@@ -20,11 +20,11 @@ class Context:
     def __init__(self, rules_of: RulesOf) -> None:
         self.brokers: dict[BrokerId, BrokerImage] = {}
         self.topics: dict[str, TopicImage] = {}
-        # Marked for deletion: invisible to clients, and led by nobody.
+        # Marked for deletion: invisible to clients, and without leaders.
         self.deleting: dict[str, None] = {}
-        # In a controlled shutdown, with their epochs: still alive, but nothing goes to them.
+        # In a controlled shutdown, with their epochs: alive, but given nothing to lead.
         self.stopping: dict[BrokerId, int] = {}
-        # Registered, and yet nothing can be told to them: they are given nothing to lead.
+        # Registered, but not reached by the controller: they are given nothing to lead.
         self.silent: dict[BrokerId, None] = {}
         # Replicas that their brokers could not open or had to give up.
         self.offline: dict[tuple[TopicPartition, BrokerId], None] = {}
@@ -37,13 +37,16 @@ class Context:
 
     @property
     def staying(self) -> Mapping[BrokerId, int]:
-        """Of those that live, who neither stop nor are silent."""
+        """Live brokers that neither shut down nor are silent."""
         return without(self.live, {**self.stopping, **self.silent})
 
     def live_for(
         self, name: TopicPartition, live: Mapping[BrokerId, int]
     ) -> Mapping[BrokerId, int]:
-        """Of `live`, those whose replica works, and who stay and are heard, or lead it already."""
+        """Those of `live` that may lead: replica online, neither shutting down nor silent.
+
+        The present leader may, even while it shuts down or is silent.
+        """
         if not self.offline and not self.stopping and not self.silent:
             return live
         partition = self.partition(name)
@@ -57,6 +60,23 @@ class Context:
             and (broker == leader or (broker not in self.stopping and broker not in self.silent))
         }
 
+    def forget_registrations(self, served: Mapping[BrokerId, int]) -> None:
+        """Forget what was known of registrations that have ended: shutdowns, offline replicas.
+
+        `served` are the broker epochs that reported their offline replicas: a broker that starts
+        again opens its log directories again.
+        """
+        self.stopping = {
+            broker: epoch
+            for broker, epoch in self.stopping.items()
+            if broker in self.brokers and self.brokers[broker].epoch == epoch
+        }
+        self.offline = {
+            (name, broker): None
+            for name, broker in self.offline
+            if broker in self.brokers and self.brokers[broker].epoch == served.get(broker)
+        }
+
     def partition(self, name: TopicPartition) -> PartitionImage | None:
         """None where there is no such partition, or it is being deleted."""
         topic = self.topics.get(name.topic)
@@ -67,7 +87,7 @@ class Context:
         return topic.partitions[name.partition]
 
     def rules(self, topic: str) -> Rules:
-        """What the settings of a topic say."""
+        """The rules of elections that follow from a topic's settings."""
         return self._rules_of(self.topics[topic])
 
     def names(self) -> Iterator[TopicPartition]:

@@ -1,4 +1,4 @@
-"""Who is controller: one broker wins `/controller`, the others watch it (P31)."""
+"""The election of the controller: one broker wins `/controller`, the others watch it (P31)."""
 
 import asyncio
 import logging
@@ -10,14 +10,14 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.controller.chronicle import Chronicle
+from ottla.broker.controller.active import ActiveController
 from ottla.broker.controller.context import RulesOf
-from ottla.broker.controller.office import Office
-from ottla.broker.controller.recovery import Recovery
+from ottla.broker.controller.decision_log import DecisionLog
+from ottla.broker.controller.recovery import LeaderRecovery
 from ottla.broker.controller.requests import ElectionType, Outcomes, Requests
 from ottla.broker.controller.sender import Deliver
 from ottla.broker.controller.silence import Reaches
-from ottla.broker.controller.topics_in_office import TopicsInOffice
+from ottla.broker.controller.topic_changes import TopicChanges
 from ottla.broker.controller.writing import Deposed
 from ottla.coordination.store import (
     BadVersion,
@@ -40,14 +40,14 @@ from ottla.metadata.notices import decode_controller, encode_controller
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1
-# How long a stopping broker waits at most for the others to hear of it.
-_TELLING_S = 1.0
+# How long a stopping broker waits at most until the others have confirmed the new leaders.
+_CONFIRMING_S = 1.0
 
 T = TypeVar("T")
 
 
 class Controller:
-    """This broker's part in it: a candidate always, in office sometimes."""
+    """This broker's part in it: always a candidate, sometimes the active controller."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Controller:
         answers: Reaches,
         on_isolated: Callable[[], None],
     ) -> None:
-        """`on_isolated` is called where no other broker can be reached: another is to decide."""
+        """`on_isolated` is called where no other broker is reached: another one is to decide."""
         self._store = store
         self._broker_id = broker_id
         self._settings = settings
@@ -74,27 +74,27 @@ class Controller:
         self._answers = answers
         self._on_isolated = on_isolated
         self._session: Session | None = None
-        self._office: Office | None = None
+        self._active: ActiveController | None = None
         self._requests: Requests | None = None
         self._watches: list[Watch] = []
         self._watch: Watch | None = None
         self._rebalancing: asyncio.Task[None] | None = None
         self._candidacy: asyncio.Task[None] | None = None
-        # One attempt at a time: two would take each other for what is left of an office.
+        # One attempt at a time: each of two would take the other's node for a leftover.
         self._attempt = asyncio.Lock()
         self._seen = asyncio.Event()
         self._stopped = False
-        # Who is controller as far as this broker knows; None while nobody is.
+        # The controller as far as this broker knows; None while there is none.
         self.controller_id: BrokerId | None = None
 
     @property
-    def in_office(self) -> bool:
-        return self._office is not None
+    def is_active(self) -> bool:
+        return self._active is not None
 
     @property
     def epoch(self) -> int | None:
         """The epoch of this broker's term; None while another is controller, or none."""
-        return None if self._office is None else self._office.epoch
+        return None if self._active is None else self._active.epoch
 
     async def start(self, session: Session) -> None:
         """Stand for election with a session, the first one or a later one (S16)."""
@@ -108,25 +108,25 @@ class Controller:
     def stand_down(self) -> None:
         """The registration is gone: be no candidate until `start` is called with a new one.
 
-        A broker that gave its registration up, being cut off, still reaches the store, and would
-        else win again before the others have heard that the office is free.
+        A broker that gave up its registration, being cut off, still reaches the store, and would
+        else win again before the others see that there is no controller.
         """
         self._session = None
         self.resign()
 
     def resign(self) -> None:
-        """Give up the office, if held: another has taken it, or it could not be taken up whole."""
-        if self._office is None:
+        """Be the active controller no more: another is, or this one could not load its state."""
+        if self._active is None:
             return
-        _log.info("resigning as controller of epoch %d", self._office.epoch)
-        office, self._office, self._requests = self._office, None, None
+        _log.info("resigning as controller of epoch %d", self._active.epoch)
+        active, self._active, self._requests = self._active, None, None
         for watch in self._watches:
             watch.cancel()
         self._watches.clear()
         if self._rebalancing is not None:
             self._rebalancing.cancel()
             self._rebalancing = None
-        office.stop()
+        active.stop()
         self.controller_id = None
         self._seen.set()
 
@@ -139,14 +139,14 @@ class Controller:
             self._candidacy.cancel()
         self.resign()
 
-    # -- what is asked of the controller. Raises OttlaError(NOT_CONTROLLER) elsewhere.
+    # -- requests to the active controller. Raise OttlaError(NOT_CONTROLLER) elsewhere.
 
     async def elect(self, kind: ElectionType, names: Sequence[TopicPartition] | None) -> Outcomes:
         """See `Requests.elect`."""
         unreached: set[BrokerId] = set()
         if kind is ElectionType.PREFERRED:
-            unreached = await self._in_office().unreached(names)
-        requests = self._in_office()
+            unreached = await self._requests_of_active().unreached(names)
+        requests = self._requests_of_active()
         return await self._ask(lambda: requests.elect(kind, names, unreached))
 
     async def reassign(
@@ -156,49 +156,49 @@ class Controller:
         may_change_factor: bool = True,
     ) -> Outcomes:
         """See `Requests.reassign`."""
-        requests = self._in_office()
+        requests = self._requests_of_active()
         return await self._ask(
             lambda: requests.reassign(wanted, may_change_factor=may_change_factor)
         )
 
     def moves(self) -> dict[TopicPartition, PartitionImage]:
         """The partitions that move."""
-        return self._in_office().moves()
+        return self._requests_of_active().moves()
 
     async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
-        """See `Requests.shut_down`. Returns when all brokers know who leads instead, if soon.
+        """See `Requests.shut_down`. Waits a little until all brokers confirm the new leaders.
 
-        Otherwise a controller that stops would take its own decisions with it, and leaders would
-        wait for a follower that has stopped.
+        Otherwise a controller that stops would take its decisions with it, and leaders would wait
+        for a follower that has stopped.
         """
-        requests, office = self._in_office(), self._office
-        assert office is not None, "checked by _in_office"
+        requests, active = self._requests_of_active(), self._active
+        assert active is not None, "checked by _requests_of_active"
         left = await self._ask(lambda: requests.shut_down(broker_id, broker_epoch))
-        told = [asyncio.ensure_future(s.settled()) for s in office.senders.values()]
-        if told:
-            await asyncio.wait(told, timeout=_TELLING_S)
-            for waiting in told:
+        confirming = [asyncio.ensure_future(s.settled()) for s in active.senders]
+        if confirming:
+            await asyncio.wait(confirming, timeout=_CONFIRMING_S)
+            for waiting in confirming:
                 waiting.cancel()
         return left
 
     def suspect(self, broker_id: BrokerId) -> None:
-        """There is a reason to think that a broker died: see at once whether it is there."""
-        office = self._office
-        if office is None:
+        """A broker may have died: see at once whether it is registered and reachable."""
+        active = self._active
+        if active is None:
             return
-        office.jobs.once("brokers", office.on_brokers)
-        sender = office.senders.get(broker_id)
+        active.jobs.once("brokers", active.on_brokers)
+        sender = active.senders.get(broker_id)
         if sender is not None:
             # Its next message finds the broker, or is refused.
             sender.brokers()
 
     def on_rules_changed(self) -> None:
-        """Settings that decide elections changed: what is offline may have a leader now."""
-        office = self._office
-        if office is not None:
-            office.jobs.once("settings", office.repair)
+        """Settings of elections changed: partitions that are offline may have a leader now."""
+        active = self._active
+        if active is not None:
+            active.jobs.once("settings", active.repair)
 
-    def _in_office(self) -> Requests:
+    def _requests_of_active(self) -> Requests:
         if self._requests is None:
             raise OttlaError(
                 ErrorCode.NOT_CONTROLLER,
@@ -209,10 +209,10 @@ class Controller:
         return self._requests
 
     async def _ask(self, work: Callable[[], Awaitable[T]]) -> T:
-        office = self._office
-        assert office is not None, "checked by _in_office"
+        active = self._active
+        assert active is not None, "checked by _requests_of_active"
         try:
-            return await office.jobs.ask(work)
+            return await active.jobs.ask(work)
         except Deposed:
             raise OttlaError(
                 ErrorCode.NOT_CONTROLLER, "another broker has become the controller; ask it"
@@ -221,7 +221,7 @@ class Controller:
     # -- election
 
     async def _follow(self) -> None:
-        """Stand again whenever the office may be free."""
+        """Stand for election whenever there may be no controller."""
         while not self._stopped:
             await self._seen.wait()
             self._seen.clear()
@@ -237,7 +237,7 @@ class Controller:
                 await asyncio.sleep(_PAUSE_S)
 
     async def _stand(self) -> None:
-        """Take the office if it is free; know who has it."""
+        """Become the controller if there is none; else learn which broker is."""
         async with self._attempt:
             await self._stand_alone()
 
@@ -249,9 +249,9 @@ class Controller:
                 if self.controller_id != self._broker_id:
                     self.resign()
                     return
-                if self._office is not None:
+                if self._active is not None:
                     return
-                # Won, and then given up: let the next one have it.
+                # Won, and then given up: delete the node, so that the next broker can win.
                 await self._store.multi([Delete(paths.CONTROLLER, node.version)])
                 continue
             session = self._session
@@ -267,11 +267,11 @@ class Controller:
             if self._session is not session:
                 # Stood down meanwhile: what was won is given up.
                 continue
-            await self._take(epoch)
+            await self._become_active(epoch)
             return
 
     async def _win(self, session: Session) -> int:
-        """Raise the controller epoch and put this broker's name down, both or neither."""
+        """Raise the controller epoch and create `/controller`, both or neither."""
         before = await self._store.get(paths.CONTROLLER_EPOCH)
         assert before is not None, "made before anything else"
         epoch = before.version + 1
@@ -284,15 +284,15 @@ class Controller:
         )
         return epoch
 
-    async def _take(self, epoch: int) -> None:
-        """The papers' order (P32): watches, context, states, all are told, then the rest."""
+    async def _become_active(self, epoch: int) -> None:
+        """In the papers' order (P32): watches, context, states, requests to all, then the rest."""
         _log.info("broker %d is the controller of epoch %d", self._broker_id, epoch)
         store = self._store
-        office = Office(
+        active = ActiveController(
             store,
             self._broker_id,
             epoch,
-            Chronicle(self._broker_id, self._clock, self._decisions),
+            DecisionLog(self._broker_id, self._clock, self._decisions),
             self._rules_of,
             self._deliver,
             self._reaches,
@@ -301,9 +301,9 @@ class Controller:
             on_deposed=self.resign,
             on_isolated=self._on_isolated,
         )
-        requests, recovery = Requests(office), Recovery(office)
-        topics = TopicsInOffice(office, deletes=self._settings.flag("delete.topic.enable"))
-        jobs = office.jobs
+        requests, recovery = Requests(active), LeaderRecovery(active)
+        topics = TopicChanges(active, deletes=self._settings.flag("delete.topic.enable"))
+        jobs = active.jobs
         data = (
             (paths.REASSIGN_PARTITIONS, "moves", requests.on_reassign_node),
             (paths.PREFERRED_ELECTION, "preferred", requests.on_preferred_node),
@@ -311,57 +311,61 @@ class Controller:
         children = (
             (paths.TOPICS, "topics", topics.on_topics),
             (paths.DELETE_TOPICS, "deletions", topics.on_deletions),
-            (paths.BROKER_IDS, "brokers", office.on_brokers),
+            (paths.BROKER_IDS, "brokers", active.on_brokers),
             (paths.ISR_CHANGES, "announcements", topics.on_announcements),
             (paths.LOG_DIR_EVENTS, "log dir events", topics.on_log_dir_events),
         )
         for path, name, job in data:
-            self._watches.append(store.watch_data(path, _later(office, name, job)))
+            self._watches.append(store.watch_data(path, _later(active, name, job)))
         for path, name, job in children:
-            self._watches.append(store.watch_children(path, _later(office, name, job)))
-        self._office, self._requests = office, requests
+            self._watches.append(store.watch_children(path, _later(active, name, job)))
+        self._active, self._requests = active, requests
         self.controller_id = self._broker_id
         try:
-            await office.load()
+            await active.load()
         except Deposed:
             self.resign()
             return
         except StoreError:
-            # Half an office is none: it is given up, and the next attempt finds it free.
+            # With half of the state it must not decide: the next attempt begins anew.
             self.resign()
             raise
-        if self._office is not office:
+        if self._active is not active:
             return
-        office.tell_everybody()
-        self._schedule_rebalance(office, requests)
+        active.follow_brokers()
+        self._schedule_rebalance(active, requests)
         jobs.once("marks", topics.mark_topics)
         jobs.once("deletions", topics.on_deletions)
         jobs.once("announcements", topics.on_announcements)
         jobs.once("log dir events", topics.on_log_dir_events)
-        jobs.once("unfinished moves", lambda: office.complete_moves(office.context.names()))
+        jobs.once("unfinished moves", lambda: active.changes.complete_moves(active.context.names()))
         jobs.once("moves", requests.on_reassign_node)
         jobs.once("preferred", requests.on_preferred_node)
         recovery.soon()
         jobs.start()
 
-    def _schedule_rebalance(self, office: Office, requests: Requests) -> None:
+    def _schedule_rebalance(self, active: ActiveController, requests: Requests) -> None:
         if not self._settings.flag("auto.leader.rebalance.enable"):
             return
         interval_s = self._settings.integer("leader.imbalance.check.interval.seconds")
         self._rebalancing = asyncio.get_running_loop().create_task(
-            self._rebalance(office, requests, interval_s)
+            self._rebalance(active, requests, interval_s)
         )
 
-    async def _rebalance(self, office: Office, requests: Requests, interval_s: float) -> None:
+    async def _rebalance(
+        self, active: ActiveController, requests: Requests, interval_s: float
+    ) -> None:
         percentage = self._settings.integer("leader.imbalance.per.broker.percentage")
         while True:
             await asyncio.sleep(interval_s)
             away = requests.away(percentage)
             if away:
-                # Asked beside the queue, which nobody's silence holds up.
+                # Asked outside the queue, which no silent broker holds up.
                 unreached = await requests.unreached(away)
-                office.jobs.once("rebalance", partial(requests.rebalance, percentage, unreached))
+                active.jobs.once("rebalance", partial(requests.rebalance, percentage, unreached))
 
 
-def _later(office: Office, name: str, job: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    return lambda: office.jobs.once(name, job)
+def _later(
+    active: ActiveController, name: str, job: Callable[[], Awaitable[None]]
+) -> Callable[[], None]:
+    return lambda: active.jobs.once(name, job)

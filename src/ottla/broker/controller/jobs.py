@@ -1,4 +1,4 @@
-"""The controller's one queue: what happened and what is asked for, taken up in its order."""
+"""The active controller's one queue: events and requests, in the order in which they come."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ class Jobs:
     def __init__(self, repair: Job, on_deposed: Callable[[], None]) -> None:
         self._repair = repair
         self._on_deposed = on_deposed
-        # By name: what is wanted already need not be wanted twice.
+        # By name: a job that waits already is not queued again.
         self._waiting: dict[str, Job] = {}
         self._asked = 0
         self._arrived = asyncio.Event()
@@ -38,7 +38,7 @@ class Jobs:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Do no more; who waits for an answer is told that the office is closed."""
+        """Stop the queue; requests that wait for an answer get Deposed."""
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
         self._waiting.clear()
@@ -47,12 +47,12 @@ class Jobs:
                 asked.set_exception(Deposed())
 
     def once(self, name: str, job: Job) -> None:
-        """Have `job` done; once, however often it is wanted before its turn."""
+        """Queue `job`, unless a job of that name waits already."""
         self._waiting.setdefault(name, job)
         self._arrived.set()
 
     async def ask(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Have `work` done in its turn, and return its result. Raises what it raises."""
+        """Queue `work`, and return its result. Raises what it raises."""
         answered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._open[answered] = None
         answered.add_done_callback(lambda done: self._open.pop(done, None))

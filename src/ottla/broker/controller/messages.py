@@ -1,4 +1,4 @@
-"""Builds what the controller tells brokers, from what it knows now."""
+"""Builds the controller's requests to brokers, from what it knows now."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -32,8 +32,8 @@ _ALL_STATES, _SOME_STATES = 1, 0
 _ALL_METADATA, _SOME_METADATA = 2, 1
 
 
-class Letterhead:
-    """Who writes: the controller and its epoch; what every message begins with."""
+class ControllerMessages:
+    """The requests of one controller in one controller epoch, which every one of them carries."""
 
     def __init__(self, controller_id: BrokerId, controller_epoch: int) -> None:
         self.controller_id = controller_id

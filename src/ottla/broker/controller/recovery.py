@@ -1,7 +1,8 @@
-"""Elects where all who held a partition's records lost power at once, and are back (S17).
+"""Elects leaders where all replicas that held a partition's records lost power at once (S17).
 
-Nobody is in sync or eligible then, but all that was committed is in one of those that were last.
-Each is asked how far its log is; nothing is decided before all have answered in the same term.
+The ISR and the ELR are empty then, but one of the brokers in the last known ELR has every committed
+record. Each is asked for its log's end; nothing is decided before all have answered in the same
+leader epoch.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from collections.abc import Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
-from ottla.broker.controller.office import Office
+from ottla.broker.controller.active import ActiveController
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import LogReach, may_recover, recover
 from ottla.metadata.image import BrokerImage, PartitionImage
@@ -23,22 +24,22 @@ _LONGEST_PAUSE_S = 1.0
 _PATIENCE_S = 5.0
 
 
-class Recovery:
-    """Asks beside the queue of jobs, so that a silent broker holds nothing else up."""
+class LeaderRecovery:
+    """Asks brokers outside the queue of jobs, so that a silent broker delays nothing else."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
-        # For each replica its broker's epoch, the term it answered in, and what it said.
+    def __init__(self, active: ActiveController) -> None:
+        self._active = active
+        # For each replica its broker epoch, the leader epoch it answered in, and its log's reach.
         self._reaches: dict[tuple[TopicPartition, BrokerId], tuple[int, int, LogReach]] = {}
         self._asking: asyncio.Task[None] | None = None
         self._again: asyncio.TimerHandle | None = None
         self._pause_s = _FIRST_PAUSE_S
-        office.on_come.append(self.soon)
-        office.on_stop.append(self.stop)
+        active.on_come.append(self.soon)
+        active.on_stop.append(self.stop)
 
     def soon(self) -> None:
-        """Have it looked whether some partition can be recovered."""
-        self._office.jobs.once("recoveries", self.look)
+        """Queue a look at whether a partition can be recovered."""
+        self._active.jobs.once("recoveries", self.look)
 
     def stop(self) -> None:
         """Ask no more."""
@@ -48,14 +49,14 @@ class Recovery:
             self._again.cancel()
 
     async def look(self) -> None:
-        """Elect where all have answered, and ask who has not. A job of the office."""
+        """Elect where all have answered, and ask the brokers that have not. A job of the queue."""
         if self._asking is not None and not self._asking.done():
             return
         waiting = self._recoverable()
         if waiting and self._reaches:
-            await self._office.decide(waiting, self._decide)
+            await self._active.changes.decide(waiting, self._decide)
             waiting = self._recoverable()
-        self._reaches = {key: told for key, told in self._reaches.items() if key[0] in waiting}
+        self._reaches = {key: known for key, known in self._reaches.items() if key[0] in waiting}
         missing = self._missing(waiting)
         if missing:
             self._asking = asyncio.get_running_loop().create_task(self._ask(missing))
@@ -63,7 +64,7 @@ class Recovery:
             self._pause_s = _FIRST_PAUSE_S
 
     def _recoverable(self) -> dict[TopicPartition, PartitionImage]:
-        context = self._office.context
+        context = self._active.context
         live = context.live
         known = {name: context.partition(name) for name in context.names()}
         return {
@@ -75,7 +76,7 @@ class Recovery:
     def _decide(
         self, name: TopicPartition, partition: PartitionImage, _rules: Rules
     ) -> Change | None:
-        context = self._office.context
+        context = self._active.context
         live = context.live_for(name, context.live)
         reaches = {
             broker: reach
@@ -87,12 +88,12 @@ class Recovery:
     def _reach(
         self, name: TopicPartition, partition: PartitionImage, broker: BrokerId
     ) -> LogReach | None:
-        """What a replica said, if it said it in this life and in this term."""
-        told = self._reaches.get((name, broker))
-        live = self._office.context.brokers.get(broker)
-        if told is None or live is None or told[:2] != (live.epoch, partition.leader_epoch):
+        """A replica's reach, if it answered in its broker's epoch and in this leader epoch."""
+        known = self._reaches.get((name, broker))
+        live = self._active.context.brokers.get(broker)
+        if known is None or live is None or known[:2] != (live.epoch, partition.leader_epoch):
             return None
-        return told[2]
+        return known[2]
 
     def _missing(
         self, waiting: dict[TopicPartition, PartitionImage]
@@ -106,25 +107,25 @@ class Recovery:
         return missing
 
     async def _ask(self, missing: dict[BrokerId, list[TopicPartition]]) -> None:
-        brokers = self._office.context.brokers
+        brokers = self._active.context.brokers
         asked = [
             self._ask_one(brokers[broker], names)
             for broker, names in missing.items()
             if broker in brokers
         ]
-        all_told = all(await asyncio.gather(*asked))
-        if all_told:
+        all_answered = all(await asyncio.gather(*asked))
+        if all_answered:
             self._pause_s = 0.0
         loop = asyncio.get_running_loop()
         self._asking = None
-        # Who comes back hears of its term a little later than this office hears of it.
+        # A broker that comes back learns its leader epochs a little later than the controller.
         self._again = loop.call_later(self._pause_s, self.soon)
         self._pause_s = min(max(self._pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
 
     async def _ask_one(self, broker: BrokerImage, names: Iterable[TopicPartition]) -> bool:
-        """Note what one broker says of its logs; whether it knew all of them."""
-        office = self._office
-        request = office.letterhead.log_ends(office.context, broker, names)
+        """Note the reach of one broker's logs; whether it answered for all of them."""
+        active = self._active
+        request = active.messages.log_ends(active.context, broker, names)
         terms = {
             TopicPartition(topic.topic_name, partition.partition_index): partition.leader_epoch
             for topic in request.topics
@@ -132,19 +133,19 @@ class Recovery:
         }
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                response: LogEndsResponse = await office.deliver(broker, request)
+                response: LogEndsResponse = await active.deliver(broker, request)
         except TimeoutError:
-            _log.warning("broker %d does not say how far its logs are", broker.id)
+            _log.warning("broker %d does not answer where its logs end", broker.id)
             return False
         except OttlaError as error:
-            _log.debug("asking broker %d how far its logs are: %s", broker.id, error.message)
+            _log.debug("asking broker %d where its logs end: %s", broker.id, error.message)
             return False
         if response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
-            office.deposed()
+            active.reports.deposed()
         for topic in response.topics:
-            for told in topic.partitions:
-                name = TopicPartition(topic.topic_name, told.partition_index)
-                if told.error_code == ErrorCode.NONE and name in terms:
-                    reach = LogReach(told.latest_epoch, told.end_offset, told.start_offset)
+            for found in topic.partitions:
+                name = TopicPartition(topic.topic_name, found.partition_index)
+                if found.error_code == ErrorCode.NONE and name in terms:
+                    reach = LogReach(found.latest_epoch, found.end_offset, found.start_offset)
                     self._reaches[name, broker.id] = broker.epoch, terms.pop(name), reach
         return not terms

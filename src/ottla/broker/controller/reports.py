@@ -1,11 +1,13 @@
-"""What the controller hears of brokers while it tells them things."""
+"""What a sender reports of its broker to the controller."""
+
+from typing import Protocol
 
 from ottla.base.ids import TopicPartition
 from ottla.metadata.image import BrokerImage
 
 
-class Reports:
-    """What a sender tells the office. The office replaces these with its own."""
+class Reports(Protocol):
+    """What a sender reports; `BrokerReports` acts on it."""
 
     def deposed(self) -> None:
         """A broker knows a later controller."""
@@ -14,13 +16,13 @@ class Reports:
         """A broker has deleted replicas."""
 
     def refused(self, broker: BrokerImage) -> None:
-        """Nobody listens any more where a broker was."""
+        """A broker's address refuses connections."""
 
     def sending(self, broker: BrokerImage) -> None:
-        """Something is on its way to a broker."""
+        """A request is on its way to a broker."""
 
     def answered(self, broker: BrokerImage) -> None:
-        """A broker has answered, whatever it was."""
+        """A broker has answered, with an error or without."""
 
     def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
         """A broker cannot serve its replicas of these partitions."""

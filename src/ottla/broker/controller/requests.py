@@ -1,4 +1,4 @@
-"""What the controller is asked for: elections, moves, controlled shutdowns, rebalancing."""
+"""Requests to the active controller: elections, reassignments, shutdowns, rebalancing."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from enum import IntEnum
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.registration import check_controller, known_brokers
-from ottla.broker.controller.office import Office
+from ottla.broker.controller.active import ActiveController
 from ottla.broker.controller.writing import Deposed
 from ottla.controller import reassignment
 from ottla.controller.change import Change, Rules
@@ -21,7 +21,7 @@ from ottla.metadata.notices import decode_partitions, decode_reassignments
 
 _log = logging.getLogger(__name__)
 
-# What became of each partition that was asked about: None where it was done.
+# The error of each requested partition; None where the request was carried out.
 Outcomes = dict[TopicPartition, OttlaError | None]
 
 
@@ -33,24 +33,24 @@ class ElectionType(IntEnum):
 
 
 class Requests:
-    """Each is called in its turn, by `Jobs`. All may raise Deposed and StoreUnavailable."""
+    """Most are jobs of the queue (`Jobs`). All may raise Deposed and StoreUnavailable."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, active: ActiveController) -> None:
+        self._active = active
 
     async def unreached(self, names: Iterable[TopicPartition] | None) -> set[BrokerId]:
-        """Brokers that a return of leaders concerns and that do not answer; not a job of the queue.
+        """Brokers that do not answer, of those that a preferred election concerns.
 
-        Who is made a leader and cannot be told so would hold its partitions up, and so would who
-        is to follow a new leader and cannot be told.
+        Not a job of the queue. A new leader that the controller does not reach would not serve
+        its partitions, and a follower that it does not reach would not fetch from a new leader.
         """
-        office = self._office
-        context = office.context
+        active = self._active
+        context = active.context
         states = [context.partition(n) for n in (context.names() if names is None else names)]
         away = [s for s in states if s is not None and s.leader != s.replicas[0]]
         asked = {broker: None for s in away for broker in (s.replicas[0], *s.isr)}
-        asked.pop(office.letterhead.controller_id, None)
-        return set(asked) - await office.reachability.answering(asked)
+        asked.pop(active.messages.controller_id, None)
+        return set(asked) - await active.reachability.answering(asked)
 
     async def elect(
         self,
@@ -58,13 +58,13 @@ class Requests:
         names: Sequence[TopicPartition] | None,
         unreached: Collection[BrokerId] = (),
     ) -> Outcomes:
-        """Hold elections; None is for all partitions, of which only those that need one tell.
+        """Hold elections; None means all partitions, and reports only those that needed one.
 
-        None of `unreached` becomes leader for being preferred.
+        No broker in `unreached` becomes the preferred leader.
         """
-        office, context = self._office, self._office.context
+        active, context = self._active, self._active.context
         asked = list(context.names()) if names is None else list(names)
-        live = office.context.live
+        live = active.context.live
         outcomes = self._unknown(asked)
 
         def decide(name: TopicPartition, partition: PartitionImage, rules: Rules) -> Change | None:
@@ -79,7 +79,7 @@ class Requests:
                 outcomes[name] = error
                 return None
 
-        await office.decide([name for name in asked if name not in outcomes], decide)
+        await active.changes.decide([name for name in asked if name not in outcomes], decide)
         if names is None:
             outcomes = {
                 name: error
@@ -95,8 +95,8 @@ class Requests:
         may_change_factor: bool = True,
     ) -> Outcomes:
         """Begin moves, or cancel those for which None is wanted (KIP-455)."""
-        office, context = self._office, self._office.context
-        registered = await known_brokers(office.store)
+        active, context = self._active, self._active.context
+        registered = await known_brokers(active.store)
         live = context.live
         outcomes = self._unknown(wanted)
 
@@ -118,18 +118,18 @@ class Requests:
                 outcomes[name] = error
                 return None
 
-        await office.decide([name for name in wanted if name not in outcomes], decide)
+        await active.changes.decide([name for name in wanted if name not in outcomes], decide)
         return outcomes
 
     def moves(self) -> dict[TopicPartition, PartitionImage]:
-        """The partitions that move."""
-        context = self._office.context
+        """The partitions with a reassignment in progress."""
+        context = self._active.context
         found = {name: context.partition(name) for name in context.names()}
         return {n: p for n, p in found.items() if p is not None and reassignment.is_moving(p)}
 
     async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
         """Move away what a broker leads; return what it leads still. Raises OttlaError."""
-        office, context = self._office, self._office.context
+        active, context = self._active, self._active.context
         broker = context.brokers.get(broker_id)
         if broker is None or (broker_epoch >= 0 and broker_epoch != broker.epoch):
             raise OttlaError(
@@ -140,28 +140,28 @@ class Requests:
         names = context.hosted_by({broker_id})
         live = context.staying
         cause = f"broker {broker_id} stops"
-        await office.decide(
+        await active.changes.decide(
             names,
             lambda _name, partition, rules: move_away(
                 partition, broker_id, live, rules, cause=cause
             ),
         )
         states = {n: p for n in names if (p := context.partition(n)) is not None}
-        sender = office.senders.get(broker_id)
+        sender = active.senders.get(broker_id)
         if sender is not None:
             left = {n: p.leader_epoch for n, p in states.items() if p.leader != broker_id}
             sender.stop_replicas(left, delete=False)
         return [name for name, partition in states.items() if still_led(partition, broker_id)]
 
     def away(self, percentage: int) -> list[TopicPartition]:
-        """Partitions to return to their preferred leaders, as too many of these are away (P26)."""
-        context = self._office.context
+        """Partitions to return to preferred leaders that lead too few of their own (P26)."""
+        context = self._active.context
         partitions = {n: p for n in context.names() if (p := context.partition(n)) is not None}
         return to_return(partitions, context.staying, percentage)
 
     async def rebalance(self, percentage: int, unreached: Collection[BrokerId]) -> None:
         """Return leadership to preferred leaders, where none of the `unreached` is concerned."""
-        office, context = self._office, self._office.context
+        active, context = self._active, self._active.context
         live = context.staying
 
         def decide(name: TopicPartition, partition: PartitionImage, _rules: Rules) -> Change | None:
@@ -172,13 +172,13 @@ class Requests:
             except OttlaError:
                 return None
 
-        moved = await office.decide(self.away(percentage), decide)
+        moved = await active.changes.decide(self.away(percentage), decide)
         if moved:
             _log.info("returned the leadership of %d partition(s)", len(moved))
 
     async def on_reassign_node(self) -> None:
-        """Somebody wrote `/admin/reassign_partitions`: the moves go to the topics' own nodes."""
-        node = await self._office.store.get(paths.REASSIGN_PARTITIONS)
+        """A tool wrote `/admin/reassign_partitions`: begin these reassignments."""
+        node = await self._active.store.get(paths.REASSIGN_PARTITIONS)
         if node is None:
             return
         try:
@@ -191,8 +191,8 @@ class Requests:
         await self._remove(paths.REASSIGN_PARTITIONS)
 
     async def on_preferred_node(self) -> None:
-        """Somebody wrote `/admin/preferred_replica_election`."""
-        node = await self._office.store.get(paths.PREFERRED_ELECTION)
+        """A tool wrote `/admin/preferred_replica_election`: hold these elections."""
+        node = await self._active.store.get(paths.PREFERRED_ELECTION)
         if node is None:
             return
         try:
@@ -206,7 +206,7 @@ class Requests:
 
     async def _remove(self, path: str) -> None:
         try:
-            await self._office.store.multi([check_controller(self._office.epoch), Delete(path)])
+            await self._active.store.multi([check_controller(self._active.epoch), Delete(path)])
         except NoNode:
             return
         except StoreError as error:
@@ -218,7 +218,7 @@ class Requests:
         return {
             name: OttlaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}")
             for name in names
-            if self._office.context.partition(name) is None
+            if self._active.context.partition(name) is None
         }
 
 

@@ -1,8 +1,8 @@
-"""Tells one broker what it has to know, until it knows it or is gone.
+"""Sends one broker the controller's requests, until it has answered them or is gone.
 
-What is kept is not messages but what they are about: they are built from the newest knowledge
-when they leave, so that what was overtaken is never sent, and a broker that was slow gets one
-message for all it missed.
+A sender keeps no requests but what they are about. Each request is built from the newest state
+when it is sent: states that were overtaken are never sent, and a slow broker gets one request for
+all that it missed.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.controller.context import Context
-from ottla.broker.controller.messages import Letterhead
+from ottla.broker.controller.messages import ControllerMessages
 from ottla.broker.controller.reports import Reports
 from ottla.metadata.image import BrokerImage, TopicImage
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrResponse
@@ -29,23 +29,23 @@ _LONGEST_PAUSE_S = 1.0
 Deliver = Callable[[BrokerImage, Message], Awaitable[Any]]
 
 
-class Sender:
-    """The controller's side of one life of one broker."""
+class BrokerSender:
+    """The controller's side of one registration of one broker."""
 
     def __init__(
         self,
         broker: BrokerImage,
         context: Context,
-        letterhead: Letterhead,
+        messages: ControllerMessages,
         deliver: Deliver,
         reports: Reports,
     ) -> None:
         self.broker = broker
         self._context = context
-        self._letterhead = letterhead
+        self._messages = messages
         self._deliver = deliver
         self._reports = reports
-        # What it has to be told. Ordered, so that runs repeat.
+        # What is to be sent. Ordered, so that runs of the simulation repeat.
         self._states: dict[TopicPartition, None] = {}
         self._metadata: dict[TopicPartition, None] = {}
         self._deleted: dict[str, TopicImage] = {}
@@ -62,7 +62,7 @@ class Sender:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin with everything."""
+        """Begin to send: first everything."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
@@ -72,7 +72,7 @@ class Sender:
         self._idle.set()
 
     def everything(self) -> None:
-        """Tell all of it anew."""
+        """Send all of it again."""
         self._everything = True
         self._want()
 
@@ -103,14 +103,14 @@ class Sender:
         (self._deletions if delete else self._stops).update(stops)
         self._want()
 
-    def untold(self) -> Iterable[TopicPartition]:
-        """Partitions whose present state the broker may not know, as one of their replicas."""
+    def unsent(self) -> Iterable[TopicPartition]:
+        """Partitions whose present state the broker has not confirmed, as one of their replicas."""
         if self._everything:
             return list(self._context.names())
         return [*(self._sending | self._states)]
 
     async def settled(self) -> None:
-        """Return once the broker knows all, or the sender has stopped."""
+        """Return once the broker has confirmed all, or the sender has stopped."""
         await self._idle.wait()
 
     def _want(self) -> None:
@@ -128,22 +128,22 @@ class Sender:
                 if not self._wanted.is_set():
                     self._idle.set()
             except OttlaError as error:
-                _log.debug("telling broker %d: %s", self.broker.id, error.message)
+                _log.debug("sending to broker %d: %s", self.broker.id, error.message)
                 if isinstance(error.__cause__, ConnectionRefusedError):
                     self._reports.refused(self.broker)
                 self._wanted.set()
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             except Exception:  # noqa: BLE001  # The supervisor of this task.
-                _log.exception("telling broker %d failed unexpectedly", self.broker.id)
+                _log.exception("sending to broker %d failed unexpectedly", self.broker.id)
                 self._everything = True
                 self._wanted.set()
                 await asyncio.sleep(_LONGEST_PAUSE_S)
 
     async def _send_all(self) -> None:
-        """One round; what fails is wanted again. Raises OttlaError."""
+        """One round; what fails is sent again. Raises OttlaError."""
         everything, self._everything = self._everything, False
-        # Both as of now: clients hear of no leader that does not know yet that it leads.
+        # Both as of now: clients learn of no leader that has not learnt yet that it leads.
         states, self._states = self._states, {}
         metadata, self._metadata = self._metadata, {}
         if everything:
@@ -153,7 +153,7 @@ class Sender:
             await self._send_states(states, full=everything)
             self._sending = states = {}
             await self._send_metadata(metadata, full=everything)
-            # Who stops knows by then whom to send its clients to.
+            # A replica stops only after its broker knows where to redirect clients.
             await self._send_stops()
             await self._send_deletions()
         except BaseException:
@@ -167,7 +167,7 @@ class Sender:
         stops, self._stops = self._stops, {}
         if not stops:
             return
-        request = self._letterhead.stop_replica(self.broker, stops, delete=False)
+        request = self._messages.stop_replica(self.broker, stops, delete=False)
         try:
             self._check(await self._ask(request))
         except BaseException:
@@ -175,7 +175,7 @@ class Sender:
             raise
 
     async def _send_states(self, names: dict[TopicPartition, None], *, full: bool) -> None:
-        request = self._letterhead.leader_and_isr(self._context, self.broker, names, full=full)
+        request = self._messages.leader_and_isr(self._context, self.broker, names, full=full)
         if not request.topic_states and not full:
             return
         response = await self._ask(request)
@@ -189,7 +189,7 @@ class Sender:
         brokers_changed, self._brokers_changed = self._brokers_changed, False
         if not (names or deleted or brokers_changed or full):
             return
-        request = self._letterhead.update_metadata(
+        request = self._messages.update_metadata(
             self._context, self.broker, names, list(deleted.values()), full=full
         )
         try:
@@ -203,7 +203,7 @@ class Sender:
         deletions, self._deletions = self._deletions, {}
         if not deletions:
             return
-        request = self._letterhead.stop_replica(self.broker, deletions, delete=True)
+        request = self._messages.stop_replica(self.broker, deletions, delete=True)
         try:
             response = await self._ask(request)
             self._check(response)

@@ -1,7 +1,8 @@
-"""Whether brokers can be told anything: who does not answer is asked apart.
+"""Finds brokers that the controller cannot reach: one that does not answer is probed apart.
 
-An order may take long to obey, so that waiting for its answer says little. After half of the
-patience the way to the broker is tried; one that does not open for the other half is closed.
+A request may take long to carry out, so that a late answer says little. After half of the patience
+a connection to the broker is tried; a broker that cannot be connected to for the other half is
+silent.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ Reaches = Callable[[BrokerImage, float], Awaitable[bool]]
 
 
 class Silence:
-    """Follows who has been sent something and has not answered."""
+    """Follows the brokers that were sent a request and have not answered."""
 
     def __init__(
         self, reaches: Reaches, patience_s: float, on_silent: Callable[[BrokerImage], None]
@@ -26,31 +27,31 @@ class Silence:
         self._on_silent = on_silent
         self._timers: dict[BrokerId, asyncio.TimerHandle] = {}
         self._asking: dict[BrokerId, asyncio.Task[None]] = {}
-        # Said already; until they are heard.
-        self._told: dict[BrokerId, None] = {}
+        # Reported silent; until they answer.
+        self._silent: dict[BrokerId, None] = {}
 
     def begin(self, broker: BrokerImage) -> None:
-        """Something is on its way to a broker."""
-        if not any(broker.id in held for held in (self._timers, self._asking, self._told)):
+        """A request is on its way to a broker."""
+        if not any(broker.id in held for held in (self._timers, self._asking, self._silent)):
             self._wait(broker)
 
     def end(self, broker_id: BrokerId) -> None:
-        """The broker was heard, or nothing is sent to it any more."""
+        """The broker has answered, or nothing is sent to it any more."""
         timer = self._timers.pop(broker_id, None)
         if timer is not None:
             timer.cancel()
         asking = self._asking.pop(broker_id, None)
         if asking is not None:
             asking.cancel()
-        self._told.pop(broker_id, None)
+        self._silent.pop(broker_id, None)
 
     def stop(self) -> None:
-        """Follow nobody any more."""
+        """Follow no broker any more."""
         for broker_id in [*self._timers, *self._asking]:
             self.end(broker_id)
 
     async def reached(self, brokers: Iterable[BrokerImage]) -> set[BrokerId]:
-        """Those that can be reached now; the others are tried as long as half of the patience."""
+        """Those that can be reached within half of the patience."""
         return await those_of(brokers, self._reaches, self._half_s)
 
     def _wait(self, broker: BrokerImage) -> None:
@@ -65,17 +66,17 @@ class Silence:
         is_there = await self._reaches(broker, self._half_s)
         del self._asking[broker.id]
         if is_there:
-            # Slow, and given the time it takes.
+            # Slow, but reachable: its answer may take as long as it takes.
             self._wait(broker)
         else:
-            self._told[broker.id] = None
+            self._silent[broker.id] = None
             self._on_silent(broker)
 
 
 async def those_of(
     brokers: Iterable[BrokerImage], reaches: Reaches, within_s: float
 ) -> set[BrokerId]:
-    """The ids of those that are reached, all tried at once."""
+    """The ids of the brokers that are reached; all are tried at once."""
     tried = list(brokers)
     found = await asyncio.gather(*(reaches(broker, within_s) for broker in tried))
     return {broker.id for broker, is_reached in zip(tried, found, strict=True) if is_reached}

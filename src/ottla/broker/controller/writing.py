@@ -33,7 +33,7 @@ _FEW = 16
 
 
 class Deposed(OttlaError):
-    """Another controller has taken office."""
+    """Another broker has become the controller."""
 
     def __init__(self) -> None:
         super().__init__(

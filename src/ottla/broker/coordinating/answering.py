@@ -32,7 +32,7 @@ class Ticket(Protocol):
     def fail(self, code: ErrorCode) -> None: ...
 
 
-class Reply(Protocol):
+class CoordinatorReply(Protocol):
     """An answer that a core decided; its ticket is a Ticket, a type that cores do not know."""
 
     @property
@@ -47,8 +47,10 @@ class Uncommitted:
 
     __slots__ = ("_deadline", "_purgatory", "_replies", "_timeout_ms")
 
-    def __init__(self, replies: Sequence[Reply], purgatory: Purgatory, timeout_ms: int) -> None:
-        self._replies: Sequence[Reply] | None = replies
+    def __init__(
+        self, replies: Sequence[CoordinatorReply], purgatory: Purgatory, timeout_ms: int
+    ) -> None:
+        self._replies: Sequence[CoordinatorReply] | None = replies
         self._purgatory = purgatory
         self._timeout_ms = timeout_ms
         self._deadline: Deadline | None = None
@@ -76,7 +78,7 @@ class Uncommitted:
 
 
 def give_when_committed(
-    replies: Sequence[Reply], partition: Partition, purgatory: Purgatory, timeout_ms: int
+    replies: Sequence[CoordinatorReply], partition: Partition, purgatory: Purgatory, timeout_ms: int
 ) -> None:
     """Give the replies once everything that the partition holds now is committed."""
     end = partition.log_end_offset
@@ -86,13 +88,13 @@ def give_when_committed(
         Uncommitted(replies, purgatory, timeout_ms).wait(partition, end)
 
 
-def give(replies: Sequence[Reply]) -> None:
+def give(replies: Sequence[CoordinatorReply]) -> None:
     """Give the replies at once."""
     for reply in replies:
         reply.ticket.give(reply.message)
 
 
-def fail(replies: Sequence[Reply], code: ErrorCode) -> None:
+def fail(replies: Sequence[CoordinatorReply], code: ErrorCode) -> None:
     """Give an error instead of the replies."""
     for reply in replies:
         reply.ticket.fail(code)

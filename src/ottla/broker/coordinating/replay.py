@@ -102,7 +102,7 @@ class Pending(NamedTuple, Generic[R]):
 
 
 @dataclass(slots=True)
-class Reading(Generic[R]):
+class ReplayedPartition(Generic[R]):
     """A partition that was replayed; tombstones are left out."""
 
     losses: Losses
@@ -139,14 +139,14 @@ class Reading(Generic[R]):
         return record
 
 
-async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> Reading[R]:
+async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> ReplayedPartition[R]:
     """The last readable value of each key up to the log's end, and what is pending there.
 
     A long log is thus decoded once per key. Only if the last value of a key cannot be read, the
     log is read again for the last value that can.
     Raises as `read_back`.
     """
-    found, reading = Replayed(), Reading[R](Losses(partition.topic_partition))
+    found, reading = Replayed(), ReplayedPartition[R](Losses(partition.topic_partition))
     await read_back(partition.log, chunk_bytes, found.take, reading.losses)
     reading.decode(found, decode)
     if not reading.doubted:
@@ -163,7 +163,7 @@ async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> R
         return True
 
     found = Replayed(doubted=reading.doubted, is_readable=is_readable)
-    reading = Reading[R](losses)
+    reading = ReplayedPartition[R](losses)
     await read_back(partition.log, chunk_bytes, found.take, losses)
     reading.decode(found, decode)
     return reading

@@ -15,7 +15,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.coordinating.answering import (
     APPEND_FAILURES,
     TOO_LARGE,
-    Reply,
+    CoordinatorReply,
     fail,
     give_when_committed,
     split,
@@ -38,7 +38,7 @@ class Decided(Protocol[R_co]):
     def records(self) -> Sequence[R_co]: ...
 
     @property
-    def replies(self) -> Sequence[Reply]: ...
+    def replies(self) -> Sequence[CoordinatorReply]: ...
 
 
 class Shard(ABC, Generic[C, R]):

@@ -2,8 +2,8 @@
 
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.read import read_all
-from ottla.broker.fetch.reply import Reply
-from ottla.broker.fetch.sessions import PartitionKey, Wanted
+from ottla.broker.fetch.reply import FetchReply
+from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.request import RequestContext
@@ -33,8 +33,8 @@ class DelayedFetch(Woken):
         parts: FetchParts,
         request: RequestContext,
         body: FetchRequest,
-        wanted: list[tuple[PartitionKey, Wanted]],
-        reply: Reply,
+        wanted: list[tuple[PartitionKey, WantedPartition]],
+        reply: FetchReply,
         partitions: list[Partition],
     ) -> None:
         super().__init__(parts.runtime)

@@ -6,7 +6,7 @@ from typing import Final
 from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned
 from ottla.broker.fetch.read import as_part
-from ottla.broker.fetch.sessions import FetchSession, PartitionKey, Remembered, Wanted
+from ottla.broker.fetch.sessions import FetchSession, PartitionKey, Remembered, WantedPartition
 from ottla.broker.partitions.partition import Partition
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import encode
@@ -95,7 +95,7 @@ class KnownFetch:
         self.min_bytes = body.min_bytes
         self.max_wait_ms = body.max_wait_ms
         self.max_bytes = min(max_bytes, asked.partition_max_bytes)
-        self._wanted = Wanted(
+        self._wanted = WantedPartition(
             0, asked.partition_max_bytes, asked.current_leader_epoch, asked.last_fetched_epoch
         )
         self._is_flexible = version >= type(body).__flexible__
@@ -212,7 +212,7 @@ class KnownFetch:
         if self.remembered is not None:
             self.remembered.wanted = self.wanted_at(offset)
 
-    def wanted_at(self, offset: int) -> Wanted:
+    def wanted_at(self, offset: int) -> WantedPartition:
         """What is asked of the partition with a fetch from `offset`."""
         return self._wanted._replace(fetch_offset=offset)
 

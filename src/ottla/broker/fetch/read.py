@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.fetch.sessions import PartitionKey, Wanted
+from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.storage.disk.errors import storage_error
@@ -39,7 +39,7 @@ class Read:
 
 def read_all(
     partitions: Partitions,
-    wanted: Iterable[tuple[PartitionKey, Wanted]],
+    wanted: Iterable[tuple[PartitionKey, WantedPartition]],
     max_bytes: int,
     *,
     committed: bool,
@@ -82,7 +82,12 @@ def _resolve(partitions: Partitions, key: PartitionKey) -> Partition:
 
 # Hot: once per partition of a fetch.
 def _read_one(
-    partition: Partition, index: int, what: Wanted, budget: int, committed: bool, found: Read
+    partition: Partition,
+    index: int,
+    what: WantedPartition,
+    budget: int,
+    committed: bool,
+    found: Read,
 ) -> tuple[PartitionData, int]:
     partition.check_readable()
     partition.check_leader_epoch(what.current_leader_epoch)
@@ -107,13 +112,14 @@ def _read_one(
     follower = partition.follower
     if follower is not None:
         code = follower.check_read(offset)
-        if code is not ErrorCode.NONE:
-            raise OttlaError(code, f"{partition.topic_partition} cannot be read at {offset} here")
-    elif not log.log_start_offset <= offset <= log.log_end_offset:
+    else:
+        assert partition.leader is not None, "checked by check_led"
+        code = partition.leader.term.check_read(offset)
+    if code is not ErrorCode.NONE:
         raise OttlaError(
-            ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"{partition.topic_partition} holds {log.log_start_offset} to {log.log_end_offset},"
-            f" not {offset}",
+            code,
+            f"{partition.topic_partition} cannot be read at {offset} here: its log holds"
+            f" {log.log_start_offset} to {log.log_end_offset}",
         )
     end = last_stable_offset if committed else high_watermark
     nothing_yet = found.size_bytes == 0
@@ -146,7 +152,7 @@ def as_part(located: Slice) -> FileRegion | bytes:
     return FileRegion(descriptor, located.position, located.size)
 
 
-def _divergence(partition: Partition, what: Wanted) -> EpochEndOffset | None:
+def _divergence(partition: Partition, what: WantedPartition) -> EpochEndOffset | None:
     """Where the fetcher's log diverges from this one, for its answer (KIP-595)."""
     epoch, end_offset = partition.log.end_offset_for_epoch(what.last_fetched_epoch)
     if epoch == _NO_EPOCH or end_offset < 0:

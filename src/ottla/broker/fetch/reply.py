@@ -16,7 +16,7 @@ from ottla.broker.fetch.sessions import (
 from ottla.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 
-class Reply(Protocol):
+class FetchReply(Protocol):
     """How one request wants to be answered."""
 
     def build(self, found: Read) -> FetchResponse: ...

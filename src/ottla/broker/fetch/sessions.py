@@ -25,7 +25,7 @@ class PartitionKey(NamedTuple):
     partition: int
 
 
-class Wanted(NamedTuple):
+class WantedPartition(NamedTuple):
     """What a request asks of one partition."""
 
     fetch_offset: int
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
 class Remembered:
     """A partition in a session: what is wanted, and what was answered last."""
 
-    wanted: Wanted
+    wanted: WantedPartition
     high_watermark: int = -1
     log_start_offset: int = -1
 
@@ -74,7 +74,7 @@ class FetchSessions:
 
     def open(
         self,
-        partitions: Iterable[tuple[PartitionKey, Wanted]],
+        partitions: Iterable[tuple[PartitionKey, WantedPartition]],
         *,
         uses_topic_ids: bool,
         now_ms: int,
@@ -151,7 +151,7 @@ class FetchSessions:
 
 def merge(
     session: FetchSession,
-    changed: Iterable[tuple[PartitionKey, Wanted]],
+    changed: Iterable[tuple[PartitionKey, WantedPartition]],
     forgotten: Iterable[PartitionKey],
 ) -> None:
     """Carry an incremental request's changes into its session."""

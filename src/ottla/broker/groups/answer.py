@@ -9,7 +9,7 @@ from ottla.broker.requests.handler import OnError
 from ottla.broker.requests.request import RequestContext
 
 
-class Answer(Protocol):
+class GroupAnswer(Protocol):
     """Takes the answer of a command. Exactly one of `give` and `fail` is called, once."""
 
     request: RequestContext

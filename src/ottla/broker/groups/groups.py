@@ -11,7 +11,7 @@ from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.assignors import consumer_assignors
 from ottla.broker.coordinating import Shards
-from ottla.broker.groups.answer import Answer, AwaitedAnswer, PartedResponse
+from ottla.broker.groups.answer import AwaitedAnswer, GroupAnswer, PartedResponse
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.groups.shard import Command, GroupShard
 from ottla.broker.partitions.partition import OnBehalf, Partition
@@ -20,7 +20,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
-from ottla.group.consumer.topics import Topics
+from ottla.group.consumer.topics import TopicsView
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flights
 from ottla.transaction.outcome import TransactionOutcome
@@ -71,7 +71,7 @@ class Groups:
             self._shards.give_up()
         for shard in self._shards:
             shard.upkeep(
-                lambda coordinator, at: coordinator.forget_topics(
+                lambda coordinator, at: coordinator.offsets.forget_topics(
                     lambda topic, _partition: topic in deleted, at
                 )
             )
@@ -91,7 +91,7 @@ class Groups:
     def run(
         self,
         group_id: str,
-        answer: Answer,
+        answer: GroupAnswer,
         command: Command,
         producer: OnBehalf | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class Groups:
         """
         self._shards.find(group_id, "group").run(answer, command, producer)
 
-    def try_run(self, group_id: str, answer: Answer, command: Command) -> None:
+    def try_run(self, group_id: str, answer: GroupAnswer, command: Command) -> None:
         """`run`, but an error is given as the answer."""
         try:
             self.run(group_id, answer, command)
@@ -164,7 +164,7 @@ class Groups:
             load_bytes=self._load_bytes,
         )
 
-    def _topics(self) -> Topics:
+    def _topics(self) -> TopicsView:
         """The present topics; the same object as long as the image has the same topics."""
         image = self._view.image
         if self._seen is None or self._seen.token is not image.topics:
@@ -175,7 +175,7 @@ class Groups:
         if self._shards.closed:
             return
         for shard in self._shards:
-            shard.upkeep(lambda coordinator, at: coordinator.expire_offsets(at))
+            shard.upkeep(lambda coordinator, at: coordinator.offsets.expire_offsets(at))
         self._runtime.purgatory.schedule(self._check_interval_ms, self._expire)
 
 

@@ -8,25 +8,25 @@ from uuid import UUID
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.broker.coordinating import TOO_LARGE, Shard
-from ottla.broker.coordinating.replay import Reading, replay
-from ottla.broker.groups.answer import Answer
+from ottla.broker.coordinating.replay import ReplayedPartition, replay
+from ottla.broker.groups.answer import GroupAnswer
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
-from ottla.group.consumer.topics import Topics
-from ottla.group.coordinator import Coordinator
+from ottla.group.consumer.topics import TopicsView
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.records import CoordinatorRecord, OffsetRecord, decode, encode
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flights
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.transaction.outcome import TransactionOutcome
 
 _log = logging.getLogger(__name__)
 
-Command = Callable[[Coordinator, Call, Moment], Decision]
-Upkeep = Callable[[Coordinator, Moment], Decision]
+Command = Callable[[GroupCoordinator, Call, Moment], GroupDecision]
+Upkeep = Callable[[GroupCoordinator, Moment], GroupDecision]
 
 
-class GroupShard(Shard[Coordinator, CoordinatorRecord]):
+class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
     """The groups of one partition."""
 
     what = "groups"
@@ -39,7 +39,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
         purgatory: Purgatory,
         new_uuid: Callable[[], UUID],
         flights: Flights,
-        topics: Callable[[], Topics],
+        topics: Callable[[], TopicsView],
         *,
         commit_timeout_ms: int,
         load_bytes: int,
@@ -57,21 +57,23 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
         self._topics = topics
         self._deadline: Deadline | None = None
 
-    def empty(self) -> Coordinator:
-        return Coordinator(self._settings)
+    def empty(self) -> GroupCoordinator:
+        return GroupCoordinator(self._settings)
 
-    async def replayed(self) -> Coordinator:
+    async def replayed(self) -> GroupCoordinator:
         coordinator = self.empty()
-        reading: Reading[CoordinatorRecord] = await replay(self.partition, self.load_bytes, decode)
+        reading: ReplayedPartition[CoordinatorRecord] = await replay(
+            self.partition, self.load_bytes, decode
+        )
         for record in reading.records:
-            coordinator.apply(record)
+            coordinator.registry.apply(record)
         open_here: set[int] | None = None
         if reading.losses:
-            coordinator.mend()
+            coordinator.registry.mend()
             open_here = self._open_here()
         for producer_id, record, is_overtaken in reading.pending:
             if isinstance(record, OffsetRecord) and (open_here is None or producer_id in open_here):
-                coordinator.pending.add(producer_id, record, is_overtaken=is_overtaken)
+                coordinator.registry.pending.add(producer_id, record, is_overtaken=is_overtaken)
         self.report(reading.losses)
         return coordinator
 
@@ -87,15 +89,15 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
 
     def apply(
         self,
-        coordinator: Coordinator,
+        coordinator: GroupCoordinator,
         record: CoordinatorRecord,
         _offset: int,
         producer: OnBehalf | None,
     ) -> None:
         if producer is None:
-            coordinator.apply(record)
+            coordinator.registry.apply(record)
         else:
-            coordinator.apply_pending(producer.producer_id, record)
+            coordinator.registry.apply_pending(producer.producer_id, record)
 
     def failure(self, code: ErrorCode, records: Sequence[CoordinatorRecord]) -> ErrorCode:
         """The size of an offset commit is the client's doing, that of a group is not."""
@@ -107,23 +109,23 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
         """Memberships change in memory first."""
         return any(not isinstance(record, OffsetRecord) for record in records)
 
-    def begin(self, coordinator: Coordinator) -> None:
-        if coordinator.groups:
-            _log.info("loaded %d groups of %s", len(coordinator.groups), self.name)
+    def begin(self, coordinator: GroupCoordinator) -> None:
+        if coordinator.registry.groups:
+            _log.info("loaded %d groups of %s", len(coordinator.registry.groups), self.name)
         self._carry_out(coordinator.start(self._now()))
 
-    def release(self, coordinator: Coordinator | None, code: ErrorCode) -> None:
+    def release(self, coordinator: GroupCoordinator | None, code: ErrorCode) -> None:
         if self._deadline is not None:
             self.purgatory.cancel(self._deadline)
             self._deadline = None
         if coordinator is not None:
             for ticket in coordinator.waiting():
-                cast("Answer", ticket).fail(code)
+                cast("GroupAnswer", ticket).fail(code)
             at = self._now()
-            for group in coordinator.all():
+            for group in coordinator.registry.all():
                 self._flights.give_up(group.group_id, at)
 
-    def run(self, answer: Answer, command: Command, producer: OnBehalf | None = None) -> None:
+    def run(self, answer: GroupAnswer, command: Command, producer: OnBehalf | None = None) -> None:
         """Carry a command out, and answer it; with `producer` as a part of its transaction."""
         coordinator = self.loaded()
         request = answer.request
@@ -149,7 +151,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
             outcome.producer_epoch,
             raises_epoch=outcome.raises_epoch,
         )
-        coordinator.end_transaction(outcome.producer_id, is_commit=outcome.is_commit)
+        coordinator.registry.end_transaction(outcome.producer_id, is_commit=outcome.is_commit)
         return end
 
     def upkeep(self, upkeep: Upkeep) -> None:
@@ -161,7 +163,7 @@ class GroupShard(Shard[Coordinator, CoordinatorRecord]):
         return Moment(self.clock.monotonic_ms(), self.clock.now_ms(), self._topics())
 
     # Hot: once per command.
-    def _carry_out(self, decision: Decision, producer: OnBehalf | None = None) -> None:
+    def _carry_out(self, decision: GroupDecision, producer: OnBehalf | None = None) -> None:
         """Append, apply, answer."""
         if decision.records and not self.write(decision, producer):
             return

@@ -16,7 +16,7 @@ from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -71,7 +71,7 @@ class AddOffsetsToTxn(Handler):
             lambda coordinator, ticket, now_ms: coordinator.add(
                 ticket,
                 body.transactional_id,
-                Identity(body.producer_id, body.producer_epoch),
+                ProducerIdentity(body.producer_id, body.producer_epoch),
                 frozenset({TopicPartition(CONSUMER_OFFSETS, index)}),
                 _CLIENT_VERSION,
                 now_ms,

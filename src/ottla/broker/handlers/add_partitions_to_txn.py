@@ -20,7 +20,7 @@ from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.broker.transactions.transactions import Codes
 from ottla.metadata.image import INTERNAL_TOPICS
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.add_partitions_to_txn import (
@@ -66,7 +66,7 @@ class AddPartitionsToTxn(Handler):
             return AddPartitionsToTxnResponse(
                 results_by_topic_v3_and_below=_results(body.v3_and_below_topics, codes)
             )
-        identity = Identity(body.v3_and_below_producer_id, body.v3_and_below_producer_epoch)
+        identity = ProducerIdentity(body.v3_and_below_producer_id, body.v3_and_below_producer_epoch)
 
         def build(answered: Answered) -> AddPartitionsToTxnResponse:
             return self.on_error(body, answered.code, None, request.version)
@@ -117,7 +117,7 @@ class AddPartitionsToTxn(Handler):
             return
         self.transactions.verify_or_add(
             question.transactional_id,
-            Identity(question.producer_id, question.producer_epoch),
+            ProducerIdentity(question.producer_id, question.producer_epoch),
             known,
             adds=not question.verify_only,
             on_answer=told,

@@ -6,8 +6,7 @@ Each entity stands for itself; what is set is in effect at once, on all brokers.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.quotas.quota_settings import Wish
-from ottla.broker.quotas.quotas import Quotas
+from ottla.broker.quotas.quota_settings import QuotaChange, QuotaSettings
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import QuotaEntity, parse_entity
@@ -29,7 +28,7 @@ class AlterClientQuotas(Handler):
     api = ApiKey.ALTER_CLIENT_QUOTAS
     versions = Versions(0, 1)
 
-    quotas: Quotas
+    quotas: QuotaSettings
 
     async def handle(
         self, _request: RequestContext, body: AlterClientQuotasRequest
@@ -43,7 +42,7 @@ class AlterClientQuotas(Handler):
                     [(part.entity_type, part.entity_name) for part in entry.entity]
                 )
                 _check_once(entity, seen, entry)
-                wishes = [Wish(op.key, None if op.remove else op.value) for op in entry.ops]
+                wishes = [QuotaChange(op.key, None if op.remove else op.value) for op in entry.ops]
                 await self.quotas.alter(entity, wishes, validate_only=body.validate_only)
                 answers.append(_answer(entry.entity, ErrorCode.NONE, None))
             except OttlaError as error:

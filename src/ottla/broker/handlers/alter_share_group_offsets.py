@@ -9,12 +9,12 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share.group_state import ShareGroupState, require
+from ottla.broker.share.group_state import GroupShareStates, require
 from ottla.broker.share.messages import Begin
 from ottla.group.share.groups import Allowed
 from ottla.group.share.records import TopicState
 from ottla.metadata.features import SHARE
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_share_group_offsets import (
@@ -24,7 +24,7 @@ from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsResponseTopic,
 )
 
-_NO_SUCH = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_NO_SUCH = KeyAnswer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class AlterShareGroupOffsets(Handler):
 
     view: ClusterView
     groups: Groups
-    state: ShareGroupState
+    state: GroupShareStates
 
     async def handle(
         self, request: RequestContext, body: AlterShareGroupOffsetsRequest
@@ -70,7 +70,7 @@ class AlterShareGroupOffsets(Handler):
         return self._response(body, answers)
 
     def _response(
-        self, body: AlterShareGroupOffsetsRequest, answers: dict[ShareKey, Answered]
+        self, body: AlterShareGroupOffsetsRequest, answers: dict[ShareKey, KeyAnswer]
     ) -> AlterShareGroupOffsetsResponse:
         responses = []
         for topic in body.topics:
@@ -81,7 +81,7 @@ class AlterShareGroupOffsets(Handler):
                 key = ShareKey(body.group_id, topic_id, part.partition_index)
                 answered = answers.get(key, _NO_SUCH)
                 if part.start_offset < 0:
-                    answered = Answered(
+                    answered = KeyAnswer(
                         ErrorCode.INVALID_REQUEST, message="a start offset cannot be negative"
                     )
                 parts.append(

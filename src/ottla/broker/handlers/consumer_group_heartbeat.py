@@ -41,7 +41,9 @@ class ConsumerGroupHeartbeat(Handler):
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.consumer_heartbeat(call, body, pace, at),
+            lambda coordinator, call, at: coordinator.members.consumer_heartbeat(
+                call, body, pace, at
+            ),
         )
 
     def _pace(self, group_id: str) -> Pace:

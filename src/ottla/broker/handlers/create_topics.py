@@ -13,9 +13,9 @@ from ottla.base.settings.setting import shortened
 from ottla.broker.quotas.mutation_quota import admit
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.topics.topics import Outcome, Topics, patience_ms
+from ottla.broker.topics.topics import TopicOutcome, Topics, patience_ms
 from ottla.metadata.image import TopicImage
-from ottla.metadata.topic_plan import NewTopic, check_partition_count
+from ottla.metadata.topic_plan import RequestedTopic, check_partition_count
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
@@ -48,7 +48,7 @@ class CreateTopics(Handler):
         )
         counts = Counter(topic.name for topic in body.topics)
         results: dict[str, CreatableTopicResult] = {}
-        wanted: list[NewTopic] = []
+        wanted: list[RequestedTopic] = []
         for topic in body.topics:
             try:
                 _check(topic, counts)
@@ -95,7 +95,7 @@ def _partition_count(topic: CreatableTopic, settings: BrokerSettings) -> int:
     return topic.num_partitions if topic.num_partitions > 0 else settings.integer("num.partitions")
 
 
-def _new_topic(topic: CreatableTopic) -> NewTopic:
+def _new_topic(topic: CreatableTopic) -> RequestedTopic:
     configs: dict[str, str] = {}
     for config in topic.configs:
         if config.value is None:
@@ -109,12 +109,12 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
         raise OttlaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Found multiple manual partition assignments."
         )
-    return NewTopic(
+    return RequestedTopic(
         topic.name, topic.num_partitions, topic.replication_factor, assignments or None, configs
     )
 
 
-def _result(outcome: Outcome, settings: BrokerSettings) -> CreatableTopicResult:
+def _result(outcome: TopicOutcome, settings: BrokerSettings) -> CreatableTopicResult:
     topic = outcome.topic
     if topic is None:
         assert outcome.error is not None

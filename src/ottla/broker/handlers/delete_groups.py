@@ -10,10 +10,10 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.share.group_state import ShareGroupState
-from ottla.group.coordinator import Coordinator
+from ottla.broker.share.group_state import GroupShareStates
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.share.groups import Allowed
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_groups import (
     DeletableGroupResult,
@@ -30,7 +30,7 @@ class DeleteGroups(Handler):
     versions = Versions(0, 2)
 
     groups: Groups
-    state: ShareGroupState
+    state: GroupShareStates
 
     async def handle(
         self, request: RequestContext, body: DeleteGroupsRequest
@@ -46,7 +46,7 @@ class DeleteGroups(Handler):
         )
 
     async def _delete(self, request: RequestContext, group_id: str) -> ErrorCode:
-        def start(coordinator: Coordinator, call: Call, at: Moment) -> Decision:
+        def start(coordinator: GroupCoordinator, call: Call, at: Moment) -> GroupDecision:
             if group_id in coordinator.share:
                 return coordinator.share.start_deleting(call, group_id, None, at)
             return coordinator.delete(call, group_id, at)

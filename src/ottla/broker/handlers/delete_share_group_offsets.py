@@ -10,10 +10,10 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share.group_state import ShareGroupState, require
+from ottla.broker.share.group_state import GroupShareStates, require
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
@@ -31,7 +31,7 @@ class DeleteShareGroupOffsets(Handler):
 
     view: ClusterView
     groups: Groups
-    state: ShareGroupState
+    state: GroupShareStates
 
     async def handle(
         self, request: RequestContext, body: DeleteShareGroupOffsetsRequest
@@ -69,16 +69,16 @@ class DeleteShareGroupOffsets(Handler):
 
 
 def _result(
-    name: str, ids: dict[str, UUID], failed: dict[UUID, Answered]
+    name: str, ids: dict[str, UUID], failed: dict[UUID, KeyAnswer]
 ) -> DeleteShareGroupOffsetsResponseTopic:
     topic_id = ids.get(name)
     if topic_id is None:
-        answered = Answered(
+        answered = KeyAnswer(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             message="There is no offset information to delete.",
         )
     else:
-        answered = failed.get(topic_id, Answered())
+        answered = failed.get(topic_id, KeyAnswer())
     return DeleteShareGroupOffsetsResponseTopic(
         topic_name=name,
         topic_id=topic_id or NO_TOPIC_ID,

@@ -10,7 +10,7 @@ from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import DELETE
 from ottla.broker.share.persister import Persister
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest
 from ottla.wire.notation import Message
@@ -35,5 +35,5 @@ class DeleteShareGroupState(Handler):
         body: DeleteShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
     ) -> Message:
         """The same error for every partition."""
-        failed = Answered(code, message=message)
+        failed = KeyAnswer(code, message=message)
         return DELETE.answer((key, failed) for key in DELETE.of_request(body))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.quotas.quotas import Quotas
+from ottla.broker.quotas.quota_settings import QuotaSettings
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import entity_parts
@@ -25,7 +25,7 @@ class DescribeClientQuotas(Handler):
     api = ApiKey.DESCRIBE_CLIENT_QUOTAS
     versions = Versions(0, 1)
 
-    quotas: Quotas
+    quotas: QuotaSettings
 
     def handle(
         self, _request: RequestContext, body: DescribeClientQuotasRequest

@@ -11,8 +11,8 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.authorized import with_operations
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.group.coordinator import Coordinator
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.coordinator import GroupCoordinator
+from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_groups import (
     DescribedGroup,
@@ -50,7 +50,9 @@ class DescribeGroups(Handler):
         return DescribeGroupsResponse(groups=[_failed(group_id, code) for group_id in body.groups])
 
 
-def _describe(group_id: str, coordinator: Coordinator, call: Call, _at: Moment) -> Decision:
+def _describe(
+    group_id: str, coordinator: GroupCoordinator, call: Call, _at: Moment
+) -> GroupDecision:
     return coordinator.describe(call, group_id)
 
 

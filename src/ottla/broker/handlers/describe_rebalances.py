@@ -10,7 +10,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.group.story.flights import Flight
-from ottla.group.story.notes import Cause, Who
+from ottla.group.story.notes import GroupEvent, Who
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
@@ -71,7 +71,7 @@ def _rebalance(flight: Flight) -> DescribedRebalance:
     )
 
 
-def _cause(at_ms: int, cause: Cause) -> RebalanceCause:
+def _cause(at_ms: int, cause: GroupEvent) -> RebalanceCause:
     who = cause.who or _NOBODY
     return RebalanceCause(
         at_ms=at_ms,

@@ -18,7 +18,7 @@ from ottla.broker.share.messages import SUMMARY
 from ottla.broker.share.persister import Persister
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_share_group_offsets import (
@@ -82,9 +82,9 @@ class DescribeShareGroupOffsets(Handler):
         topics: dict[str, list[DescribeShareGroupOffsetsResponsePartition]] = {}
         for each in partitions:
             key = keys.get(each)
-            answered = Answered(state=ShareState(0, UNKNOWN)) if key is None else answers[key]
+            answered = KeyAnswer(state=ShareState(0, UNKNOWN)) if key is None else answers[key]
             if self.view.image.partition(each.topic, each.partition) is None:
-                answered = Answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                answered = KeyAnswer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             topics.setdefault(each.topic, []).append(_part(each, answered, ends.get(each)))
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group_id,
@@ -128,7 +128,7 @@ def _partitions(
 
 
 def _part(
-    each: TopicPartition, answered: Answered, end: int | None
+    each: TopicPartition, answered: KeyAnswer, end: int | None
 ) -> DescribeShareGroupOffsetsResponsePartition:
     state = answered.state or ShareState(0, UNKNOWN)
     lag = UNKNOWN

@@ -9,10 +9,10 @@ from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions import Transactions
-from ottla.broker.transactions.answer import Answer
-from ottla.transaction.coordinator import Coordinator
+from ottla.broker.transactions.answer import TransactionAnswer
+from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.transaction import Transaction
-from ottla.transaction.turn import Decision
+from ottla.transaction.turn import TransactionDecision
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -39,7 +39,9 @@ class DescribeTransactions(Handler):
             lambda parts: DescribeTransactionsResponse(transaction_states=parts),
         )
         for index, transactional_id in enumerate(body.transactional_ids):
-            ticket = Answer(partial(_put, parted, index, transactional_id), lambda code: code)
+            ticket = TransactionAnswer(
+                partial(_put, parted, index, transactional_id), lambda code: code
+            )
             self.transactions.run(transactional_id, ticket, partial(_describe, transactional_id))
 
     @staticmethod
@@ -53,8 +55,8 @@ class DescribeTransactions(Handler):
 
 
 def _describe(
-    transactional_id: str, coordinator: Coordinator, ticket: object, _now_ms: int
-) -> Decision:
+    transactional_id: str, coordinator: TransactionCoordinator, ticket: object, _now_ms: int
+) -> TransactionDecision:
     return coordinator.describe(ticket, transactional_id)
 
 

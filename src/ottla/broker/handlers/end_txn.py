@@ -12,7 +12,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.transaction.ending import End
-from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
 from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -36,7 +36,7 @@ class EndTxn(Handler):
             raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
         raises = request.version >= _EPOCH_PER_TRANSACTION_FROM
         wish = End(
-            Identity(body.producer_id, body.producer_epoch),
+            ProducerIdentity(body.producer_id, body.producer_epoch),
             body.committed,
             EPOCH_PER_TRANSACTION if raises else EPOCH_PER_TRANSACTION - 1,
         )

@@ -13,13 +13,13 @@ from ottla.broker.cluster.admission import require_broker
 from ottla.broker.fetch.delayed import FOLLOWERS_SINCE, DelayedFetch
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.read import failed, read_all
-from ottla.broker.fetch.reply import FullReply, IncrementalReply, Reply, by_topic
+from ottla.broker.fetch.reply import FetchReply, FullReply, IncrementalReply, by_topic
 from ottla.broker.fetch.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,
     PartitionKey,
-    Wanted,
+    WantedPartition,
     merge,
 )
 from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
@@ -98,7 +98,7 @@ class Fetch(Handler):
 
     def _open(
         self, version: int, body: FetchRequest
-    ) -> tuple[list[tuple[PartitionKey, Wanted]], Reply]:
+    ) -> tuple[list[tuple[PartitionKey, WantedPartition]], FetchReply]:
         """What is to be read, and how to answer: in full, or with what has changed."""
         topic_ids = version >= _TOPIC_IDS_SINCE
         asked = _asked(body, uses_topic_ids=topic_ids)
@@ -136,11 +136,13 @@ class Fetch(Handler):
         )
 
 
-def _asked(body: FetchRequest, *, uses_topic_ids: bool) -> list[tuple[PartitionKey, Wanted]]:
+def _asked(
+    body: FetchRequest, *, uses_topic_ids: bool
+) -> list[tuple[PartitionKey, WantedPartition]]:
     return [
         (
             PartitionKey(topic.topic_id if uses_topic_ids else topic.topic, part.partition),
-            Wanted(
+            WantedPartition(
                 part.fetch_offset,
                 part.partition_max_bytes,
                 part.current_leader_epoch,

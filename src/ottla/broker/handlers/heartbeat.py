@@ -27,7 +27,7 @@ class Heartbeat(Handler):
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.heartbeat(call, body, at),
+            lambda coordinator, call, at: coordinator.members.heartbeat(call, body, at),
         )
 
     @staticmethod

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.produce.producer_ids import ProducerIdBlocks
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
-from ottla.transaction.initializing import Wish
-from ottla.transaction.transaction import Identity
+from ottla.transaction.initializing import ProducerIdWish
+from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -34,7 +34,7 @@ class InitProducerId(Handler):
 
     runtime: Runtime
     transactions: Transactions
-    producer_ids: ProducerIds
+    producer_ids: ProducerIdBlocks
 
     def handle(
         self, request: RequestContext, body: InitProducerIdRequest
@@ -66,7 +66,9 @@ class InitProducerId(Handler):
     ) -> None:
         if not transactional_id:
             raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-        wish = Wish(body.transaction_timeout_ms, Identity(body.producer_id, body.producer_epoch))
+        wish = ProducerIdWish(
+            body.transaction_timeout_ms, ProducerIdentity(body.producer_id, body.producer_epoch)
+        )
 
         def build(answered: Answered) -> InitProducerIdResponse:
             response = self.on_error(body, answered.code, None, request.version)

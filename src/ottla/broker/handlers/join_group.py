@@ -43,7 +43,7 @@ class JoinGroup(Handler):
         self.groups.run(
             body.group_id,
             _Answer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.join(call, body, at),
+            lambda coordinator, call, at: coordinator.members.join(call, body, at),
         )
 
     @staticmethod

@@ -27,7 +27,7 @@ class LeaveGroup(Handler):
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.leave(call, body, at),
+            lambda coordinator, call, at: coordinator.members.leave(call, body, at),
         )
 
     @staticmethod

@@ -48,7 +48,7 @@ class OffsetCommit(Handler):
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.commit(call, body, check, at),
+            lambda coordinator, call, at: coordinator.offsets.commit(call, body, check, at),
         )
 
     @staticmethod

@@ -34,7 +34,9 @@ class OffsetDelete(Handler):
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.delete_offsets(call, body, exists, at),
+            lambda coordinator, call, at: coordinator.offsets.delete_offsets(
+                call, body, exists, at
+            ),
         )
 
     @staticmethod

@@ -17,14 +17,14 @@ from ottla.broker.groups.shard import Command
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.group.coordinator import Coordinator
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.offsets.fetching import (
     FetchedOffset,
     FetchedTopic,
     WantedTopic,
     nothing_committed,
 )
-from ottla.group.turn import Call, Decision, Moment, Reply
+from ottla.group.turn import Call, GroupDecision, GroupReply, Moment
 from ottla.metadata.image import ClusterImage
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_fetch import (
@@ -109,11 +109,11 @@ def _fetch_one(
     group_id: str,
     wanted: Sequence[WantedTopic] | None,
     is_stable: bool,
-    coordinator: Coordinator,
+    coordinator: GroupCoordinator,
     call: Call,
     _at: Moment,
-) -> Decision:
-    return coordinator.fetch(call, group_id, wanted, _single_response, is_stable=is_stable)
+) -> GroupDecision:
+    return coordinator.offsets.fetch(call, group_id, wanted, _single_response, is_stable=is_stable)
 
 
 def _single_response(topics: list[FetchedTopic]) -> OffsetFetchResponse:
@@ -140,25 +140,25 @@ def _single_response(topics: list[FetchedTopic]) -> OffsetFetchResponse:
 def _for_member(
     group: OffsetFetchRequestGroup,
     fetch: Command,
-    coordinator: Coordinator,
+    coordinator: GroupCoordinator,
     call: Call,
     at: Moment,
-) -> Decision:
+) -> GroupDecision:
     """A request as a member of the consumer protocol must name a member in its present epoch."""
-    code = coordinator.check_member(group.group_id, group.member_id, group.member_epoch)
+    code = coordinator.offsets.check_member(group.group_id, group.member_id, group.member_epoch)
     if code is ErrorCode.NONE:
         return fetch(coordinator, call, at)
-    return Decision(replies=[Reply(call.ticket, _failed_group(group.group_id, code))])
+    return GroupDecision(replies=[GroupReply(call.ticket, _failed_group(group.group_id, code))])
 
 
 def _fetch_by_name(
     group: OffsetFetchRequestGroup,
     _image: ClusterImage,
     is_stable: bool,
-    coordinator: Coordinator,
+    coordinator: GroupCoordinator,
     call: Call,
     _at: Moment,
-) -> Decision:
+) -> GroupDecision:
     wanted = (
         None
         if group.topics is None
@@ -174,17 +174,17 @@ def _fetch_by_name(
             ],
         )
 
-    return coordinator.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
+    return coordinator.offsets.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
 
 
 def _fetch_by_id(
     group: OffsetFetchRequestGroup,
     image: ClusterImage,
     is_stable: bool,
-    coordinator: Coordinator,
+    coordinator: GroupCoordinator,
     call: Call,
     _at: Moment,
-) -> Decision:
+) -> GroupDecision:
     """Topics are asked for and answered by id; topics without an id are left out of "all"."""
     wanted = None
     unknown: list[OffsetFetchResponseTopics] = []
@@ -213,7 +213,7 @@ def _fetch_by_id(
                 )
         return OffsetFetchResponseGroup(group_id=group.group_id, topics=found + unknown)
 
-    return coordinator.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
+    return coordinator.offsets.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
 
 
 def _partitions(offsets: list[FetchedOffset]) -> list[OffsetFetchResponsePartitions]:

@@ -10,7 +10,7 @@ from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import READ
 from ottla.broker.share.persister import Persister
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.read_share_group_state import ReadShareGroupStateRequest
 from ottla.wire.notation import Message
@@ -35,5 +35,5 @@ class ReadShareGroupState(Handler):
         body: ReadShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
     ) -> Message:
         """The same error for every partition."""
-        failed = Answered(code, message=message)
+        failed = KeyAnswer(code, message=message)
         return READ.answer((key, failed) for key in READ.of_request(body))

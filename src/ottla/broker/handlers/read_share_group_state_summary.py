@@ -10,7 +10,7 @@ from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import SUMMARY
 from ottla.broker.share.persister import Persister
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from ottla.wire.notation import Message
@@ -37,5 +37,5 @@ class ReadShareGroupStateSummary(Handler):
         body: ReadShareGroupStateSummaryRequest, code: ErrorCode, message: str | None, _version: int
     ) -> Message:
         """The same error for every partition."""
-        failed = Answered(code, message=message)
+        failed = KeyAnswer(code, message=message)
         return SUMMARY.answer((key, failed) for key in SUMMARY.of_request(body))

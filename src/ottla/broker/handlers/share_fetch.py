@@ -19,7 +19,7 @@ from ottla.broker.share.acknowledging import acknowledgements, check_renewals
 from ottla.broker.share.fetching import ShareFetching
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.metadata.features import SHARE
-from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, Slot
+from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, SessionSlot
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
@@ -60,12 +60,12 @@ class ShareFetch(Handler):
         if body.share_session_epoch != FINAL_EPOCH:
             session.merge(
                 (
-                    Slot(topic.topic_id, part.partition_index)
+                    SessionSlot(topic.topic_id, part.partition_index)
                     for topic in body.topics
                     for part in topic.partitions
                 ),
                 (
-                    Slot(topic.topic_id, index)
+                    SessionSlot(topic.topic_id, index)
                     for topic in body.forgotten_topics_data
                     for index in topic.partitions
                 ),

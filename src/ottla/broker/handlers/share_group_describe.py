@@ -11,8 +11,8 @@ from ottla.broker.requests.authorized import with_operations
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.group.coordinator import Coordinator
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.coordinator import GroupCoordinator
+from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.metadata.features import SHARE
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_group_describe import (
@@ -57,8 +57,8 @@ class ShareGroupDescribe(Handler):
 
 
 def _describe(
-    group_id: str, topics: ImageTopics, coordinator: Coordinator, call: Call, _at: Moment
-) -> Decision:
+    group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
+) -> GroupDecision:
     return coordinator.share.describe(call, group_id, topics)
 
 

@@ -15,7 +15,7 @@ from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.group_state import ShareGroupState, keys_of
+from ottla.broker.share.group_state import GroupShareStates, keys_of
 from ottla.broker.share.messages import Begin
 from ottla.group.share.heartbeating import Heard
 from ottla.metadata.features import SHARE
@@ -37,7 +37,7 @@ class ShareGroupHeartbeat(Handler):
     view: ClusterView
     groups: Groups
     group_settings: ShareGroupSettings
-    state: ShareGroupState
+    state: GroupShareStates
 
     async def handle(
         self, request: RequestContext, body: ShareGroupHeartbeatRequest

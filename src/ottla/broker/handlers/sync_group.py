@@ -36,7 +36,7 @@ class SyncGroup(Handler):
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.sync(call, body, at),
+            lambda coordinator, call, at: coordinator.members.sync(call, body, at),
         )
 
     @staticmethod

@@ -19,7 +19,7 @@ from ottla.broker.transactions.verification import Verifications
 from ottla.group.offsets.committing import transactional_commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.storage.producers.state import Guard
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
@@ -71,7 +71,7 @@ class TxnOffsetCommit(Handler):
                 self.groups.run(
                     body.group_id,
                     answer,
-                    lambda coordinator, call, at: coordinator.commit_in_transaction(
+                    lambda coordinator, call, at: coordinator.offsets.commit_in_transaction(
                         call, body, check, at
                     ),
                     OnBehalf(body.producer_id, body.producer_epoch, found),
@@ -82,7 +82,7 @@ class TxnOffsetCommit(Handler):
         self.verifications.verify(
             self.groups.partition(body.group_id),
             body.transactional_id,
-            Identity(body.producer_id, body.producer_epoch),
+            ProducerIdentity(body.producer_id, body.producer_epoch),
             adds=adds,
             on_answer=go_on,
         )

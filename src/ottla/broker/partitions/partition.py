@@ -16,7 +16,7 @@ from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.sequence_gaps import SequenceGaps
 from ottla.broker.partitions.watching import Waiter, Watcher
 from ottla.broker.runtime.signal import Signal
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.metadata.image import PartitionImage
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import EndTransactionMarker, build_marker
@@ -38,7 +38,7 @@ from ottla.storage.log.log import Appended, Log
 from ottla.storage.producers.state import Guard, ProducerEntry
 
 
-class Roles(Protocol):
+class PartitionRoles(Protocol):
     """Carries out what a partition's role asks for; `broker.replication.roles` is one."""
 
     def on_own_end(self, partition: "Partition", own_end: int) -> None:
@@ -94,7 +94,7 @@ class Partition:
         log: Log,
         flusher: Flusher,
         clock: Clock,
-        roles: Roles,
+        roles: PartitionRoles,
         *,
         high_watermark: int = 0,
         group_commit: bool,
@@ -362,7 +362,7 @@ class Partition:
         """
         self.check_led()
         assert self.leader is not None
-        latest = self.leader.latest_offset()
+        latest = self.leader.term.latest_offset()
         if latest is None:
             raise OttlaError(
                 ErrorCode.OFFSET_NOT_AVAILABLE,
@@ -377,7 +377,7 @@ class Partition:
     def advance_log_start(self, offset: int) -> None:
         """Make everything below `offset` unreadable; retention deletes the files."""
         self.check_led()
-        self.log.advance_log_start(offset, Cause.DELETE_RECORDS, self._clock.now_ms())
+        self.log.advance_log_start(offset, StartCause.DELETE_RECORDS, self._clock.now_ms())
         self._wake()
         self.tell_log_start()
 
@@ -476,9 +476,10 @@ class Partition:
         """Go on with a copy of the log that has all of it, flushed, in another directory."""
         assert log.log_end_offset == self.log.log_end_offset
         self.log = log
-        for role in (self.leader, self.follower):
-            if role is not None:
-                role.log = log
+        if self.leader is not None:
+            self.leader.term.log = log
+        if self.follower is not None:
+            self.follower.log = log
         self._flusher.forget(self)
         self._checkpoints.on_copied(log)
         self.on_flushed()

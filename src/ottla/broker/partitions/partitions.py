@@ -11,7 +11,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.partitions.departures import Departures
 from ottla.broker.partitions.flush import Flusher
-from ottla.broker.partitions.partition import Partition, Roles
+from ottla.broker.partitions.partition import Partition, PartitionRoles
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
@@ -62,7 +62,7 @@ class Partitions:
         directories: LogDirectories,
         flusher: Flusher,
         clock: Clock,
-        roles: Roles,
+        roles: PartitionRoles,
         *,
         group_commit: bool,
         config_of: ConfigOf,

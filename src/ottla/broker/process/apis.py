@@ -91,7 +91,7 @@ def handlers(parts: Parts) -> list[Handler]:
     most: list[Handler] = [
         AddOffsetsToTxn(parts.runtime, parts.groups, parts.transactions, parts.topics),
         AddPartitionsToTxn(parts.view, parts.transactions),
-        AlterClientQuotas(parts.quotas),
+        AlterClientQuotas(parts.quotas.stored),
         AlterConfigs(parts.configs),
         AlterPartitionReassignments(parts.controller),
         AlterReplicaLogDirs(parts.replication.moves),
@@ -109,7 +109,7 @@ def handlers(parts: Parts) -> list[Handler]:
         DeleteShareGroupState(parts.persister),
         DeleteTopics(parts.view, parts.settings, parts.topics),
         DescribeCleaner(parts.cleaner),
-        DescribeClientQuotas(parts.quotas),
+        DescribeClientQuotas(parts.quotas.stored),
         DescribeCluster(parts.view),
         DescribeConfigs(parts.configs),
         DescribeDecisions(parts.view, parts.decisions),

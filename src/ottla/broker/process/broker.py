@@ -189,7 +189,7 @@ class Broker:
         parts.updates.show(loaded.image)
         warn_of_strays(parts.log_directories.found_at_start, loaded.image)
         parts.configs.load()
-        await self._ask_store(parts.quotas.load)
+        await self._ask_store(parts.quotas.stored.load)
         parts.config_changes.follow()
         for deletion in parts.log_directories.leftovers():
             parts.removals.remove_later(deletion)

@@ -11,7 +11,7 @@ from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.cluster.admission import Admission
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.departed import Departed
-from ottla.broker.cluster.membership import Membership
+from ottla.broker.cluster.membership import BrokerMembership
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.cluster.orders import Orders
@@ -30,7 +30,7 @@ from ottla.broker.partitions.removals import Removals
 from ottla.broker.process.maintenance import Maintenance
 from ottla.broker.process.scrubber import Scrubber
 from ottla.broker.produce.parts import ProduceParts
-from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.produce.producer_ids import ProducerIdBlocks
 from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replication import Replication
@@ -42,7 +42,7 @@ from ottla.broker.serving.readiness import Readiness
 from ottla.broker.share import Sharing
 from ottla.broker.share.dead_letter_sender import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.group_state import ShareGroupState
+from ottla.broker.share.group_state import GroupShareStates
 from ottla.broker.share.persister import Persister
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.topics import Topics
@@ -82,7 +82,7 @@ class Parts:
     replication: Replication
     replica_selector: RackAwareSelector | None
     groups: Groups
-    producer_ids: ProducerIds
+    producer_ids: ProducerIdBlocks
     marker_writer: MarkerWriter
     marker_sender: MarkerSender
     transactions: Transactions
@@ -93,7 +93,7 @@ class Parts:
     orders: Orders
     topics: Topics
     controller: Controller
-    membership: Membership
+    membership: BrokerMembership
     configs: Configs
     quotas: Quotas
     features: Features
@@ -101,7 +101,7 @@ class Parts:
     share_states: ShareStates
     persister: Persister
     share_group_settings: ShareGroupSettings
-    share_group_state: ShareGroupState
+    share_group_state: GroupShareStates
     dead_letters: DeadLetterSender
     sharing: Sharing
     cleaner: Cleaner

@@ -13,7 +13,7 @@ from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.departed import Departed
 from ottla.broker.cluster.handshake import Credentials
 from ottla.broker.cluster.links import Links, idle_ms
-from ottla.broker.cluster.membership import Membership
+from ottla.broker.cluster.membership import BrokerMembership
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.cluster.orders import Orders
@@ -41,7 +41,7 @@ from ottla.broker.process.parts import Parts
 from ottla.broker.process.scrubber import Scrubber
 from ottla.broker.process.seams import Seams
 from ottla.broker.produce.parts import ProduceParts
-from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.produce.producer_ids import ProducerIdBlocks
 from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.follower_session import fetch_limits
@@ -68,7 +68,7 @@ from ottla.broker.share import Sharing
 from ottla.broker.share.assignment_lookup import AssignmentLookup
 from ottla.broker.share.dead_letter_sender import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.group_state import ShareGroupState
+from ottla.broker.share.group_state import GroupShareStates
 from ottla.broker.share.persister import Persister
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.topics import Topics
@@ -115,7 +115,7 @@ class ShareParts(NamedTuple):
     share_states: ShareStates
     persister: Persister
     share_group_settings: ShareGroupSettings
-    share_group_state: ShareGroupState
+    share_group_state: GroupShareStates
     dead_letters: DeadLetterSender
     sharing: Sharing
 
@@ -181,7 +181,7 @@ class _Wiring:
         replicas = self._replicas(meeting.peers, flusher, removals)
         partitions, replication = replicas.partitions, replicas.replication
         groups = Groups(view, runtime, settings, partitions)
-        producer_ids = ProducerIds(store, view.broker_id)
+        producer_ids = ProducerIdBlocks(store, view.broker_id)
         transacting = self._transacting(meeting.peers, partitions, groups, producer_ids)
         hosted = Hosted(replication, partitions, groups)
         updates = MetadataUpdates(view, store, self.fence, hosted, self.image_changed)
@@ -360,7 +360,7 @@ class _Wiring:
         return Links(peers, idle_ms=idle_ms(self.settings))
 
     def _transacting(
-        self, peers: Peers, partitions: Partitions, groups: Groups, producer_ids: ProducerIds
+        self, peers: Peers, partitions: Partitions, groups: Groups, producer_ids: ProducerIdBlocks
     ) -> Transacting:
         view, runtime, settings = self.view, self.runtime, self.settings
         writer = MarkerWriter(partitions, groups)
@@ -392,7 +392,7 @@ class _Wiring:
             states,
             persister,
             group_settings,
-            ShareGroupState(groups, persister),
+            GroupShareStates(groups, persister),
             dead_letters,
             sharing,
         )
@@ -412,11 +412,11 @@ class _Wiring:
             self.isolated.emit,
         )
 
-    def _membership(self, replication: Replication, controller: Controller) -> Membership:
+    def _membership(self, replication: Replication, controller: Controller) -> BrokerMembership:
         settings, filesystem = self.settings, self.seams.filesystem
         session_ms = settings.integer("broker.session.timeout.ms")
         folder = settings.log_dirs[0]
-        return Membership(
+        return BrokerMembership(
             self.store,
             self.fence,
             self.runtime.clock,

@@ -14,7 +14,7 @@ BLOCK_SIZE = 1000
 _LONG_MAX = 2**63 - 1
 
 
-class ProducerIds:
+class ProducerIdBlocks:
     """Hands out producer ids from a block of this broker's own."""
 
     def __init__(self, store: Store, broker_id: BrokerId) -> None:

@@ -21,7 +21,7 @@ from ottla.quota.table import QuotaTable
 _log = logging.getLogger(__name__)
 
 
-class Wish(NamedTuple):
+class QuotaChange(NamedTuple):
     """One quota that is to be another; None removes it."""
 
     key: str
@@ -62,7 +62,7 @@ class QuotaSettings:
         return True
 
     async def alter(
-        self, entity: QuotaEntity, wishes: Sequence[Wish], *, validate_only: bool
+        self, entity: QuotaEntity, wishes: Sequence[QuotaChange], *, validate_only: bool
     ) -> None:
         """Set and remove quotas of one entity; the others stay. Raises OttlaError."""
         wanted: dict[QuotaKey, float | None] = {}

@@ -22,8 +22,8 @@ from ottla.quota.table import QuotaTable
 OnChanged = Callable[[str], Awaitable[None]]
 
 
-class Quotas(QuotaSettings):
-    """The quotas of one broker. They hold from `load` on."""
+class Quotas:
+    """The quotas of one broker; `stored` are those that are set. They hold from its `load` on."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Quotas(QuotaSettings):
         clock: Clock,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        super().__init__(store, clock, self._on_quotas)
+        self.stored = QuotaSettings(store, clock, self._on_quotas)
         windows = Windows(
             settings.integer("quota.window.num"),
             settings.integer("quota.window.size.seconds") * 1000,
@@ -55,7 +55,7 @@ class Quotas(QuotaSettings):
         """The callback for changed settings: these quotas take their own, `others` get the rest."""
 
         async def on_changed(entity: str) -> None:
-            if not await self.on_changed(entity):
+            if not await self.stored.on_changed(entity):
                 await others(entity)
 
         return on_changed

@@ -18,7 +18,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.follower_session import FetchLimits, FollowerSession
 from ottla.broker.replication.following import Following
 from ottla.broker.replication.ledger_news import told_lost
-from ottla.broker.replication.source_link import Peers, SourceLink, Spawn
+from ottla.broker.replication.source_link import SourceLink, SourcePeers, Spawn
 from ottla.network.peer import PeerConnection
 from ottla.replica.follower import NO_FETCH
 from ottla.wire.messages.fetch import FetchPartition, FetchResponse
@@ -34,13 +34,13 @@ _HELD_MS_MAX = 500
 Key = tuple[UUID, int]
 
 
-class Fetcher:
+class ReplicaFetcher:
     """The follower's side of one connection. `source` is the broker that leads."""
 
     def __init__(
         self,
         source: BrokerId,
-        peers: Peers,
+        peers: SourcePeers,
         following: Following,
         limits: FetchLimits,
         clock: Clock,

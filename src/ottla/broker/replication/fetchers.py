@@ -3,10 +3,10 @@
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.fetcher import Fetcher
+from ottla.broker.replication.fetcher import ReplicaFetcher
 from ottla.broker.replication.follower_session import FetchLimits
 from ottla.broker.replication.following import Following
-from ottla.broker.replication.source_link import Peers, Spawn
+from ottla.broker.replication.source_link import SourcePeers, Spawn
 
 
 class Fetchers:
@@ -14,7 +14,7 @@ class Fetchers:
 
     def __init__(
         self,
-        peers: Peers,
+        peers: SourcePeers,
         following: Following,
         limits: FetchLimits,
         clock: Clock,
@@ -28,8 +28,8 @@ class Fetchers:
         self._clock = clock
         self._spawn = spawn
         self._per_source = per_source
-        self._fetchers: dict[tuple[BrokerId, int], Fetcher] = {}
-        self._homes: dict[Partition, Fetcher] = {}
+        self._fetchers: dict[tuple[BrokerId, int], ReplicaFetcher] = {}
+        self._homes: dict[Partition, ReplicaFetcher] = {}
 
     def add(self, partition: Partition) -> None:
         """Pull for a partition whose `follower` was just made."""
@@ -38,7 +38,7 @@ class Fetchers:
         place = (partition.follower.leader, number)
         fetcher = self._fetchers.get(place)
         if fetcher is None:
-            fetcher = self._fetchers[place] = Fetcher(
+            fetcher = self._fetchers[place] = ReplicaFetcher(
                 place[0], self._peers, self._following, self._limits, self._clock, self._spawn
             )
         self._homes[partition] = fetcher

@@ -12,8 +12,8 @@ from ottla.broker.replication.cuts import Cuts, Taken
 from ottla.broker.replication.ledger_news import gone_of
 from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.source_link import Spawn
-from ottla.broker.replication.throttles import Throttle
-from ottla.ledger.history import Cause, Loss
+from ottla.broker.replication.throttles import ReplicaThrottle
+from ottla.ledger.history import Loss, StartCause
 from ottla.metadata.decisions import Decision
 from ottla.quota.replication import UNLIMITED
 from ottla.replica.effects import (
@@ -54,7 +54,7 @@ class Following:
         directories: LogDirectories,
         own: OwnStanding,
         recorder: Recorder,
-        throttle: Throttle,
+        throttle: ReplicaThrottle,
         clock: Clock,
         spawn: Spawn,
         removals: Removals,
@@ -182,7 +182,7 @@ class Following:
             self._carry_out(partition, follower.on_appended(), data)
 
     def _advance_log_start(self, partition: Partition, offset: int) -> None:
-        partition.log.advance_log_start(offset, Cause.LEADER, self._clock.now_ms())
+        partition.log.advance_log_start(offset, StartCause.LEADER, self._clock.now_ms())
 
     def _truncate(self, partition: Partition, end_offset: int) -> None:
         follower = partition.follower

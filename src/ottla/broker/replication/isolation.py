@@ -8,7 +8,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.lag_limits import LagLimits
 from ottla.broker.replication.replica_sessions import ReplicaSessions
-from ottla.broker.replication.source_link import Peers, Spawn
+from ottla.broker.replication.source_link import SourcePeers, Spawn
 from ottla.broker.runtime.signal import Signal
 from ottla.replica.standing import NEVER, Standing
 
@@ -24,7 +24,7 @@ class Isolation:
     def __init__(
         self,
         sessions: ReplicaSessions,
-        peers: Peers,
+        peers: SourcePeers,
         clock: Clock,
         spawn: Spawn,
         on_isolated: Signal[[]],

@@ -55,7 +55,7 @@ class Outcomes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _PendingChange:
     """A change that one leader, in one term, wants made; None: it wants the state read."""
 
     outcomes: Outcomes
@@ -71,7 +71,7 @@ class IsrWriter:
         self._store = store
         self._clock = clock
         self._spawn = spawn
-        self._wishes: list[_Wish] = []
+        self._wishes: list[_PendingChange] = []
         self._working = False
         # The controller epoch this broker acts under; None before it is read.
         self._controller_epoch: int | None = None
@@ -86,7 +86,7 @@ class IsrWriter:
 
     def _add(self, leading: Outcomes, partition: Partition, change: IsrChange | None) -> None:
         assert partition.leader is not None
-        self._wishes.append(_Wish(leading, partition, partition.leader, change))
+        self._wishes.append(_PendingChange(leading, partition, partition.leader, change))
         if not self._working:
             self._working = True
             self._spawn(self._work())
@@ -107,8 +107,8 @@ class IsrWriter:
 
     # -- writing
 
-    async def _write(self, wishes: Sequence[_Wish]) -> None:
-        made: list[_Wish] = []
+    async def _write(self, wishes: Sequence[_PendingChange]) -> None:
+        made: list[_PendingChange] = []
         if len(wishes) > 1 and await self._write_together(wishes):
             made += wishes
         else:
@@ -116,7 +116,7 @@ class IsrWriter:
         if made:
             await self._announce(made)
 
-    async def _write_together(self, wishes: Sequence[_Wish]) -> bool:
+    async def _write_together(self, wishes: Sequence[_PendingChange]) -> bool:
         """Whether all were made at once. If not, nothing is known of any."""
         try:
             operations = [await self._operations(wish) for wish in wishes]
@@ -129,7 +129,7 @@ class IsrWriter:
             self._on_made(wish, results[position - 1])
         return True
 
-    async def _write_one(self, wish: _Wish) -> bool:
+    async def _write_one(self, wish: _PendingChange) -> bool:
         """Whether the change was made; whatever became of it is told."""
         change = wish.change
         assert change is not None
@@ -154,7 +154,7 @@ class IsrWriter:
         self._on_made(wish, results[-1])
         return True
 
-    async def _operations(self, wish: _Wish) -> list[Operation]:
+    async def _operations(self, wish: _PendingChange) -> list[Operation]:
         """The change as checks and, last, the write."""
         change, partition = wish.change, wish.partition
         assert change is not None
@@ -173,18 +173,18 @@ class IsrWriter:
         operations.append(Set(path, encode_partition(change.after, epoch), change.after.version))
         return operations
 
-    def _on_made(self, wish: _Wish, version: object) -> None:
+    def _on_made(self, wish: _PendingChange, version: object) -> None:
         assert isinstance(version, int)
         assert wish.change is not None
         if wish.partition.leader is wish.leader:
             wish.outcomes.become(wish.partition, wish.change.committed(version))
 
-    def _on_rejected(self, wish: _Wish, rejection: Rejection) -> None:
+    def _on_rejected(self, wish: _PendingChange, rejection: Rejection) -> None:
         assert wish.change is not None
         if wish.partition.leader is wish.leader:
             wish.outcomes.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
 
-    async def _announce(self, made: Sequence[_Wish]) -> None:
+    async def _announce(self, made: Sequence[_PendingChange]) -> None:
         """Have the controller tell everyone. If this fails it learns of it by its next look."""
         changed = [
             {"topic": wish.partition.topic, "partition": wish.partition.index} for wish in made
@@ -197,7 +197,7 @@ class IsrWriter:
 
     # -- reading
 
-    async def _read(self, wish: _Wish) -> None:
+    async def _read(self, wish: _PendingChange) -> None:
         partition = wish.partition
         while partition.leader is wish.leader:
             try:
@@ -208,7 +208,7 @@ class IsrWriter:
                 continue
             if partition.leader is not wish.leader:
                 return
-            known = wish.leader.negotiation.committed
+            known = wish.leader.term.negotiation.committed
             if image is not None and (image.leader_epoch, image.version) > (
                 known.leader_epoch,
                 known.version,

@@ -34,7 +34,7 @@ NOT_LEADER = Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 STORAGE = Refuse(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
-class IsrWriter(Protocol):
+class IsrStore(Protocol):
     """Takes a leader's wishes to the store, and what became of them to `leading`."""
 
     def propose(self, leading: "Leading", partition: Partition, change: IsrChange) -> None: ...
@@ -46,7 +46,7 @@ class Leading(ABC):
     """All partitions that this broker leads as `standing`."""
 
     def __init__(
-        self, own: OwnStanding, clock: Clock, recorder: Recorder, isr_writer: IsrWriter
+        self, own: OwnStanding, clock: Clock, recorder: Recorder, isr_writer: IsrStore
     ) -> None:
         self._own = own
         self._clock = clock
@@ -135,7 +135,7 @@ class Leading(ABC):
             return
         now_ms = self._clock.monotonic_ms()
         self.carry_out(partition, leader.on_isr_rejected(nonce, rejection, now_ms=now_ms))
-        retry_at_ms = leader.negotiation.retry_at_ms
+        retry_at_ms = leader.term.negotiation.retry_at_ms
         if partition.leader is leader and retry_at_ms is not None:
             loop = asyncio.get_running_loop()
             loop.call_later(max(retry_at_ms - now_ms, 1) / 1000, self._retry, partition)
@@ -152,7 +152,7 @@ class Leading(ABC):
         """The settings of a partition's topic have changed."""
         leader = partition.leader
         least = partition.config.min_insync_replicas
-        if leader is not None and leader.min_isr != least:
+        if leader is not None and leader.term.min_isr != least:
             now_ms = self._clock.monotonic_ms()
             self.carry_out(partition, leader.on_min_isr(least, now_ms=now_ms))
             self.settle(partition)
@@ -198,9 +198,9 @@ class Leading(ABC):
         leader = partition.leader
         if leader is None:
             return
-        partition.image = leader.negotiation.committed
-        partition.under_min_isr = leader.under_min_isr
-        if leader.is_certain(self._clock.monotonic_ms()):
+        partition.image = leader.term.negotiation.committed
+        partition.under_min_isr = leader.term.under_min_isr
+        if leader.term.is_certain(self._clock.monotonic_ms()):
             if partition.failure is None:
                 partition.open_to_clients()
         else:

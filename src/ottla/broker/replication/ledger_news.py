@@ -1,7 +1,7 @@
 """What leaders and followers tell each other of their ledgers, beside the records."""
 
 from ottla.broker.partitions.partition import Partition
-from ottla.ledger.history import Cause, Gone, Loss
+from ottla.ledger.history import Gone, Loss, StartCause
 from ottla.wire.messages.fetch import DeletedOffsets, LostOffsets, PartitionData
 
 
@@ -46,9 +46,9 @@ def _told(one: Gone) -> DeletedOffsets:
 
 def gone_of(told: DeletedOffsets) -> Gone:
     """The entry that a leader told of."""
-    known = {int(cause) for cause in Cause}
-    counts: dict[Cause, int] = {}
+    known = {int(cause) for cause in StartCause}
+    counts: dict[StartCause, int] = {}
     for number, count in zip(told.causes, told.counts, strict=True):
-        cause = Cause(number) if number in known else Cause.LEADER
+        cause = StartCause(number) if number in known else StartCause.LEADER
         counts[cause] = counts.get(cause, 0) + count
     return Gone(told.start, told.end, counts, told.first_ms, told.last_ms)

@@ -12,19 +12,19 @@ from ottla.replica.effects import Diverging, Refuse
 from ottla.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 
 
-class Session(Protocol):
+class EntrySession(Protocol):
     """The fetch session that an entry belongs to; `ReplicaSession` is one."""
 
-    def add_ready(self, entry: "Entry") -> None:
+    def add_ready(self, entry: "ReplicaEntry") -> None:
         """There is something to answer to the question of `entry`."""
         ...
 
-    def add_news(self, entry: "Entry") -> None:
+    def add_news(self, entry: "ReplicaEntry") -> None:
         """The high watermark or the log's start of `entry` has moved."""
         ...
 
 
-class Entry:
+class ReplicaEntry:
     """One partition of a session; implements `broker.partition.Watcher`."""
 
     __slots__ = (
@@ -41,7 +41,7 @@ class Entry:
         "told_log_start",
     )
 
-    def __init__(self, session: Session, key: PartitionKey) -> None:
+    def __init__(self, session: EntrySession, key: PartitionKey) -> None:
         self.session = session
         self.key = key
         self.partition: Partition | None = None
@@ -84,7 +84,7 @@ class Entry:
         return partition is not None and partition.log_end_offset > self.offset
 
 
-def waiting_bytes(entry: Entry) -> int:
+def waiting_bytes(entry: ReplicaEntry) -> int:
     """Bytes of the records that could be sent now."""
     assert entry.partition is not None
     log = entry.partition.log
@@ -94,7 +94,7 @@ def waiting_bytes(entry: Entry) -> int:
         return entry.max_bytes  # There is an error to tell.
 
 
-def has_news(entry: Entry) -> bool:
+def has_news(entry: ReplicaEntry) -> bool:
     """Whether high watermark or log start are others than the follower was told."""
     partition = entry.partition
     return partition is not None and (
@@ -104,7 +104,7 @@ def has_news(entry: Entry) -> bool:
 
 
 # Hot: once per partition of an answer.
-def answer(entry: Entry, budget: int, *, first: bool) -> tuple[PartitionData, int]:
+def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionData, int]:
     """The answer to its question, with up to `budget` bytes of records, and how many."""
     answer = entry.answer
     partition = entry.partition
@@ -142,7 +142,7 @@ def answer(entry: Entry, budget: int, *, first: bool) -> tuple[PartitionData, in
     return data, located.size
 
 
-def good(entry: Entry) -> PartitionData:
+def good(entry: ReplicaEntry) -> PartitionData:
     """An answer without an error, and without records so far. The question is answered by it."""
     partition = entry.partition
     assert partition is not None

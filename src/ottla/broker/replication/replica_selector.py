@@ -36,11 +36,11 @@ class RackAwareSelector:
         if leader is None:
             return None
         brokers = self._view.image.brokers
-        own = brokers.get(leader.broker_id)
+        own = brokers.get(leader.term.broker_id)
         if own is not None and own.rack == rack:
             return None
-        for broker_id in leader.readable_replicas(offset):
+        for broker_id in leader.term.readable_replicas(offset):
             broker = brokers.get(broker_id)
-            if broker_id != leader.broker_id and broker is not None and broker.rack == rack:
+            if broker_id != leader.term.broker_id and broker is not None and broker.rack == rack:
                 return broker_id
         return None

@@ -12,8 +12,14 @@ from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.ledger_news import learn_lost
-from ottla.broker.replication.replica_entry import Entry, answer, good, has_news, waiting_bytes
-from ottla.broker.replication.throttles import Throttle
+from ottla.broker.replication.replica_entry import (
+    ReplicaEntry,
+    answer,
+    good,
+    has_news,
+    waiting_bytes,
+)
+from ottla.broker.replication.throttles import ReplicaThrottle
 from ottla.replica.effects import Diverging, Refuse
 from ottla.replica.standing import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchResponse, PartitionData
@@ -41,7 +47,7 @@ class ReplicaSession:
         session_id: int,
         broker_id: int,
         broker_epoch: int,
-        throttle: Throttle,
+        throttle: ReplicaThrottle,
         now_ms: int,
     ) -> None:
         self.id = session_id
@@ -54,15 +60,15 @@ class ReplicaSession:
         # had heard the answer to that, so it certainly followed then.
         self.used_ms = NEVER
         self.followed_ms = NEVER
-        self.entries: dict[PartitionKey, Entry] = {}
+        self.entries: dict[PartitionKey, ReplicaEntry] = {}
         # What the follower waits for: replica.fetch.min.bytes of its own.
         self.min_bytes = 1
         # Answered before anything else; and what is told when an answer goes out anyway.
-        self._ready: dict[Entry, None] = {}
-        self._news: dict[Entry, None] = {}
+        self._ready: dict[ReplicaEntry, None] = {}
+        self._news: dict[ReplicaEntry, None] = {}
         # With records that are held back until the throttle lets some go.
         # Invariant: no entry is in two of `_ready` and `_held`.
-        self._held: dict[Entry, None] = {}
+        self._held: dict[ReplicaEntry, None] = {}
         self.waiting: WaitingFetch | None = None
         # Whether news alone are worth an answer: somebody reads from followers.
         self.news_are_urgent = False
@@ -88,7 +94,7 @@ class ReplicaSession:
                 return True
         return False
 
-    def add_ready(self, entry: Entry) -> None:
+    def add_ready(self, entry: ReplicaEntry) -> None:
         self._held.pop(entry, None)
         if self._is_held_back(entry):
             self._ready.pop(entry, None)
@@ -98,7 +104,7 @@ class ReplicaSession:
         if self.waiting is not None:
             self.waiting.wake()
 
-    def add_news(self, entry: Entry) -> None:
+    def add_news(self, entry: ReplicaEntry) -> None:
         self._news[entry] = None
         if self.news_are_urgent and self.waiting is not None:
             self.waiting.wake()
@@ -109,7 +115,7 @@ class ReplicaSession:
         """Take a question in; `answer` is what the partition's leader says of it."""
         entry = self.entries.get(key)
         if entry is None:
-            entry = self.entries[key] = Entry(self, key)
+            entry = self.entries[key] = ReplicaEntry(self, key)
         entry.attach(partition)
         if partition is not None and wanted.log_start_offset != entry.log_start:
             entry.log_start = wanted.log_start_offset
@@ -184,7 +190,9 @@ class ReplicaSession:
             told += [(entry.key, good(entry)) for entry in self._outsiders()]
         return FetchResponse(session_id=self.id, responses=by_topic(told))
 
-    def _answer(self, entry: Entry, budget: int, *, first: bool) -> tuple[PartitionData, int]:
+    def _answer(
+        self, entry: ReplicaEntry, budget: int, *, first: bool
+    ) -> tuple[PartitionData, int]:
         """The answer to its question; of what is throttled no more than may go, but a batch."""
         throttle = self._throttle
         if not throttle.is_on or not self._is_throttled(entry):
@@ -193,7 +201,7 @@ class ReplicaSession:
         throttle.record(size)
         return data, size
 
-    def _is_throttled(self, entry: Entry) -> bool:
+    def _is_throttled(self, entry: ReplicaEntry) -> bool:
         """Whether it waits for records that count; errors and the like do not."""
         return (
             entry.partition is not None
@@ -202,7 +210,7 @@ class ReplicaSession:
             and self._throttle.covers(entry.partition, BrokerId(self.broker_id))
         )
 
-    def _is_held_back(self, entry: Entry) -> bool:
+    def _is_held_back(self, entry: ReplicaEntry) -> bool:
         throttle = self._throttle
         return throttle.is_on and throttle.available() <= 0 and self._is_throttled(entry)
 
@@ -212,7 +220,7 @@ class ReplicaSession:
             held, self._held = self._held, {}
             self._ready.update(held)
 
-    def _outsiders(self) -> list[Entry]:
+    def _outsiders(self) -> list[ReplicaEntry]:
         """Questions that wait for records, of a follower that is not in sync."""
         broker_id = BrokerId(self.broker_id)
         return [
@@ -223,5 +231,5 @@ class ReplicaSession:
             and entry not in self._held
             and entry.partition is not None
             and entry.partition.leader is not None
-            and broker_id not in entry.partition.leader.isr
+            and broker_id not in entry.partition.leader.term.isr
         ]

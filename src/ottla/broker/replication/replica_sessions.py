@@ -18,7 +18,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.roles import Roles
-from ottla.broker.replication.throttles import Throttle
+from ottla.broker.replication.throttles import ReplicaThrottle
 from ottla.replica.effects import Refuse
 from ottla.replica.standing import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
@@ -35,7 +35,7 @@ class ReplicaSessions:
         self,
         partitions: Partitions,
         roles: Roles,
-        throttle: Throttle,
+        throttle: ReplicaThrottle,
         rng: random.Random,
         *,
         news_are_urgent: bool = False,

@@ -177,4 +177,4 @@ class Replication:
 
 def _retries(partition: Partition) -> bool:
     leader = partition.leader
-    return leader is not None and leader.negotiation.retry_at_ms is not None
+    return leader is not None and leader.term.negotiation.retry_at_ms is not None

@@ -12,17 +12,18 @@ from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.following import FIRST_RETRY_MS
 from ottla.broker.replication.lag_limits import LagLimits
-from ottla.broker.replication.leading import IsrWriter, Leading
+from ottla.broker.replication.leading import IsrStore, Leading
 from ottla.broker.replication.recorder import Recorder
 from ottla.metadata.image import PartitionImage
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
+from ottla.replica.term import Term
 from ottla.replica.transition import Transition, transition
 
 _log = logging.getLogger(__name__)
 
 
-class Fetchers(Protocol):
+class FollowerFetching(Protocol):
     """Pulls for the followers."""
 
     def add(self, partition: Partition) -> None: ...
@@ -38,8 +39,8 @@ class Roles(Leading):
         own: OwnStanding,
         clock: Clock,
         recorder: Recorder,
-        isr_writer: IsrWriter,
-        fetchers: Fetchers,
+        isr_writer: IsrStore,
+        fetchers: FollowerFetching,
         limits: LagLimits,
     ) -> None:
         super().__init__(own, clock, recorder, isr_writer)
@@ -85,7 +86,7 @@ class Roles(Leading):
         log = partition.log
         # Before the core is made: it learns from the log where its term begins.
         log.begin_epoch(image.leader_epoch)
-        leader = Leader(
+        term = Term(
             partition.topic_partition,
             self.standing,
             image,
@@ -93,20 +94,22 @@ class Roles(Leading):
             own_end=partition.own_end,
             high_watermark=partition.high_watermark,
             min_isr=partition.config.min_insync_replicas,
-            lag_ms_max=self._limits.lag_ms_max,
-            silence_ms_max=self._limits.silence_ms_max,
             now_ms=self._clock.monotonic_ms(),
         )
         self._stop_following(partition)
-        partition.leader = leader
-        partition.gaps.begin_term(leader.epoch_start)
+        partition.leader = Leader(
+            term,
+            lag_ms_max=self._limits.lag_ms_max,
+            silence_ms_max=self._limits.silence_ms_max,
+        )
+        partition.gaps.begin_term(term.epoch_start)
         partition.open_to_clients()
         partition.flush_soon()
         _log.info(
             "%s: leading in epoch %d from offset %d on, in sync are %s",
             partition.topic_partition,
             image.leader_epoch,
-            leader.epoch_start,
+            term.epoch_start,
             list(image.isr),
         )
 

@@ -16,7 +16,7 @@ _FIRST_RETRY_MS = 20
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
-class Peers(Protocol):
+class SourcePeers(Protocol):
     """Where connections come from; `broker.peers.Peers` is one."""
 
     async def open(self, broker_id: BrokerId) -> PeerConnection: ...
@@ -33,7 +33,7 @@ class SourceLink:
     def __init__(
         self,
         source: BrokerId,
-        peers: Peers,
+        peers: SourcePeers,
         spawn: Spawn,
         on_turn: Callable[[], None],
         *,

@@ -22,7 +22,7 @@ _LEADER_REPLICAS = "leader.replication.throttled.replicas"
 _FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
 
-class Throttle:
+class ReplicaThrottle:
     """One direction of replication: its rate, and what is held to it."""
 
     def __init__(
@@ -72,10 +72,10 @@ class Throttles:
         self._broker_id = BrokerId(settings.broker_id)
         num = settings.integer("replication.quota.window.num")
         window_ms = settings.integer("replication.quota.window.size.seconds") * 1000
-        self.leader = Throttle(
+        self.leader = ReplicaThrottle(
             ReplicationQuota(window_num=num, window_ms=window_ms), clock, _is_in_sync
         )
-        self.follower = Throttle(
+        self.follower = ReplicaThrottle(
             ReplicationQuota(window_num=num, window_ms=window_ms), clock, _has_caught_up
         )
         move_num = settings.integer("alter.log.dirs.replication.quota.window.num")
@@ -111,7 +111,7 @@ class Throttles:
 
 def _is_in_sync(partition: Partition, follower: BrokerId) -> bool:
     """What the leader knows."""
-    return partition.leader is not None and follower in partition.leader.isr
+    return partition.leader is not None and follower in partition.leader.term.isr
 
 
 def _has_caught_up(partition: Partition, _follower: BrokerId) -> bool:

@@ -14,9 +14,9 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
-from ottla.group.coordinator import Coordinator
+from ottla.group.coordinator import GroupCoordinator
 from ottla.group.offsets.fetching import FetchedTopic
-from ottla.group.turn import Call, Decision, Moment
+from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -82,9 +82,9 @@ class Readers:
             return UNKNOWN
 
     async def _here(self, group: str, partition: TopicPartition) -> int:
-        def fetch(coordinator: Coordinator, call: Call, _at: Moment) -> Decision:
+        def fetch(coordinator: GroupCoordinator, call: Call, _at: Moment) -> GroupDecision:
             wanted = [(partition.topic, [partition.partition])]
-            return coordinator.fetch(call, group, wanted, lambda topics: topics)
+            return coordinator.offsets.fetch(call, group, wanted, lambda topics: topics)
 
         asker = cast("RequestContext", _Asker())
         told: list[FetchedTopic] = await self._groups.run_and_wait(asker, group, fetch)

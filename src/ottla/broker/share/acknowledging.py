@@ -8,13 +8,13 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.share.sharing import Sharing
 from ottla.share.deliveries import Acknowledged
-from ottla.share.session import MemberKey, Slot
+from ottla.share.session import MemberKey, SessionSlot
 from ottla.share.states import Acknowledge
 
-Results = dict[Slot, tuple[ErrorCode, str | None]]
+Results = dict[SessionSlot, tuple[ErrorCode, str | None]]
 
 
-class Batch(Protocol):
+class AcknowledgedBatch(Protocol):
     """An acknowledgement batch of either request."""
 
     first_offset: int
@@ -28,7 +28,7 @@ class Part(Protocol):
     partition_index: int
 
     @property
-    def acknowledgement_batches(self) -> Sequence[Batch]: ...
+    def acknowledgement_batches(self) -> Sequence[AcknowledgedBatch]: ...
 
 
 class Topic(Protocol):
@@ -40,10 +40,10 @@ class Topic(Protocol):
     def partitions(self) -> Sequence[Part]: ...
 
 
-def acknowledgements(topics: Iterable[Topic]) -> dict[Slot, list[Acknowledged]]:
+def acknowledgements(topics: Iterable[Topic]) -> dict[SessionSlot, list[Acknowledged]]:
     """The acknowledgements of each partition in a request that has any."""
     return {
-        Slot(topic.topic_id, part.partition_index): [
+        SessionSlot(topic.topic_id, part.partition_index): [
             Acknowledged(each.first_offset, each.last_offset, each.acknowledge_types)
             for each in part.acknowledgement_batches
         ]
@@ -53,7 +53,7 @@ def acknowledgements(topics: Iterable[Topic]) -> dict[Slot, list[Acknowledged]]:
     }
 
 
-def check_renewals(batches: Mapping[Slot, list[Acknowledged]], *, is_renew: bool) -> None:
+def check_renewals(batches: Mapping[SessionSlot, list[Acknowledged]], *, is_renew: bool) -> None:
     """Raises OttlaError (INVALID_REQUEST) if locks are renewed and `is_renew` is False."""
     if not is_renew and any(
         Acknowledge.RENEW in batch.types for each in batches.values() for batch in each
@@ -67,7 +67,7 @@ def check_renewals(batches: Mapping[Slot, list[Acknowledged]], *, is_renew: bool
 def acknowledge_all(
     sharing: Sharing,
     member: MemberKey,
-    batches: Mapping[Slot, list[Acknowledged]],
+    batches: Mapping[SessionSlot, list[Acknowledged]],
     on_done: Callable[[Results], None],
 ) -> None:
     """Acknowledge; `on_done` is called when all of it is written or has failed."""
@@ -75,7 +75,7 @@ def acknowledge_all(
     # One more, so that `on_done` is not called before the loop ends.
     left = len(batches) + 1
 
-    def done(slot: Slot | None, code: ErrorCode, message: str | None) -> None:
+    def done(slot: SessionSlot | None, code: ErrorCode, message: str | None) -> None:
         nonlocal left
         if slot is not None:
             results[slot] = (code, message)

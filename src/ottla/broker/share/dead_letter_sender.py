@@ -14,7 +14,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics
 from ottla.metadata.image import TopicImage
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.validation import validate
 from ottla.share import dead_letters
 from ottla.wire.messages.produce import (
@@ -33,7 +33,7 @@ _LOG_AGAIN_MS = 60_000
 _GROUPS_MAX = 1000
 
 
-class Target(NamedTuple):
+class DeadLetterTarget(NamedTuple):
     """A partition of a dead-letter topic, and how large a batch for it may be."""
 
     topic: TopicImage
@@ -66,7 +66,7 @@ class DeadLetterSender:
         """The broker stops."""
         self._links.close()
 
-    async def target(self, name: str, source: TopicPartition) -> Target:
+    async def target(self, name: str, source: TopicPartition) -> DeadLetterTarget:
         """Where dead letters of a partition go; the topic is created if settings allow it.
 
         Raises OttlaError, INVALID_CONFIG if it cannot succeed before a setting is changed.
@@ -80,9 +80,9 @@ class DeadLetterSender:
         max_bytes = topic_value("max.message.bytes", topic.configs, settings).value
         assert isinstance(max_bytes, int)
         number = dead_letters.destination(source.partition, len(topic.partitions))
-        return Target(topic, number, max_bytes)
+        return DeadLetterTarget(topic, number, max_bytes)
 
-    async def send(self, target: Target, batch: bytearray) -> None:
+    async def send(self, target: DeadLetterTarget, batch: bytearray) -> None:
         """Write a batch; returns when all replicas in sync have it. Raises OttlaError."""
         leader = target.topic.partitions[target.number].leader
         if leader == self._view.broker_id:
@@ -135,14 +135,16 @@ class DeadLetterSender:
                 f"{dead_letters.TOPIC_ENABLE}=true, or have brokers create such topics with "
                 f"{dead_letters.AUTO_CREATE}=true",
             )
-        (outcome,) = await self._topics.create([NewTopic(name, configs=dead_letters.CREATED_WITH)])
+        (outcome,) = await self._topics.create(
+            [RequestedTopic(name, configs=dead_letters.CREATED_WITH)]
+        )
         if outcome.topic is None:
             assert outcome.error is not None
             raise outcome.error
         # The image has its leaders once the controller has assigned them.
         return self._view.image.topic(name) or outcome.topic
 
-    async def _append(self, target: Target, batch: bytearray) -> None:
+    async def _append(self, target: DeadLetterTarget, batch: bytearray) -> None:
         """Append like a producer's batch with acks=-1."""
         partition = self._partitions.get(target.topic.name, target.number)
         partition.check_led()

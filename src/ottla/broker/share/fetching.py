@@ -13,7 +13,7 @@ from ottla.broker.share.replying import SlotResult, fetch_topics
 from ottla.broker.share.served import ServedPartition
 from ottla.broker.share.sharing import Sharing
 from ottla.share.deliveries import Acknowledged
-from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, ShareSession, Slot
+from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, SessionSlot, ShareSession
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 _RECORD_LIMIT = 1
@@ -39,13 +39,13 @@ class ShareFetching(Woken):
         self._request = request
         self._body = body
         self._session = session
-        self._results: dict[Slot, SlotResult] = {}
+        self._results: dict[SessionSlot, SlotResult] = {}
         self._partitions: list[Partition] = []
         self._served: list[ServedPartition] = []
         self._deadline: Deadline | None = None
         self._done = False
 
-    def start(self, acknowledged: dict[Slot, list[Acknowledged]]) -> None:
+    def start(self, acknowledged: dict[SessionSlot, list[Acknowledged]]) -> None:
         """Carry it out; it replies when it is done."""
         self._request.on_abandoned(self._finish)
         acknowledge_all(self._sharing, self._session.key, acknowledged, self._on_acknowledged)
@@ -103,7 +103,7 @@ class ShareFetching(Woken):
         """Acquire records, and wait for more; True if there is anything to answer."""
         body, session = self._body, self._session
         bytes_left, records_left = body.max_bytes, body.max_records
-        served_slots: list[Slot] = []
+        served_slots: list[SessionSlot] = []
         urgent = False
         for slot in list(session.partitions):
             if bytes_left <= 0 or records_left <= 0:
@@ -133,7 +133,7 @@ class ShareFetching(Woken):
         session.rotate(served_slots)
         return urgent or bool(served_slots)
 
-    def _find(self, slot: Slot) -> ServedPartition:
+    def _find(self, slot: SessionSlot) -> ServedPartition:
         served = self._sharing.served(self._session.key.group_id, slot.topic_id, slot.partition)
         if self not in served.waiters:
             served.waiters[self] = None

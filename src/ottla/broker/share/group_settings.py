@@ -8,7 +8,7 @@ from ottla.base.settings.offset_reset import Reset, parse_reset
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.consumer.pace import Pace
 from ottla.share import dead_letters
-from ottla.share.deliveries import Limits
+from ottla.share.deliveries import DeliveryLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ShareGroupConfig:
     the key and value of their records.
     """
 
-    limits: Limits
+    limits: DeliveryLimits
     reset: Reset
     committed: bool
     letters: str
@@ -39,7 +39,7 @@ class ShareGroupSettings:
         own = self._own(group_id)
         letters = own.get(dead_letters.TOPIC_NAME, "").strip()
         return ShareGroupConfig(
-            Limits(
+            DeliveryLimits(
                 lock_ms=self._value(own, "group.share.record.lock.duration.ms"),
                 delivery_count=self._value(own, "group.share.delivery.count.limit"),
                 records=self._value(own, "group.share.partition.max.record.locks"),

@@ -9,14 +9,14 @@ from ottla.broker.share.messages import DELETE, INITIALIZE, Begin
 from ottla.broker.share.persister import Persister
 from ottla.group.share.groups import Allowed
 from ottla.group.share.records import TopicState
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
 
 # How long a member waits for its first partitions.
 _PATIENCE_MS = 5_000
 
 
-class ShareGroupState:
+class GroupShareStates:
     """The state of partitions as a whole group's: the group knows which of its partitions have one.
 
     Members are assigned only partitions whose state is initialized.
@@ -32,7 +32,7 @@ class ShareGroupState:
         group_id: str,
         begins: dict[ShareKey, Begin],
         topics: Iterable[TopicState],
-    ) -> dict[ShareKey, Answered]:
+    ) -> dict[ShareKey, KeyAnswer]:
         """Initialize the state of partitions, and note in the group which succeeded."""
         answers = await self._persister.ask(INITIALIZE, begins, patience_ms=_PATIENCE_MS)
         begun = []
@@ -52,7 +52,7 @@ class ShareGroupState:
 
     async def delete(
         self, request: RequestContext, group_id: str, topics: Iterable[TopicState]
-    ) -> dict[ShareKey, Answered]:
+    ) -> dict[ShareKey, KeyAnswer]:
         """Delete the state of topics, and note in the group which succeeded."""
         topics = list(topics)
         answers = await self._persister.ask(
@@ -92,7 +92,7 @@ def keys_of(group_id: str, topics: Iterable[TopicState]) -> list[ShareKey]:
 
 
 def _succeeded(
-    group_id: str, topic: TopicState, answers: dict[ShareKey, Answered]
+    group_id: str, topic: TopicState, answers: dict[ShareKey, KeyAnswer]
 ) -> frozenset[int]:
     """The partitions of a topic that were answered without an error."""
     return frozenset(

@@ -1,4 +1,4 @@
-"""The five requests about share state between brokers, each as an `Operation`.
+"""The five requests about share state between brokers, each as an `StateOperation`.
 
 An operation converts between its request, the commands for the coordinator, and its response.
 """
@@ -10,9 +10,9 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.share.state_shard import Command
-from ottla.share.coordinator import Answered, Write
+from ottla.share.coordinator import KeyAnswer, Write
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
-from ottla.share.states import Delivery, StateBatch
+from ottla.share.states import DeliveryState, StateBatch
 from ottla.wire.messages import delete_share_group_state as delete
 from ottla.wire.messages import initialize_share_group_state as initialize
 from ottla.wire.messages import read_share_group_state as read
@@ -22,7 +22,7 @@ from ottla.wire.notation import Message
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class StateOperation:
     """One of the five. It has an argument for each key: its partition's part of the request.
 
     `part` and `result_part` convert an argument and an answer to parts of messages; `argument` and
@@ -36,8 +36,8 @@ class Operation:
     command: Callable[[ShareKey, Any], Command]
     response: Callable[[list[Any]], Message]
     result: Callable[[UUID, list[Any]], Any]
-    result_part: Callable[[int, Answered], Any]
-    answered: Callable[[Any], Answered]
+    result_part: Callable[[int, KeyAnswer], Any]
+    answered: Callable[[Any], KeyAnswer]
 
     def request_for(self, group_id: str, arguments: Mapping[ShareKey, Any]) -> Message:
         """The request about keys of one group."""
@@ -54,14 +54,14 @@ class Operation:
             for part in topic.partitions
         }
 
-    def answer(self, answers: Iterable[tuple[ShareKey, Answered]]) -> Message:
+    def answer(self, answers: Iterable[tuple[ShareKey, KeyAnswer]]) -> Message:
         """The response about keys of one group."""
         topics: dict[UUID, list[Any]] = {}
         for key, answered in answers:
             topics.setdefault(key.topic_id, []).append(self.result_part(key.partition, answered))
         return self.response([self.result(*each) for each in topics.items()])
 
-    def of_response(self, group_id: str, body: Any) -> dict[ShareKey, Answered]:
+    def of_response(self, group_id: str, body: Any) -> dict[ShareKey, KeyAnswer]:
         """The answer for each key in a response."""
         return {
             ShareKey(group_id, topic.topic_id, part.partition): self.answered(part)
@@ -78,14 +78,17 @@ class Begin:
     start_offset: int = UNKNOWN
 
 
-def _outcome(part: Any) -> Answered:
-    return Answered(ErrorCode(part.error_code), message=part.error_message)
+def _outcome(part: Any) -> KeyAnswer:
+    return KeyAnswer(ErrorCode(part.error_code), message=part.error_message)
 
 
 def _batches(parts: Iterable[Any]) -> tuple[StateBatch, ...]:
     return tuple(
         StateBatch(
-            each.first_offset, each.last_offset, Delivery(each.delivery_state), each.delivery_count
+            each.first_offset,
+            each.last_offset,
+            DeliveryState(each.delivery_state),
+            each.delivery_count,
         )
         for each in parts
     )
@@ -98,14 +101,14 @@ def _parts(kind: Any, batches: Iterable[StateBatch]) -> list[Any]:
     ]
 
 
-def _done(result: Callable[..., Any]) -> Callable[[int, Answered], Any]:
+def _done(result: Callable[..., Any]) -> Callable[[int, KeyAnswer], Any]:
     """Makes the part of a response that has no more than an error code and message."""
     return lambda index, answered: result(
         partition=index, error_code=answered.code, error_message=answered.message
     )
 
 
-INITIALIZE = Operation(
+INITIALIZE = StateOperation(
     lambda group_id, topics: initialize.InitializeShareGroupStateRequest(
         group_id=group_id, topics=topics
     ),
@@ -126,7 +129,7 @@ INITIALIZE = Operation(
 )
 
 
-def _read_part(index: int, answered: Answered) -> read.PartitionResult:
+def _read_part(index: int, answered: KeyAnswer) -> read.PartitionResult:
     state = answered.state or ShareState(0, UNKNOWN)
     return read.PartitionResult(
         partition=index,
@@ -138,16 +141,16 @@ def _read_part(index: int, answered: Answered) -> read.PartitionResult:
     )
 
 
-def _read_answered(part: read.PartitionResult) -> Answered:
+def _read_answered(part: read.PartitionResult) -> KeyAnswer:
     if part.error_code:
         return _outcome(part)
-    return Answered(
+    return KeyAnswer(
         state=ShareState(part.state_epoch, part.start_offset, batches=_batches(part.state_batches))
     )
 
 
 # The argument is the leader's epoch.
-READ = Operation(
+READ = StateOperation(
     lambda group_id, topics: read.ReadShareGroupStateRequest(group_id=group_id, topics=topics),
     lambda topic_id, parts: read.ReadStateData(topic_id=topic_id, partitions=parts),
     lambda index, epoch: read.PartitionData(partition=index, leader_epoch=epoch),
@@ -161,7 +164,7 @@ READ = Operation(
 
 
 # The argument is a Write.
-WRITE = Operation(
+WRITE = StateOperation(
     lambda group_id, topics: write.WriteShareGroupStateRequest(group_id=group_id, topics=topics),
     lambda topic_id, parts: write.WriteStateData(topic_id=topic_id, partitions=parts),
     lambda index, written: write.PartitionData(
@@ -190,7 +193,7 @@ WRITE = Operation(
 
 
 # The argument is None.
-DELETE = Operation(
+DELETE = StateOperation(
     lambda group_id, topics: delete.DeleteShareGroupStateRequest(group_id=group_id, topics=topics),
     lambda topic_id, parts: delete.DeleteStateData(topic_id=topic_id, partitions=parts),
     lambda index, _argument: delete.PartitionData(partition=index),
@@ -203,7 +206,7 @@ DELETE = Operation(
 )
 
 
-def _summary_part(index: int, answered: Answered) -> summary.PartitionResult:
+def _summary_part(index: int, answered: KeyAnswer) -> summary.PartitionResult:
     state = answered.state or ShareState(0, UNKNOWN)
     return summary.PartitionResult(
         partition=index,
@@ -216,17 +219,17 @@ def _summary_part(index: int, answered: Answered) -> summary.PartitionResult:
     )
 
 
-def _summary_answered(part: summary.PartitionResult) -> Answered:
+def _summary_answered(part: summary.PartitionResult) -> KeyAnswer:
     if part.error_code:
         return _outcome(part)
     state = ShareState(
         part.state_epoch, part.start_offset, part.leader_epoch, part.delivery_complete_count
     )
-    return Answered(state=state)
+    return KeyAnswer(state=state)
 
 
 # The argument is the leader's epoch; coordinators ignore it.
-SUMMARY = Operation(
+SUMMARY = StateOperation(
     lambda group_id, topics: summary.ReadShareGroupStateSummaryRequest(
         group_id=group_id, topics=topics
     ),

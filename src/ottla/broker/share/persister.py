@@ -14,11 +14,11 @@ from ottla.base.ids import BrokerId
 from ottla.broker.cluster.links import Links
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share.messages import Operation
+from ottla.broker.share.messages import StateOperation
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.topics.topics import Topics
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
 
 _AGAIN = frozenset(
@@ -58,12 +58,12 @@ class Persister:
         self._links.close()
 
     async def ask(
-        self, operation: Operation, arguments: Mapping[ShareKey, Any], *, patience_ms: int
-    ) -> dict[ShareKey, Answered]:
+        self, operation: StateOperation, arguments: Mapping[ShareKey, Any], *, patience_ms: int
+    ) -> dict[ShareKey, KeyAnswer]:
         """Carry an operation out on every key; after `patience_ms` the answer is the last error."""
         clock = self._clock
         until_ms = clock.monotonic_ms() + patience_ms
-        answers: dict[ShareKey, Answered] = {}
+        answers: dict[ShareKey, KeyAnswer] = {}
         left = dict(arguments)
         tries = 0
         while left:
@@ -77,8 +77,8 @@ class Persister:
         return answers
 
     async def ask_one(
-        self, operation: Operation, key: ShareKey, argument: Any, *, patience_ms: int
-    ) -> Answered:
+        self, operation: StateOperation, key: ShareKey, argument: Any, *, patience_ms: int
+    ) -> KeyAnswer:
         """`ask` about a single key."""
         return (await self.ask(operation, {key: argument}, patience_ms=patience_ms))[key]
 
@@ -96,13 +96,13 @@ class Persister:
 
     async def _once(
         self,
-        operation: Operation,
+        operation: StateOperation,
         group_id: str,
         leader: BrokerId | None,
         arguments: Mapping[ShareKey, Any],
-    ) -> dict[ShareKey, Answered]:
+    ) -> dict[ShareKey, KeyAnswer]:
         if leader is None:
-            return dict.fromkeys(arguments, Answered(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return dict.fromkeys(arguments, KeyAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         if leader == self._view.broker_id:
             return await self.carry_out(operation, arguments)
         try:
@@ -110,26 +110,26 @@ class Persister:
                 leader, operation.request_for(group_id, arguments), timeout_ms=_REQUEST_TIMEOUT_MS
             )
         except OttlaError as error:
-            return dict.fromkeys(arguments, Answered(error.code, message=error.message))
+            return dict.fromkeys(arguments, KeyAnswer(error.code, message=error.message))
         answers = operation.of_response(group_id, body)
-        missing = Answered(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        missing = KeyAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return {key: answers.get(key, missing) for key in arguments}
 
     async def carry_out(
-        self, operation: Operation, arguments: Mapping[ShareKey, Any]
-    ) -> dict[ShareKey, Answered]:
+        self, operation: StateOperation, arguments: Mapping[ShareKey, Any]
+    ) -> dict[ShareKey, KeyAnswer]:
         """Carry an operation out by the coordinators of this broker, without retries."""
         loop = asyncio.get_running_loop()
-        waiting: list[asyncio.Future[Answered]] = []
+        waiting: list[asyncio.Future[KeyAnswer]] = []
         for key, argument in arguments.items():
-            future: asyncio.Future[Answered] = loop.create_future()
+            future: asyncio.Future[KeyAnswer] = loop.create_future()
             waiting.append(future)
             self._states.run(key, operation.command(key, argument), _setter(future))
         return dict(zip(arguments, await asyncio.gather(*waiting), strict=True))
 
 
-def _setter(future: "asyncio.Future[Answered]") -> Any:
-    def answer(answered: Answered) -> None:
+def _setter(future: "asyncio.Future[KeyAnswer]") -> Any:
+    def answer(answered: KeyAnswer) -> None:
         if not future.done():
             future.set_result(answered)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.share.deliveries import Acquired
-from ottla.share.session import Slot
+from ottla.share.session import SessionSlot
 from ottla.wire.messages import share_acknowledge, share_fetch
 
 
@@ -23,7 +23,7 @@ class SlotResult:
 
 
 def fetch_topics(
-    results: Mapping[Slot, SlotResult],
+    results: Mapping[SessionSlot, SlotResult],
 ) -> list[share_fetch.ShareFetchableTopicResponse]:
     """The parts of a ShareFetch response."""
     topics: dict[UUID, list[share_fetch.PartitionData]] = {}
@@ -52,7 +52,7 @@ def fetch_topics(
 
 
 def acknowledge_topics(
-    results: Iterable[tuple[Slot, ErrorCode, str | None]],
+    results: Iterable[tuple[SessionSlot, ErrorCode, str | None]],
 ) -> list[share_acknowledge.ShareAcknowledgeTopicResponse]:
     """The parts of a ShareAcknowledge response."""
     topics: dict[UUID, list[share_acknowledge.PartitionData]] = {}

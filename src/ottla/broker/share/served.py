@@ -22,7 +22,7 @@ from ottla.broker.share.group_settings import ShareGroupConfig, ShareGroupSettin
 from ottla.broker.share.messages import INITIALIZE, READ, WRITE, Begin
 from ottla.broker.share.persister import Persister
 from ottla.broker.share.reading import Portion, count_bytes, read_portion
-from ottla.share.coordinator import Answered, Write
+from ottla.share.coordinator import KeyAnswer, Write
 from ottla.share.deliveries import Acknowledged, Acquired
 from ottla.share.partition import SharePartition
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
@@ -251,7 +251,7 @@ class ServedPartition:
             raise OttlaError(answered.code, f"share state is not read: {why}")
         return state, was_lost
 
-    async def _ask_state(self) -> Answered:
+    async def _ask_state(self) -> KeyAnswer:
         return await self._persister.ask_one(
             READ, self.key, self.leader_epoch, patience_ms=_PATIENCE_MS
         )

@@ -13,14 +13,14 @@ from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.record.codec import Record
 from ottla.record.header import BatchHeader
-from ottla.share.coordinator import Decision, ShareCoordinator
+from ottla.share.coordinator import ShareCoordinator, ShareDecision
 from ottla.share.records import ShareRecord, decode, encode
 from ottla.share.settings import ShareStateSettings
 
 _log = logging.getLogger(__name__)
 
 # Given the coordinator, the ticket to answer, and the time of day in ms.
-Command = Callable[[ShareCoordinator, Any, int], Decision]
+Command = Callable[[ShareCoordinator, Any, int], ShareDecision]
 
 
 class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):

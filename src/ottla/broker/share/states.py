@@ -14,7 +14,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.state_shard import Command, ShareStateShard
 from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.metadata.topic_id import topic_id_text, topic_id_value
-from ottla.share.coordinator import Answered
+from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
 from ottla.share.settings import ShareStateSettings
 
@@ -24,14 +24,14 @@ class _Ticket:
 
     __slots__ = ("_on_answer",)
 
-    def __init__(self, on_answer: Callable[[Answered], None]) -> None:
+    def __init__(self, on_answer: Callable[[KeyAnswer], None]) -> None:
         self._on_answer = on_answer
 
     def give(self, message: Any) -> None:
         self._on_answer(message)
 
     def fail(self, code: ErrorCode) -> None:
-        self._on_answer(Answered(code))
+        self._on_answer(KeyAnswer(code))
 
 
 class ShareStates:
@@ -78,13 +78,13 @@ class ShareStates:
         """The live broker that coordinates the key; None while there is none."""
         return self._shards.leader_of(key_text(key))
 
-    def run(self, key: ShareKey, command: Command, on_answer: Callable[[Answered], None]) -> None:
+    def run(self, key: ShareKey, command: Command, on_answer: Callable[[KeyAnswer], None]) -> None:
         """Carry out a command on a key; `on_answer` is called with its answer or error."""
         try:
             shard = self._shards.find(key_text(key), "share partition")
             shard.run(_Ticket(on_answer), command)
         except OttlaError as error:
-            on_answer(Answered(error.code, message=error.message))
+            on_answer(KeyAnswer(error.code, message=error.message))
 
     def _shard_of(self, partition: Partition) -> ShareStateShard:
         if not self._has_timer:

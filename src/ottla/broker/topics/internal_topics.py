@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.metadata.image import INTERNAL_TOPICS
-from ottla.metadata.topic_plan import NewTopic
+from ottla.metadata.topic_plan import RequestedTopic
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -24,7 +24,9 @@ def check_may_produce(topic: str, client_id: str | None) -> None:
         )
 
 
-def automatic_topic(name: str, settings: BrokerSettings, known: Collection[BrokerId]) -> NewTopic:
+def automatic_topic(
+    name: str, settings: BrokerSettings, known: Collection[BrokerId]
+) -> RequestedTopic:
     """The topic to create; internal ones count on `known`, all brokers of the cluster.
 
     Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where a replication factor was set that so few
@@ -37,7 +39,7 @@ def automatic_topic(name: str, settings: BrokerSettings, known: Collection[Broke
     elif name == SHARE_GROUP_STATE:
         prefix, compression = "share.coordinator.state.topic", "uncompressed"
     else:
-        return NewTopic(name)
+        return RequestedTopic(name)
     factor = _replicas(name, f"{prefix}.replication.factor", settings, len(known))
     configs = {
         "cleanup.policy": "compact",
@@ -49,7 +51,7 @@ def automatic_topic(name: str, settings: BrokerSettings, known: Collection[Broke
     if name == SHARE_GROUP_STATE:
         # A snapshot is followed by updates of the same key: its coordinator cuts it, by offsets.
         configs |= {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-    return NewTopic(
+    return RequestedTopic(
         name,
         settings.integer(f"{prefix}.num.partitions"),
         factor,

@@ -36,14 +36,14 @@ from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
 from ottla.metadata.loader import load_topics
 from ottla.metadata.topic_id import topic_id_of
 from ottla.metadata.topic_plan import (
-    NewTopic,
     Registered,
+    RequestedTopic,
     TopicDefaults,
     plan_growth,
     plan_topic,
 )
 
-__all__ = ["CONSUMER_OFFSETS", "Outcome", "Topics", "unknown_topic"]
+__all__ = ["CONSUMER_OFFSETS", "TopicOutcome", "Topics", "unknown_topic"]
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ PATIENCE_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TopicOutcome:
     """What became of one topic of a request: the topic as it is now, or why not."""
 
     name: str
@@ -97,24 +97,24 @@ class Topics:
 
     async def create(
         self,
-        new_topics: Sequence[NewTopic],
+        new_topics: Sequence[RequestedTopic],
         *,
         validate_only: bool = False,
         timeout_ms: int = PATIENCE_MS,
-    ) -> list[Outcome]:
+    ) -> list[TopicOutcome]:
         """Create topics independently of each other; outcomes are in the order asked."""
         registered = await known_brokers(self._store)
         image = self._view.image
-        outcomes: list[Outcome] = []
+        outcomes: list[TopicOutcome] = []
         for new in new_topics:
             try:
                 topic = self._plan(new, image, registered)
                 if not validate_only:
                     await self._write(topic)
                     image = image.with_topic(topic)
-                outcomes.append(Outcome(new.name, topic))
+                outcomes.append(TopicOutcome(new.name, topic))
             except OttlaError as error:
-                outcomes.append(Outcome(new.name, error=error))
+                outcomes.append(TopicOutcome(new.name, error=error))
         if validate_only:
             return outcomes
         created = [outcome.topic for outcome in outcomes if outcome.topic is not None]
@@ -127,7 +127,7 @@ class Topics:
         return [
             outcome
             if outcome.topic is None or outcome.topic.id in now.topics_by_id
-            else Outcome(outcome.name, error=_not_in_time("created", outcome.name))
+            else TopicOutcome(outcome.name, error=_not_in_time("created", outcome.name))
             for outcome in outcomes
         ]
 
@@ -195,7 +195,7 @@ class Topics:
 
     async def delete(
         self, topics: Sequence[TopicImage], *, timeout_ms: int = PATIENCE_MS
-    ) -> list[Outcome]:
+    ) -> list[TopicOutcome]:
         """Delete topics independently of each other; outcomes are in the order asked.
 
         Waits until nothing is left of them, but not for brokers that are dead: their replicas go
@@ -211,7 +211,7 @@ class Topics:
             await self._wait_until_gone(topic, timeout_ms)
         now = self._view.image
         return [
-            Outcome(outcome.name, error=_not_in_time("deleted", outcome.name))
+            TopicOutcome(outcome.name, error=_not_in_time("deleted", outcome.name))
             if outcome.topic is not None and outcome.topic.id in now.topics_by_id
             else outcome
             for outcome in outcomes
@@ -235,13 +235,13 @@ class Topics:
         finally:
             watch.cancel()
 
-    async def automatic(self, name: str) -> NewTopic:
+    async def automatic(self, name: str) -> RequestedTopic:
         """What an automatically created topic looks like; internal ones have settings of theirs.
 
         Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where there are too few brokers for one.
         """
         if name not in INTERNAL_TOPICS:
-            return NewTopic(name)
+            return RequestedTopic(name)
         known = await known_brokers(self._store)
         try:
             return automatic_topic(name, self._settings, known | self._view.image.brokers.keys())
@@ -265,7 +265,7 @@ class Topics:
                 failed[name] = OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "see the line above")
         done(failed)
 
-    def _plan(self, new: NewTopic, image: ClusterImage, registered: Registered) -> TopicImage:
+    def _plan(self, new: RequestedTopic, image: ClusterImage, registered: Registered) -> TopicImage:
         defaults = TopicDefaults(
             self._settings.integer("num.partitions"),
             self._settings.integer("default.replication.factor"),
@@ -295,10 +295,10 @@ class Topics:
             topic.id,
         )
 
-    async def _mark(self, topic: TopicImage) -> Outcome:
+    async def _mark(self, topic: TopicImage) -> TopicOutcome:
         current = self._view.image.topic_by_id(topic.id)
         if current is None:
-            return Outcome(topic.name, error=unknown_topic(topic.name))
+            return TopicOutcome(topic.name, error=unknown_topic(topic.name))
         mark: list[Operation] = [
             Check(paths.topic_mark(topic.id)),
             Create(paths.topic_deletion(topic.name)),
@@ -306,13 +306,13 @@ class Topics:
         try:
             await self._store.multi(mark)
         except NodeExists:
-            return Outcome(topic.name, current)
+            return TopicOutcome(topic.name, current)
         except NoNode:
-            return Outcome(topic.name, error=unknown_topic(topic.name))
+            return TopicOutcome(topic.name, error=unknown_topic(topic.name))
         except OttlaError as error:
-            return Outcome(topic.name, error=error)
+            return TopicOutcome(topic.name, error=error)
         _log.info("deleting topic %s, id %s", topic.name, topic.id)
-        return Outcome(topic.name, current)
+        return TopicOutcome(topic.name, current)
 
     def _random_start(self) -> int:
         return int.from_bytes(self._random_bytes(2), "big")

@@ -14,7 +14,7 @@ from ottla.broker.cluster.links import Links
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions.transactions import Codes, Transactions
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 from ottla.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -56,7 +56,7 @@ class AddPartitionsSender:
     def send(
         self,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdentity,
         partitions: frozenset[TopicPartition],
         *,
         adds: bool,
@@ -82,7 +82,7 @@ class AddPartitionsSender:
         self,
         leader: BrokerId,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdentity,
         partitions: frozenset[TopicPartition],
         adds: bool,
         on_answer: Callable[[Codes], None],

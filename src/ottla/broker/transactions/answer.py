@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.requests.request import RequestContext
 
 
-class Answer:
+class TransactionAnswer:
     """Calls `on_answer` with the answer of a command; `failed` turns an error into one."""
 
     __slots__ = ("_failed", "_on_answer")
@@ -28,9 +28,9 @@ class Answer:
 
 def reply_with(
     request: RequestContext, build: Callable[[Any], Any], failed: Callable[[ErrorCode], Any]
-) -> Answer:
+) -> TransactionAnswer:
     """An Answer that is the request's response, built by `build`."""
-    return Answer(lambda message: request.reply(build(message)), failed)
+    return TransactionAnswer(lambda message: request.reply(build(message)), failed)
 
 
 def as_version_knows(code: ErrorCode, version: int, *, fenced_from: int) -> ErrorCode:

@@ -14,7 +14,7 @@ from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.broker.transactions.verification import Verifications
 from ottla.record.header import HEADER_SIZE, read_header
 from ottla.storage.producers.state import Guard
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 from ottla.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -92,7 +92,7 @@ class ProduceInTransaction:
         partition = self._partition(topic, wanted.index)
         if not header.is_transactional or partition is None:
             return False
-        identity = Identity(header.producer_id, header.producer_epoch)
+        identity = ProducerIdentity(header.producer_id, header.producer_epoch)
         adds = self._version >= _ADDS_FROM
         if not self._verifications.is_needed(partition, transactional_id, identity, adds=adds):
             return False

@@ -15,17 +15,17 @@ from ottla.broker.coordinating import Shard, Ticket, give
 from ottla.broker.coordinating.replay import replay
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
-from ottla.transaction.coordinator import Coordinator
+from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.records import decode, encode
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
-from ottla.transaction.turn import Decision, Markers, Reply, TransactionRecord
+from ottla.transaction.turn import Markers, TransactionDecision, TransactionRecord, TransactionReply
 
 _log = logging.getLogger(__name__)
 
 # Given the coordinator, the ticket to answer, and the time of day in ms.
-Command = Callable[[Coordinator, Any, int], Decision]
-Upkeep = Callable[[Coordinator, int], Decision]
+Command = Callable[[TransactionCoordinator, Any, int], TransactionDecision]
+Upkeep = Callable[[TransactionCoordinator, int], TransactionDecision]
 # Gets markers written, and calls back when all partitions have them.
 SendMarkers = Callable[["TransactionShard", Markers, Callable[[], None]], None]
 
@@ -33,7 +33,7 @@ SendMarkers = Callable[["TransactionShard", Markers, Callable[[], None]], None]
 _LOOK_AGAIN_MS = 100
 
 
-class TransactionShard(Shard[Coordinator, TransactionRecord]):
+class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
     """The transactional ids of one partition; its term is the coordinator epoch of its markers."""
 
     what = "transactions"
@@ -62,10 +62,10 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
         # Commands by transactional id that wait for the markers of the previous transaction.
         self._parked: dict[str, list[_Parked]] = {}
 
-    def empty(self) -> Coordinator:
-        return Coordinator(self._settings)
+    def empty(self) -> TransactionCoordinator:
+        return TransactionCoordinator(self._settings)
 
-    async def replayed(self) -> Coordinator:
+    async def replayed(self) -> TransactionCoordinator:
         coordinator = self.empty()
         reading = await replay(self.partition, self.load_bytes, decode)
         for record in reading.records:
@@ -78,7 +78,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
 
     def apply(
         self,
-        coordinator: Coordinator,
+        coordinator: TransactionCoordinator,
         record: TransactionRecord,
         _offset: int,
         _producer: OnBehalf | None,
@@ -98,12 +98,12 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
                     f"max.message.bytes of __transaction_state ({max_bytes})",
                 )
 
-    def begin(self, coordinator: Coordinator) -> None:
+    def begin(self, coordinator: TransactionCoordinator) -> None:
         if coordinator.transactions:
             _log.info("loaded %d ids of %s", len(coordinator.transactions), self.name)
         self._carry_out(coordinator.start())
 
-    def release(self, _coordinator: Coordinator | None, code: ErrorCode) -> None:
+    def release(self, _coordinator: TransactionCoordinator | None, code: ErrorCode) -> None:
         waiting, self._parked = self._parked, {}
         for parked in (each for room in waiting.values() for each in room):
             self.purgatory.cancel(parked.deadline)
@@ -136,7 +136,7 @@ class TransactionShard(Shard[Coordinator, TransactionRecord]):
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self.clock.now_ms()))
 
-    def _carry_out(self, decision: Decision) -> bool:
+    def _carry_out(self, decision: TransactionDecision) -> bool:
         """Append, apply, answer; False if the records could not be appended."""
         if decision.records and not self.write(decision):
             return False
@@ -198,7 +198,7 @@ class _Parked:
 
     deadline: Deadline
 
-    def __init__(self, ticket: Ticket, command: Command, replies: list[Reply]) -> None:
+    def __init__(self, ticket: Ticket, command: Command, replies: list[TransactionReply]) -> None:
         self.ticket = ticket
         self.command = command
         # The answer if it has to wait too long.

@@ -9,22 +9,22 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.coordinating import Shards, Ticket
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.produce.producer_ids import ProducerIdBlocks
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import TRANSACTION_STATE
-from ottla.broker.transactions.answer import Answer
+from ottla.broker.transactions.answer import TransactionAnswer
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.shard import Command, TransactionShard, Upkeep
-from ottla.transaction.coordinator import Coordinator
+from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Identity
-from ottla.transaction.turn import Answered, Decision
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
+from ottla.transaction.turn import Answered, TransactionDecision
 
 # A code for each partition.
 Codes = Mapping[TopicPartition, ErrorCode]
 # A Command that is also given a producer id which was never used, or None.
-CommandWithId = Callable[[Coordinator, Any, int | None, int], Decision]
+CommandWithId = Callable[[TransactionCoordinator, Any, int | None, int], TransactionDecision]
 
 # How long a client's request waits for the markers of the transaction before.
 PATIENCE_MS = 1_000
@@ -41,7 +41,7 @@ class Transactions:
         runtime: Runtime,
         settings: BrokerSettings,
         partitions: Partitions,
-        producer_ids: ProducerIds,
+        producer_ids: ProducerIdBlocks,
         markers: MarkerSender,
     ) -> None:
         self._runtime = runtime
@@ -123,7 +123,7 @@ class Transactions:
     def verify_or_add(
         self,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdentity,
         partitions: frozenset[TopicPartition],
         *,
         adds: bool,
@@ -134,7 +134,9 @@ class Transactions:
         For the leaders of partitions, at this broker or another (KIP-890).
         """
 
-        def command(coordinator: Coordinator, ticket: object, now_ms: int) -> Decision:
+        def command(
+            coordinator: TransactionCoordinator, ticket: object, now_ms: int
+        ) -> TransactionDecision:
             if adds:
                 return coordinator.add(
                     ticket, transactional_id, identity, partitions, EPOCH_PER_TRANSACTION, now_ms
@@ -146,7 +148,7 @@ class Transactions:
                 message = dict.fromkeys(partitions, message.code)
             on_answer(message)
 
-        ticket = Answer(answer, Answered)
+        ticket = TransactionAnswer(answer, Answered)
         self.run(transactional_id, ticket, command, patience_ms=self._verify_patience_ms)
 
     def shards(self) -> Iterator[TransactionShard]:
@@ -172,11 +174,11 @@ class Transactions:
         settings = self._broker_settings
         self._every(
             settings.integer("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
-            Coordinator.abort_overdue,
+            TransactionCoordinator.abort_overdue,
         )
         self._every(
             settings.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
-            Coordinator.forget_unused,
+            TransactionCoordinator.forget_unused,
         )
 
     def _every(self, interval_ms: int, upkeep: Upkeep) -> None:

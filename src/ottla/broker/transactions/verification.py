@@ -12,7 +12,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions.add_partitions_sender import AddPartitionsSender
 from ottla.broker.transactions.transactions import Codes
 from ottla.storage.producers.state import Guard
-from ottla.transaction.transaction import Identity
+from ottla.transaction.transaction import ProducerIdentity
 
 # A marker is appended in between once at most: the one of the previous transaction.
 _ATTEMPTS_MAX = 3
@@ -25,7 +25,7 @@ class _Key(NamedTuple):
 
     partition: Partition
     transactional_id: str
-    identity: Identity
+    identity: ProducerIdentity
     adds: bool
 
 
@@ -41,7 +41,7 @@ class Verifications:
         self._waiting: dict[_Key, list[OnAnswer]] = {}
 
     def is_needed(
-        self, partition: Partition, transactional_id: str, identity: Identity, *, adds: bool
+        self, partition: Partition, transactional_id: str, identity: ProducerIdentity, *, adds: bool
     ) -> bool:
         """Whether to `verify`; if not, the transaction has records in the partition already."""
         key = _Key(partition, transactional_id, identity, adds)
@@ -51,7 +51,7 @@ class Verifications:
         self,
         partition: Partition,
         transactional_id: str,
-        identity: Identity,
+        identity: ProducerIdentity,
         *,
         adds: bool,
         on_answer: OnAnswer,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.wire.messages.offset_ledger import OffsetLedgerResponse
 
 
@@ -28,7 +28,7 @@ class DeletedBy:
 
     start: int
     end: int
-    counts: Mapping[Cause, int]
+    counts: Mapping[StartCause, int]
     first_ms: int
     last_ms: int
 
@@ -101,7 +101,7 @@ def account_of(name: TopicPartition, answer: OffsetLedgerResponse) -> OffsetAcco
             DeletedBy(
                 one.start,
                 one.end,
-                {Cause(n): count for n, count in zip(one.causes, one.counts, strict=True)},
+                {StartCause(n): count for n, count in zip(one.causes, one.counts, strict=True)},
                 one.first_ms,
                 one.last_ms,
             )

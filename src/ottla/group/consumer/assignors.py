@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappush, heapreplace
 from uuid import UUID
 
-from ottla.group.consumer.shares import NOTHING, Share, Slot
+from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ def uniform(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[
     taken = {slot for share in shares.values() for slot in share}
     readers = _readers(order, members)
     free = [
-        Slot(topic_id, index)
+        AssignedSlot(topic_id, index)
         for topic_id in sorted(readers)
         for index in range(partition_counts[topic_id])
-        if Slot(topic_id, index) not in taken
+        if AssignedSlot(topic_id, index) not in taken
     ]
     # Those with the fewest possible readers first: the others leave more choice.
     free.sort(key=lambda slot: len(readers[slot.topic_id]))
@@ -61,13 +61,13 @@ def by_range(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict
         return instance_id is None, instance_id or member_id
 
     order = sorted(members, key=place_of)
-    shares: dict[str, set[Slot]] = {member_id: set() for member_id in members}
+    shares: dict[str, set[AssignedSlot]] = {member_id: set() for member_id in members}
     for topic_id, readers in _readers(order, members).items():
         each, more = divmod(partition_counts[topic_id], len(readers))
         start = 0
         for place, member_id in enumerate(readers):
             end = start + each + (place < more)
-            shares[member_id].update(Slot(topic_id, index) for index in range(start, end))
+            shares[member_id].update(AssignedSlot(topic_id, index) for index in range(start, end))
             start = end
     return {member_id: frozenset(share) for member_id, share in shares.items()}
 
@@ -76,7 +76,7 @@ def by_range(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict
 ASSIGNORS: Mapping[str, Assign] = {"uniform": uniform, "range": by_range}
 
 
-def _kept(member: Subscriber, partition_counts: Mapping[UUID, int]) -> set[Slot]:
+def _kept(member: Subscriber, partition_counts: Mapping[UUID, int]) -> set[AssignedSlot]:
     return {
         slot
         for slot in member.share
@@ -84,9 +84,9 @@ def _kept(member: Subscriber, partition_counts: Mapping[UUID, int]) -> set[Slot]
     }
 
 
-def _drop_doubles(order: Sequence[str], shares: dict[str, set[Slot]]) -> None:
+def _drop_doubles(order: Sequence[str], shares: dict[str, set[AssignedSlot]]) -> None:
     """A partition that two have (a static member and who took its place) stays with the first."""
-    seen: set[Slot] = set()
+    seen: set[AssignedSlot] = set()
     for member_id in order:
         shares[member_id] -= seen
         seen |= shares[member_id]
@@ -107,7 +107,9 @@ class _Loads:
     moved down, one that has shrunk is entered anew.
     """
 
-    def __init__(self, readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[Slot]]) -> None:
+    def __init__(
+        self, readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[AssignedSlot]]
+    ) -> None:
         self._shares = shares
         self._heaps: dict[tuple[str, ...], list[tuple[int, str]]] = {}
         self._of_topic: dict[UUID, list[tuple[int, str]]] = {}
@@ -140,7 +142,7 @@ class _Loads:
 
 
 def _level(
-    readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[Slot]], loads: _Loads
+    readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[AssignedSlot]], loads: _Loads
 ) -> None:
     """Move partitions from the member with most to the one with least, while that helps.
 

@@ -4,11 +4,11 @@ from ottla.group.consumer.group import AWAY, ConsumerGroup
 from ottla.group.consumer.records import Current, MemberMetadata, MemberState
 from ottla.group.story.notes import (
     CONSUMER,
-    Cause,
     Given,
+    GroupEvent,
     Happening,
+    MemberStopped,
     Settled,
-    Stopped,
     Targeted,
     Who,
 )
@@ -18,7 +18,7 @@ from ottla.group.turn import Turn
 def note_joined(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
     """A member that the group did not know."""
     _note(turn, group, Happening.JOINED, member_id, "it joined")
-    turn.note(Stopped(group.group_id, member_id))
+    turn.note(MemberStopped(group.group_id, member_id))
 
 
 def note_changed(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
@@ -54,7 +54,7 @@ def note_late(turn: Turn, group: ConsumerGroup, member_id: str, words: str, sett
 def note_topics_changed(turn: Turn, group: ConsumerGroup) -> None:
     """A topic that members read was created, deleted or given more partitions."""
     words = "topics that its members read were created, deleted or given more partitions"
-    turn.note(Cause(group.group_id, CONSUMER, Happening.TOPICS_CHANGED, None, words))
+    turn.note(GroupEvent(group.group_id, CONSUMER, Happening.TOPICS_CHANGED, None, words))
 
 
 def note_target(turn: Turn, group: ConsumerGroup) -> None:
@@ -72,7 +72,7 @@ def note_step(
 ) -> None:
     """A member is one step nearer to its target."""
     if not after.assigned and group.target_of(member_id):
-        turn.note(Stopped(group.group_id, member_id))
+        turn.note(MemberStopped(group.group_id, member_id))
     gained = len(after.assigned - before.assigned)
     is_settled = after.state is MemberState.STABLE and after.epoch == group.target_epoch
     turn.note(Given(group.group_id, member_id, len(after.assigned), gained, is_settled=is_settled))
@@ -94,7 +94,9 @@ def _note(
     is_trigger: bool = True,
 ) -> None:
     who = _who(member_id, group.members[member_id])
-    turn.note(Cause(group.group_id, CONSUMER, kind, who, words, setting, is_trigger=is_trigger))
+    turn.note(
+        GroupEvent(group.group_id, CONSUMER, kind, who, words, setting, is_trigger=is_trigger)
+    )
 
 
 def _who(member_id: str, metadata: MemberMetadata) -> Who:

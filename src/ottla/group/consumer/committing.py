@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.records import Current
-from ottla.group.consumer.shares import Slot
+from ottla.group.consumer.shares import AssignedSlot
 
 
 def validate_member_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> ErrorCode:
@@ -21,7 +21,7 @@ def validate_member_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> E
 
 
 def validate_commit_epoch(
-    group: ConsumerGroup, member_id: str, epoch: int, slots: Iterable[Slot]
+    group: ConsumerGroup, member_id: str, epoch: int, slots: Iterable[AssignedSlot]
 ) -> ErrorCode:
     """As `validate_member_epoch`, but an earlier epoch may commit what the member has kept since.
 
@@ -38,6 +38,6 @@ def validate_commit_epoch(
 _EARLIER = (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION)
 
 
-def _is_kept(current: Current, slot: Slot, epoch: int) -> bool:
+def _is_kept(current: Current, slot: AssignedSlot, epoch: int) -> bool:
     is_held = slot in current.assigned or slot in current.revoking
     return is_held and current.given_in(slot) <= epoch

@@ -7,7 +7,7 @@ from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.records import Current
 from ottla.group.consumer.shares import NOTHING, Share
 from ottla.group.consumer.targets import preferred_assignor
-from ottla.group.consumer.topics import Topics, named_topics
+from ottla.group.consumer.topics import TopicsView, named_topics
 from ottla.wire.messages.consumer_group_describe import (
     Assignment,
     DescribedGroup,
@@ -19,7 +19,9 @@ _CLASSIC_MEMBER = 0
 _CONSUMER_MEMBER = 1
 
 
-def describe(group: ConsumerGroup, topics: Topics, assignors: Collection[str]) -> DescribedGroup:
+def describe(
+    group: ConsumerGroup, topics: TopicsView, assignors: Collection[str]
+) -> DescribedGroup:
     """The group as it stands: what members have, and what they shall have."""
     return DescribedGroup(
         group_id=group.group_id,
@@ -41,7 +43,7 @@ def not_found(group_id: str, *, is_classic: bool) -> DescribedGroup:
     )
 
 
-def _member(group: ConsumerGroup, member_id: str, topics: Topics) -> Member:
+def _member(group: ConsumerGroup, member_id: str, topics: TopicsView) -> Member:
     metadata = group.members[member_id]
     current = group.current.get(member_id)
     return Member(
@@ -64,5 +66,5 @@ def _held(current: Current | None) -> Share:
     return NOTHING if current is None else current.assigned | current.revoking
 
 
-def _assignment(share: Share, topics: Topics) -> Assignment:
+def _assignment(share: Share, topics: TopicsView) -> Assignment:
     return Assignment(topic_partitions=named_topics(share, topics, TopicPartitions))

@@ -15,7 +15,7 @@ from ottla.group.consumer.records import (
     TargetEpochRecord,
     TargetRecord,
 )
-from ottla.group.consumer.shares import NOTHING, Share, Slot
+from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
 from ottla.group.records import CommittedOffset
 
 # What a member has that was never told anything.
@@ -72,7 +72,7 @@ class ConsumerGroup:
         self.target_epoch = 0
         self.target: dict[str, Share] = {}
         self.current: dict[str, Current] = {}
-        self.owners: dict[Slot, str] = {}
+        self.owners: dict[AssignedSlot, str] = {}
         self.offsets: dict[TopicPartition, CommittedOffset] = {}
         # Names of the topics its members read, patterns included: known from the first heartbeat
         # a coordinator sees, None before.
@@ -112,7 +112,7 @@ class ConsumerGroup:
                 return ConsumerGroupState.RECONCILING
         return ConsumerGroupState.STABLE
 
-    def is_taken(self, slot: Slot, by_other_than: str) -> bool:
+    def is_taken(self, slot: AssignedSlot, by_other_than: str) -> bool:
         """Whether another member has the partition, or has yet to give it back."""
         return self.owners.get(slot, by_other_than) != by_other_than
 

@@ -33,7 +33,7 @@ from ottla.group.consumer.records import (
 )
 from ottla.group.consumer.requests import JOIN, LEAVE, is_complete
 from ottla.group.consumer.sessions import cancel_timers, keep_alive, set_timers
-from ottla.group.consumer.shares import NOTHING, Share, Slot, share_of, topics_of
+from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share, share_of, topics_of
 from ottla.group.consumer.targets import follow_topics
 from ottla.group.turn import Call, Turn
 from ottla.wire.messages.consumer_group_heartbeat import (
@@ -203,5 +203,5 @@ def _or(new: str | None, old: str | None) -> str | None:
     return old if new is None else new
 
 
-def _assignment(share: Collection[Slot]) -> Assignment:
+def _assignment(share: Collection[AssignedSlot]) -> Assignment:
     return Assignment(topic_partitions=topics_of(share, TopicPartitionsResponse))

@@ -7,10 +7,10 @@ that two members never read the same one.
 from collections.abc import Callable, Collection
 
 from ottla.group.consumer.records import Current, MemberState
-from ottla.group.consumer.shares import NOTHING, Share, Slot
+from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
 
 # Whether some other member has the partition, or has yet to give it back.
-IsTaken = Callable[[Slot], bool]
+IsTaken = Callable[[AssignedSlot], bool]
 
 
 def reconcile(
@@ -18,7 +18,7 @@ def reconcile(
     target_epoch: int,
     target: Share,
     is_taken: IsTaken,
-    owned: Collection[Slot] | None,
+    owned: Collection[AssignedSlot] | None,
 ) -> Current:
     """The member's next step, or the same value where there is none.
 
@@ -42,7 +42,7 @@ def _step(
     target_epoch: int,
     target: Share,
     is_taken: IsTaken,
-    owned: Collection[Slot] | None,
+    owned: Collection[AssignedSlot] | None,
 ) -> Current:
     kept = current.assigned & target
     revoking = current.assigned - target

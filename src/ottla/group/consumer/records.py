@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from ottla.group.consumer.shares import Share, Slot, by_topic, share_of, topics_of
+from ottla.group.consumer.shares import AssignedSlot, Share, by_topic, share_of, topics_of
 from ottla.group.consumer.written import GroupEpoch, TargetEpoch, TargetShare
 from ottla.group.member import OfferedProtocol
 from ottla.wire.stored import decode_versioned, encode_versioned
@@ -78,9 +78,9 @@ class Current:
     state: MemberState
     assigned: Share
     revoking: Share
-    given: Mapping[Slot, int] = field(default_factory=dict)
+    given: Mapping[AssignedSlot, int] = field(default_factory=dict)
 
-    def given_in(self, slot: Slot) -> int:
+    def given_in(self, slot: AssignedSlot) -> int:
         """The epoch in which the member got a partition that it has."""
         return self.given.get(slot, self.epoch)
 
@@ -210,7 +210,9 @@ def _held_topics(current: Current, share: Share) -> list[TopicPartitions]:
         TopicPartitions(
             topic_id=topic_id,
             partitions=list(partitions),
-            assignment_epochs=[current.given_in(Slot(topic_id, each)) for each in partitions],
+            assignment_epochs=[
+                current.given_in(AssignedSlot(topic_id, each)) for each in partitions
+            ],
         )
         for topic_id, partitions in by_topic(share).items()
     ]
@@ -286,10 +288,10 @@ def _read_current(key: bytes, value: bytes | None) -> CurrentRecord:
     return CurrentRecord(of.group_id, of.member_id, current)
 
 
-def _read_given(topics: Iterable[TopicPartitions]) -> dict[Slot, int]:
+def _read_given(topics: Iterable[TopicPartitions]) -> dict[AssignedSlot, int]:
     """Records written before KIP-1251 have no epochs, so that only the present one counts."""
     return {
-        Slot(topic.topic_id, partition): epoch
+        AssignedSlot(topic.topic_id, partition): epoch
         for topic in topics
         for partition, epoch in zip(topic.partitions, topic.assignment_epochs or (), strict=False)
     }

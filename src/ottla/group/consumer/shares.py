@@ -8,7 +8,7 @@ T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 
-class Slot(NamedTuple):
+class AssignedSlot(NamedTuple):
     """A partition of a topic, by the topic's id: a topic made anew is another one."""
 
     topic_id: UUID
@@ -16,7 +16,7 @@ class Slot(NamedTuple):
 
 
 # What a member has or shall have.
-Share = frozenset[Slot]
+Share = frozenset[AssignedSlot]
 
 NOTHING: Share = frozenset()
 
@@ -28,7 +28,7 @@ class TopicPartitions(Protocol):
     partitions: list[int]
 
 
-class Entry(Protocol[T_co]):
+class EntryMaker(Protocol[T_co]):
     """Makes a message's entry of one topic."""
 
     def __call__(self, *, topic_id: UUID, partitions: list[int]) -> T_co: ...
@@ -37,11 +37,11 @@ class Entry(Protocol[T_co]):
 def share_of(topics: Iterable[TopicPartitions]) -> Share:
     """The set that a message's list of topics stands for."""
     return frozenset(
-        Slot(each.topic_id, partition) for each in topics for partition in each.partitions
+        AssignedSlot(each.topic_id, partition) for each in topics for partition in each.partitions
     )
 
 
-def by_topic(share: Iterable[Slot]) -> Mapping[UUID, Sequence[int]]:
+def by_topic(share: Iterable[AssignedSlot]) -> Mapping[UUID, Sequence[int]]:
     """The partitions of each topic, both in order."""
     topics: dict[UUID, list[int]] = {}
     for slot in sorted(share):
@@ -49,7 +49,7 @@ def by_topic(share: Iterable[Slot]) -> Mapping[UUID, Sequence[int]]:
     return topics
 
 
-def topics_of(share: Iterable[Slot], entry: Entry[T]) -> list[T]:
+def topics_of(share: Iterable[AssignedSlot], entry: EntryMaker[T]) -> list[T]:
     """The list of topics, each as `entry` makes it, that stands for the set in a message."""
     return [
         entry(topic_id=topic_id, partitions=list(partitions))

@@ -9,7 +9,7 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.records import MemberMetadata
-from ottla.group.consumer.topics import Topics, TopicShape
+from ottla.group.consumer.topics import TopicShape, TopicsView
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ def require_pattern(pattern: str) -> None:
     _compiled(pattern)
 
 
-def resolve(group: ConsumerGroup, topics: Topics) -> Subscriptions:
+def resolve(group: ConsumerGroup, topics: TopicsView) -> Subscriptions:
     """Look up what every member reads."""
     patterns = {each.topic_regex for each in group.members.values() if each.topic_regex}
     matching = {pattern: _matching(pattern, topics.names()) for pattern in patterns}

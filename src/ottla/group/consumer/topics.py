@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from ottla.group.consumer.shares import Slot, by_topic
+from ottla.group.consumer.shares import AssignedSlot, by_topic
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -19,7 +19,7 @@ class TopicShape(NamedTuple):
     partitions: int
 
 
-class Topics(Protocol):
+class TopicsView(Protocol):
     """All topics at one moment."""
 
     # Another object if any topic may differ from an earlier moment.
@@ -53,7 +53,7 @@ class _NoTopics:
         return ()
 
 
-NO_TOPICS: Topics = _NoTopics()
+NO_TOPICS: TopicsView = _NoTopics()
 
 
 class NamedEntry(Protocol[T_co]):
@@ -62,7 +62,9 @@ class NamedEntry(Protocol[T_co]):
     def __call__(self, *, topic_id: UUID, topic_name: str, partitions: list[int]) -> T_co: ...
 
 
-def named_topics(share: Iterable[Slot], topics: Topics, entry: NamedEntry[T]) -> list[T]:
+def named_topics(
+    share: Iterable[AssignedSlot], topics: TopicsView, entry: NamedEntry[T]
+) -> list[T]:
     """As `shares.topics_of`, without topics that are gone: they have no name any more."""
     named = [
         (topic_id, topics.name_of(topic_id), partitions)

@@ -6,8 +6,8 @@ The one names topics, the other their ids.
 from collections.abc import Iterable, Sequence
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.consumer.shares import Share, Slot, by_topic
-from ottla.group.consumer.topics import Topics
+from ottla.group.consumer.shares import AssignedSlot, Share, by_topic
+from ottla.group.consumer.topics import TopicsView
 from ottla.group.member import OfferedProtocol
 from ottla.wire.errors import WireError
 from ottla.wire.stored import (
@@ -38,12 +38,12 @@ def subscription_of(protocols: Sequence[OfferedProtocol]) -> ConsumerProtocolSub
         ) from error
 
 
-def owned_by(subscription: ConsumerProtocolSubscription, topics: Topics) -> Share:
+def owned_by(subscription: ConsumerProtocolSubscription, topics: TopicsView) -> Share:
     """What a member says it still has."""
     return _share(((each.topic, each.partitions) for each in subscription.owned_partitions), topics)
 
 
-def share_in(assignment: bytes, assignor: str | None, topics: Topics) -> Share:
+def share_in(assignment: bytes, assignor: str | None, topics: TopicsView) -> Share:
     """The share that a leader's assignment stands for, as far as its topics exist.
 
     Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where it cannot be carried over: the bytes are
@@ -66,7 +66,7 @@ def share_in(assignment: bytes, assignor: str | None, topics: Topics) -> Share:
     return _share(((each.topic, each.partitions) for each in read.assigned_partitions), topics)
 
 
-def assignment_of(share: Share, protocols: Sequence[OfferedProtocol], topics: Topics) -> bytes:
+def assignment_of(share: Share, protocols: Sequence[OfferedProtocol], topics: TopicsView) -> bytes:
     """A share as a leader would hand it out, in the version the member speaks."""
     version = min(read_version(protocols[0].metadata), ConsumerProtocolAssignment.__versions__[1])
     named = [
@@ -80,9 +80,9 @@ def assignment_of(share: Share, protocols: Sequence[OfferedProtocol], topics: To
     return encode_versioned(ConsumerProtocolAssignment(assigned_partitions=assigned), version)
 
 
-def _share(named: Iterable[tuple[str, Sequence[int]]], topics: Topics) -> Share:
+def _share(named: Iterable[tuple[str, Sequence[int]]], topics: TopicsView) -> Share:
     return frozenset(
-        Slot(shape.id, partition)
+        AssignedSlot(shape.id, partition)
         for name, partitions in named
         if (shape := topics.find(name)) is not None
         for partition in partitions

@@ -6,14 +6,17 @@ from ottla.base.errors import ErrorCode
 from ottla.group.consumer.committing import validate_member_epoch
 from ottla.group.offsets import committing, deleting, fetching, retention
 from ottla.group.registry import Registry
-from ottla.group.turn import Call, Decision, Moment, answered
+from ottla.group.turn import Call, GroupDecision, Moment, answered
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 
-class OffsetCommands(Registry):
-    """Where groups resume."""
+class OffsetCommands:
+    """OffsetCommit, OffsetFetch, OffsetDelete, and the expiry of offsets."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
 
     def commit(
         self,
@@ -21,14 +24,14 @@ class OffsetCommands(Registry):
         request: OffsetCommitRequest,
         check: committing.PartitionCheck,
         at: Moment,
-    ) -> Decision:
+    ) -> GroupDecision:
         """OffsetCommit. A group that only stores offsets comes into being by its first one."""
-        turn = self.turn(at)
-        if request.group_id in self.share:
+        turn = self._registry.turn(at)
+        if request.group_id in self._registry.share:
             refused = committing.commit_refused(request, ErrorCode.GROUP_ID_NOT_FOUND, check)
             turn.reply(call.ticket, refused)
             return turn.decision
-        group = self.any(request.group_id)
+        group = self._registry.any(request.group_id)
         turn.reply(call.ticket, committing.commit(turn, group, request, call.version, check))
         return turn.decision
 
@@ -38,14 +41,14 @@ class OffsetCommands(Registry):
         request: TxnOffsetCommitRequest,
         exists: deleting.Exists,
         at: Moment,
-    ) -> Decision:
+    ) -> GroupDecision:
         """TxnOffsetCommit. Its records are for `apply_pending`, and wait for the outcome."""
-        turn = self.turn(at)
-        if request.group_id in self.share:
+        turn = self._registry.turn(at)
+        if request.group_id in self._registry.share:
             code = ErrorCode.GROUP_ID_NOT_FOUND
             turn.reply(call.ticket, committing.transactional_commit_refused(request, code, exists))
             return turn.decision
-        group = self.any(request.group_id)
+        group = self._registry.any(request.group_id)
         answer = committing.commit_in_transaction(turn, group, request, exists)
         turn.reply(call.ticket, answer)
         return turn.decision
@@ -58,15 +61,15 @@ class OffsetCommands(Registry):
         build: Callable[[list[fetching.FetchedTopic]], object],
         *,
         is_stable: bool = False,
-    ) -> Decision:
+    ) -> GroupDecision:
         """OffsetFetch for one group; `build` makes the answer.
 
         It tells of everything applied, and like all answers is given when that is committed. With
         `is_stable` it tells nothing of what the outcome of a transaction may change (KIP-447).
         """
-        fetched = fetching.fetch(self.any(group_id), wanted)
-        if is_stable and self.pending:
-            fetched = fetching.without_pending(fetched, group_id, self.pending)
+        fetched = fetching.fetch(self._registry.any(group_id), wanted)
+        if is_stable and self._registry.pending:
+            fetched = fetching.without_pending(fetched, group_id, self._registry.pending)
         return answered(call, build(fetched))
 
     def check_member(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
@@ -76,7 +79,7 @@ class OffsetCommands(Registry):
         member in its present epoch; the empty member id is no member's. A null id with an epoch
         is UNKNOWN_MEMBER_ID here; Kafka fails with UNKNOWN_SERVER_ERROR.
         """
-        group = self.consumer_groups.get(group_id)
+        group = self._registry.consumer_groups.get(group_id)
         is_administrator = member_id is None and epoch < 0
         if group is None or is_administrator:
             return ErrorCode.NONE
@@ -88,25 +91,25 @@ class OffsetCommands(Registry):
         request: OffsetDeleteRequest,
         exists: deleting.Exists,
         at: Moment,
-    ) -> Decision:
+    ) -> GroupDecision:
         """OffsetDelete."""
-        turn = self.turn(at)
-        group = self.any(request.group_id)
+        turn = self._registry.turn(at)
+        group = self._registry.any(request.group_id)
         turn.reply(call.ticket, deleting.delete_offsets(turn, group, request, exists))
         return turn.decision
 
-    def expire_offsets(self, at: Moment) -> Decision:
+    def expire_offsets(self, at: Moment) -> GroupDecision:
         """Forget what has outlived `offsets.retention.minutes`, and groups nothing is left of."""
-        turn = self.turn(at)
-        self.sweep()
-        for group in self.all():
-            retention.expire(turn, group, self.pending)
+        turn = self._registry.turn(at)
+        self._registry.sweep()
+        for group in self._registry.all():
+            retention.expire(turn, group, self._registry.pending)
         return turn.decision
 
-    def forget_topics(self, gone: Callable[[str, int], bool], at: Moment) -> Decision:
+    def forget_topics(self, gone: Callable[[str, int], bool], at: Moment) -> GroupDecision:
         """Forget the offsets of partitions that were deleted."""
-        turn = self.turn(at)
-        for group in self.all():
+        turn = self._registry.turn(at)
+        for group in self._registry.all():
             deleting.forget_topic_partitions(turn, group, gone)
-        self.share.forget_topics(turn, gone)
+        self._registry.share.forget_topics(turn, gone)
         return turn.decision

@@ -8,7 +8,7 @@ from ottla.base.ids import NO_TOPIC_ID, TopicPartition
 from ottla.group.classic.rebalance import keep_alive
 from ottla.group.consumer.committing import validate_commit_epoch
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.shares import Slot
+from ottla.group.consumer.shares import AssignedSlot
 from ottla.group.group import AnyGroup
 from ottla.group.records import CommittedOffset, OffsetRecord
 from ottla.group.state import GroupState
@@ -92,13 +92,13 @@ def _validate_consumer_commit(
 
 def _slots(
     turn: Turn, topics: Iterable[OffsetCommitRequestTopic | TxnOffsetCommitRequestTopic]
-) -> Iterator[Slot]:
+) -> Iterator[AssignedSlot]:
     """The partitions of a request that exist, by the ids of their topics."""
     for topic in topics:
         shape = turn.topics.find(topic.name)
         for partition in topic.partitions:
             if shape is not None and partition.partition_index in range(shape.partitions):
-                yield Slot(shape.id, partition.partition_index)
+                yield AssignedSlot(shape.id, partition.partition_index)
 
 
 def commit(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from ottla.group.consumer.assignors import Subscribers, uniform
-from ottla.group.consumer.shares import Share, Slot
+from ottla.group.consumer.shares import AssignedSlot, Share
 
 NAME = "simple"
 
@@ -22,7 +22,7 @@ def simple(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[s
 def _joined(
     members: Subscribers, shares: Mapping[str, Share], partition_counts: Mapping[UUID, int]
 ) -> dict[str, Share]:
-    loads: dict[Slot, int] = {}
+    loads: dict[AssignedSlot, int] = {}
     for share in shares.values():
         for slot in share:
             loads[slot] = loads.get(slot, 0) + 1
@@ -39,9 +39,11 @@ def _joined(
     return full
 
 
-def _readable(topics: frozenset[UUID], partition_counts: Mapping[UUID, int]) -> Sequence[Slot]:
+def _readable(
+    topics: frozenset[UUID], partition_counts: Mapping[UUID, int]
+) -> Sequence[AssignedSlot]:
     return [
-        Slot(topic_id, index)
+        AssignedSlot(topic_id, index)
         for topic_id in topics
         for index in range(partition_counts.get(topic_id, 0))
     ]

@@ -2,7 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.shares import NOTHING
-from ottla.group.consumer.topics import Topics, named_topics
+from ottla.group.consumer.topics import TopicsView, named_topics
 from ottla.group.share.assignor import NAME
 from ottla.group.share.group import ShareGroup
 from ottla.wire.messages.share_group_describe import (
@@ -13,7 +13,7 @@ from ottla.wire.messages.share_group_describe import (
 )
 
 
-def describe(group: ShareGroup, topics: Topics) -> DescribedGroup:
+def describe(group: ShareGroup, topics: TopicsView) -> DescribedGroup:
     """The group as it stands."""
     return DescribedGroup(
         group_id=group.group_id,
@@ -35,7 +35,7 @@ def not_found(group_id: str, *, is_other: bool) -> DescribedGroup:
     )
 
 
-def _member(group: ShareGroup, member_id: str, topics: Topics) -> Member:
+def _member(group: ShareGroup, member_id: str, topics: TopicsView) -> Member:
     metadata = group.members[member_id]
     current = group.current.get(member_id)
     assigned = NOTHING if current is None else current.assigned

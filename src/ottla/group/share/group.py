@@ -18,7 +18,7 @@ from ottla.group.share.records import (
 )
 
 
-class ShareGroupState(StrEnum):
+class ShareGroupPhase(StrEnum):
     """Where a group stands, by the names Kafka shows: with members or without."""
 
     EMPTY = "Empty"
@@ -65,8 +65,8 @@ class ShareGroup:
         return not self.members
 
     @property
-    def state(self) -> ShareGroupState:
-        return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
+    def state(self) -> ShareGroupPhase:
+        return ShareGroupPhase.STABLE if self.members else ShareGroupPhase.EMPTY
 
     def target_of(self, member_id: str) -> Share:
         """What a member shall have."""

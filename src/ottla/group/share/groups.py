@@ -10,7 +10,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.pace import Pace
-from ottla.group.consumer.topics import Topics
+from ottla.group.consumer.topics import TopicsView
 from ottla.group.settings import GroupSettings
 from ottla.group.share import begun, describing, heartbeating
 from ottla.group.share.begun import change
@@ -24,7 +24,7 @@ from ottla.group.share.records import (
     TopicState,
 )
 from ottla.group.timers import TimerKey, Timers
-from ottla.group.turn import Call, Decision, Moment, Reply, Turn
+from ottla.group.turn import Call, GroupDecision, GroupReply, Moment, Turn
 from ottla.wire.messages.share_group_describe import DescribedGroup
 from ottla.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
@@ -60,10 +60,10 @@ class ShareGroups:
         self,
         call: Call,
         request: ShareGroupHeartbeatRequest,
-        topics: Topics,
+        topics: TopicsView,
         pace: Pace,
         at: Moment,
-    ) -> Decision:
+    ) -> GroupDecision:
         """ShareGroupHeartbeat; the answer is a Heard."""
         turn = self._turn(at)
         try:
@@ -77,29 +77,29 @@ class ShareGroups:
         turn.reply(call.ticket, heard)
         return turn.decision
 
-    def describe(self, call: Call, group_id: str, topics: Topics) -> Decision:
+    def describe(self, call: Call, group_id: str, topics: TopicsView) -> GroupDecision:
         """ShareGroupDescribe for one group; the answer is its DescribedGroup."""
-        return Decision(replies=[Reply(call.ticket, self.described(group_id, topics))])
+        return GroupDecision(replies=[GroupReply(call.ticket, self.described(group_id, topics))])
 
-    def described(self, group_id: str, topics: Topics) -> DescribedGroup:
+    def described(self, group_id: str, topics: TopicsView) -> DescribedGroup:
         """A group as ShareGroupDescribe tells of it."""
         group = self.groups.get(group_id)
         if group is None:
             return describing.not_found(group_id, is_other=self._is_other(group_id))
         return describing.describe(group, topics)
 
-    def begun(self, call: Call, group_id: str) -> Decision:
+    def begun(self, call: Call, group_id: str) -> GroupDecision:
         """Of which partitions there is state; the answer is an Allowed."""
         group = self.groups.get(group_id)
         if group is None:
             allowed = Allowed(ErrorCode.GROUP_ID_NOT_FOUND)
         else:
             allowed = Allowed(topics=tuple(group.begun.values()), epoch=group.epoch)
-        return Decision(replies=[Reply(call.ticket, allowed)])
+        return GroupDecision(replies=[GroupReply(call.ticket, allowed)])
 
     def note_begun(
         self, call: Call, group_id: str, topics: Iterable[TopicState], at: Moment
-    ) -> Decision:
+    ) -> GroupDecision:
         """The state of partitions was begun; the answer is an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)
@@ -108,7 +108,7 @@ class ShareGroups:
         turn.reply(call.ticket, ErrorCode.NONE)
         return turn.decision
 
-    def start_altering(self, call: Call, group_id: str, at: Moment) -> Decision:
+    def start_altering(self, call: Call, group_id: str, at: Moment) -> GroupDecision:
         """AlterShareGroupOffsets begins: an empty group, which may be new, gets a new epoch.
 
         The answer is an Allowed with the epoch of the state to be begun anew.
@@ -129,7 +129,7 @@ class ShareGroups:
 
     def start_deleting(
         self, call: Call, group_id: str, topic_ids: Iterable[UUID] | None, at: Moment
-    ) -> Decision:
+    ) -> GroupDecision:
         """Begin to delete the state of topics, or of all, of an empty group.
 
         The answer is an Allowed with the topics whose state is to be deleted.
@@ -149,7 +149,7 @@ class ShareGroups:
 
     def note_deleted(
         self, call: Call, group_id: str, topic_ids: Iterable[UUID], at: Moment
-    ) -> Decision:
+    ) -> GroupDecision:
         """The state of topics is gone; the answer is an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)
@@ -158,7 +158,7 @@ class ShareGroups:
         turn.reply(call.ticket, ErrorCode.NONE)
         return turn.decision
 
-    def delete(self, call: Call, group_id: str, at: Moment) -> Decision:
+    def delete(self, call: Call, group_id: str, at: Moment) -> GroupDecision:
         """DeleteGroups, once all state is deleted; the answer is an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)

@@ -13,8 +13,8 @@ from ottla.group.consumer.assignors import Subscriber
 from ottla.group.consumer.group import FIRST_EPOCH
 from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.requests import is_blank
-from ottla.group.consumer.shares import NOTHING, Slot, topics_of
-from ottla.group.consumer.topics import Topics, TopicShape, shape_hash
+from ottla.group.consumer.shares import NOTHING, AssignedSlot, topics_of
+from ottla.group.consumer.topics import TopicShape, TopicsView, shape_hash
 from ottla.group.share.assignor import simple
 from ottla.group.share.begun import change, missing
 from ottla.group.share.group import ShareGroup
@@ -75,7 +75,7 @@ def heartbeat(
     group: ShareGroup,
     call: Call,
     request: ShareGroupHeartbeatRequest,
-    topics: Topics,
+    topics: TopicsView,
     pace: Pace,
 ) -> Heard:
     """Take in what a member says, and tell it what to look after now.
@@ -194,7 +194,7 @@ def _update(
 
 
 def _follow_topics(
-    turn: Turn, group: ShareGroup, topics: Topics, *, is_changed: bool
+    turn: Turn, group: ShareGroup, topics: TopicsView, *, is_changed: bool
 ) -> Collection[TopicShape]:
     """Raise the epoch where members or topics have changed, and have the target follow it."""
     shapes = _shapes(group, topics)
@@ -208,7 +208,7 @@ def _follow_topics(
     return shapes.values()
 
 
-def _shapes(group: ShareGroup, topics: Topics) -> dict[str, TopicShape]:
+def _shapes(group: ShareGroup, topics: TopicsView) -> dict[str, TopicShape]:
     """The topics that any member reads and that exist."""
     names = {name for metadata in group.members.values() for name in metadata.topic_names}
     found = ((name, topics.find(name)) for name in names)
@@ -253,7 +253,7 @@ def _begun_count(group: ShareGroup, shape: TopicShape) -> int:
     return count
 
 
-def _assignment(share: Collection[Slot]) -> Assignment:
+def _assignment(share: Collection[AssignedSlot]) -> Assignment:
     return Assignment(topic_partitions=topics_of(share, TopicPartitions))
 
 

@@ -3,7 +3,15 @@
 from ottla.group.group import Group
 from ottla.group.member import Member
 from ottla.group.state import GroupState
-from ottla.group.story.notes import CLASSIC, Cause, Given, Happening, Settled, Stopped, Who
+from ottla.group.story.notes import (
+    CLASSIC,
+    Given,
+    GroupEvent,
+    Happening,
+    MemberStopped,
+    Settled,
+    Who,
+)
 from ottla.group.subscription import assigned_partitions, keeps_partitions
 from ottla.group.turn import Turn
 
@@ -16,8 +24,8 @@ _REASON_LENGTH_MAX = 120
 def note_joined(turn: Turn, group: Group, member: Member, reason: str | None) -> None:
     """A member that the group did not know."""
     words = f"it joined{_because(reason)}"
-    turn.note(Cause(group.group_id, CLASSIC, Happening.JOINED, member.who, words))
-    turn.note(Stopped(group.group_id, member.member_id))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.JOINED, member.who, words))
+    turn.note(MemberStopped(group.group_id, member.member_id))
 
 
 def note_changed(
@@ -26,7 +34,7 @@ def note_changed(
     """A member joined again of itself."""
     did = "the leader asked for new shares" if is_unchanged else "it reads or offers something else"
     words = f"{did}{_because(reason)}"
-    turn.note(Cause(group.group_id, CLASSIC, Happening.CHANGED, member.who, words))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.CHANGED, member.who, words))
 
 
 def note_returned(turn: Turn, group: Group, member: Member, *, is_trigger: bool) -> None:
@@ -35,7 +43,7 @@ def note_returned(turn: Turn, group: Group, member: Member, *, is_trigger: bool)
     kind = Happening.RETURNED
     setting = f"group.instance.id={member.group_instance_id}"
     turn.note(
-        Cause(group.group_id, CLASSIC, kind, member.who, words, setting, is_trigger=is_trigger)
+        GroupEvent(group.group_id, CLASSIC, kind, member.who, words, setting, is_trigger=is_trigger)
     )
 
 
@@ -45,7 +53,7 @@ def note_left(turn: Turn, group: Group, member: Member, reason: str | None) -> N
     if reason is not None and _POLL_TIMEOUT in reason:
         setting = f"max.poll.interval.ms={member.rebalance_timeout_ms}"
     words = f"it left{_because(reason)}"
-    turn.note(Cause(group.group_id, CLASSIC, Happening.LEFT, member.who, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LEFT, member.who, words, setting))
 
 
 def note_silent(turn: Turn, group: Group, member: Member) -> None:
@@ -57,21 +65,21 @@ def note_silent(turn: Turn, group: Group, member: Member) -> None:
     else:
         words = f"nothing was heard of it for {member.session_timeout_ms} ms"
         setting = f"session.timeout.ms={member.session_timeout_ms}"
-    turn.note(Cause(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
 
 
 def note_did_not_join(turn: Turn, group: Group, member: Member, waited_ms: int) -> None:
     """The join phase ended without a member."""
     words = f"it did not join again within {waited_ms} ms"
     setting = f"max.poll.interval.ms={waited_ms}"
-    turn.note(Cause(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
 
 
 def note_did_not_sync(turn: Turn, group: Group, member: Member, waited_ms: int) -> None:
     """The sync phase ended without a member."""
     words = f"it did not ask for its share within {waited_ms} ms"
     setting = f"max.poll.interval.ms={waited_ms}"
-    turn.note(Cause(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
 
 
 def note_never_came(turn: Turn, group: Group, member_id: str) -> None:
@@ -80,7 +88,7 @@ def note_never_came(turn: Turn, group: Group, member_id: str) -> None:
         words = "it never came back with the member id it was given"
         setting = "session.timeout.ms"
         who = Who(member_id)
-        turn.note(Cause(group.group_id, CLASSIC, Happening.LATE, who, words, setting))
+        turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, who, words, setting))
 
 
 def note_too_many(turn: Turn, group: Group) -> None:
@@ -88,13 +96,13 @@ def note_too_many(turn: Turn, group: Group) -> None:
     limit = turn.settings.max_size
     words = f"it has {len(group.members)} members: those that join first stay"
     setting = f"group.max.size={limit}"
-    turn.note(Cause(group.group_id, CLASSIC, Happening.TOO_MANY, None, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.TOO_MANY, None, words, setting))
 
 
 def note_joining(turn: Turn, group: Group, member: Member) -> None:
     """A member joins again; unless it goes on reading meanwhile, it has no partitions now."""
     if not any(keeps_partitions(metadata) for _, metadata in member.protocols):
-        turn.note(Stopped(group.group_id, member.member_id))
+        turn.note(MemberStopped(group.group_id, member.member_id))
 
 
 def note_share(turn: Turn, group: Group, member_id: str, share: bytes) -> None:

@@ -10,12 +10,12 @@ from enum import StrEnum
 
 from ottla.group.story.notes import (
     CONSUMER,
-    Cause,
     Formed,
     Given,
+    GroupEvent,
+    MemberStopped,
     Note,
     Settled,
-    Stopped,
     Targeted,
 )
 from ottla.group.turn import Moment
@@ -58,7 +58,7 @@ class Flight:
     members: int = -1
     partitions: int = -1
     moved: int = -1
-    causes: list[tuple[int, Cause]] = field(default_factory=list)
+    causes: list[tuple[int, GroupEvent]] = field(default_factory=list)
     causes_omitted: int = 0
     without_ms: dict[str, int] = field(default_factory=dict)
     stopped: dict[str, int] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Flights:
     def take(self, notes: Iterable[Note], at: Moment) -> None:
         """Go on with the stories of the groups that the notes are about."""
         for note in notes:
-            if isinstance(note, Cause):
+            if isinstance(note, GroupEvent):
                 self._on_cause(note, at)
                 continue
             held = self._held.get(note.group_id)
@@ -128,7 +128,7 @@ class Flights:
         if held is not None and held[-1].is_open:
             held[-1].end(Ending.GIVEN_UP, at)
 
-    def _on_cause(self, cause: Cause, at: Moment) -> None:
+    def _on_cause(self, cause: GroupEvent, at: Moment) -> None:
         held = self._held.get(cause.group_id)
         if held is None:
             held = self._held[cause.group_id] = deque(maxlen=self._per_group)
@@ -155,7 +155,7 @@ class Flights:
 
 def _go_on(flight: Flight, note: Note, at: Moment) -> None:
     match note:
-        case Stopped(_, member_id):
+        case MemberStopped(_, member_id):
             if flight.is_open:
                 flight.stopped.setdefault(member_id, at.now_ms)
         case Given(_, member_id, size, _, _):

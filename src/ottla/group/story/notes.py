@@ -35,7 +35,7 @@ class Who:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class GroupEvent:
     """Something happened to a group of `protocol`; where it `is_trigger`, a rebalance follows.
 
     `setting` is the name and value of the setting that decided, None where none did.
@@ -72,7 +72,7 @@ class Targeted:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class MemberStopped:
     """The member has no partitions from now on, until it is given some."""
 
     group_id: str
@@ -104,4 +104,4 @@ class Settled:
     moved: int
 
 
-Note = Cause | Formed | Targeted | Stopped | Given | Settled
+Note = GroupEvent | Formed | Targeted | MemberStopped | Given | Settled

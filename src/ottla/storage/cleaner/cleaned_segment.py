@@ -1,7 +1,7 @@
 """A segment in the making, under names that end in `.cleaned`: batches, and its three indexes."""
 
 from ottla.ledger.files import encode_removals
-from ottla.ledger.removals import Removals
+from ottla.ledger.removals import SegmentRemovals
 from ottla.record.header import BatchHeader
 from ottla.storage.cleaner.batch_source import Pace
 from ottla.storage.directory.names import (
@@ -82,7 +82,7 @@ class CleanedSegment:
         """The marker of this transaction stays here, as do records of it before it."""
         self._transactions.append(entry)
 
-    def close(self, removals: Removals) -> None:
+    def close(self, removals: SegmentRemovals) -> None:
         """Write what is left, the indexes, and what went, now and before. Raises OSError."""
         self._write()
         self._times.append(self._max_timestamp, self._max_timestamp_offset)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.ledger.files import decode_removals
-from ottla.ledger.removals import Pass, Removals
+from ottla.ledger.removals import Pass, SegmentRemovals
 from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
 from ottla.record.reader import section
 from ottla.record.sifting import KeyMap, index_keys, sift
@@ -126,7 +126,7 @@ class Cleaning:
                 job.index_interval_bytes,
                 self._pace,
             )
-        removals = Removals(reach=self._end_of(group))
+        removals = SegmentRemovals(reach=self._end_of(group))
         size = 0
         for base, read_size in group:
             removals.join(self._noted(base))
@@ -154,13 +154,13 @@ class Cleaning:
         number = bases.index(group[-1][0]) + 1
         return bases[number] if number < len(bases) else self._job.end
 
-    def _noted(self, base: int) -> Removals:
+    def _noted(self, base: int) -> SegmentRemovals:
         """What earlier passes took out of a segment."""
         path = f"{self._job.folder}/{segment_file(base, LEDGER_SUFFIX)}"
         try:
             return decode_removals(self._filesystem.read_bytes(path))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return Removals()
+            return SegmentRemovals()
 
     def _kept(
         self, header: BatchHeader, batch: bytes, segment: CleanedSegment | None

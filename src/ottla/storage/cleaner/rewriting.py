@@ -8,7 +8,7 @@ place of the base timestamp, which the records count their times from (KIP-534).
 
 from struct import Struct
 
-from ottla.base.varint import read_zigzag
+from ottla.base.varint import append_zigzag, read_zigzag
 from ottla.record.compression import compress
 from ottla.record.header import (
     COMPRESSION_MASK,
@@ -76,24 +76,16 @@ def _batch(header: BatchHeader, payload: bytes | bytearray | memoryview) -> byte
 def _retimed(header: BatchHeader, content: bytes, record_count: int, base_timestamp: int) -> bytes:
     """The records with their times counted from another base."""
     rows = walk(content, 0, len(content), record_count, header.base_offset, header.base_timestamp)
-    parts = []
+    retimed = bytearray()
     start = 0
     for _, timestamp, *_ in _ROW.iter_unpack(rows):
         size, position = read_zigzag(content, start)
         end = position + size
         _, rest = read_zigzag(content, position + 1)
-        body = content[position : position + 1] + _zigzag(timestamp - base_timestamp)
+        body = bytearray(content[position : position + 1])
+        append_zigzag(body, timestamp - base_timestamp)
         body += content[rest:end]
-        parts += [_zigzag(len(body)), body]
+        append_zigzag(retimed, len(body))
+        retimed += body
         start = end
-    return b"".join(parts)
-
-
-def _zigzag(value: int) -> bytes:
-    folded = value << 1 if value >= 0 else (-value << 1) - 1
-    encoded = bytearray()
-    while folded > 0x7F:
-        encoded.append(folded & 0x7F | 0x80)
-        folded >>= 7
-    encoded.append(folded)
-    return bytes(encoded)
+    return bytes(retimed)

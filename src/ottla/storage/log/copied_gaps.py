@@ -6,7 +6,7 @@ leader, whose ledger says below which offset its passes have removed records.
 """
 
 from ottla.ledger.history import History
-from ottla.ledger.removals import BEFORE_COPY, Pass, Removals
+from ottla.ledger.removals import BEFORE_COPY, Pass, SegmentRemovals
 from ottla.record.header import BatchHeader
 from ottla.storage.log.batch_walk import BadHeader, walk
 from ottla.storage.segment.segment import Segment
@@ -14,7 +14,11 @@ from ottla.storage.segment.segments import Segments
 
 
 def note_copied(
-    removals: Removals, header: BatchHeader, next_offset: int, compacted_below: int, now_ms: int
+    removals: SegmentRemovals,
+    header: BatchHeader,
+    next_offset: int,
+    compacted_below: int,
+    now_ms: int,
 ) -> None:
     """Note what is missing before a copied batch and in it; `next_offset`: where it could begin.
 

@@ -22,7 +22,7 @@ LOOSE_SNAPSHOTS_KEPT = 2
 CHECKPOINT_BYTES = 64 << 20
 
 
-class Flushable(Protocol):
+class FlushableLog(Protocol):
     """What a flush reads of its log."""
 
     filesystem: FileSystem
@@ -78,7 +78,7 @@ class FlushState:
         self.has_new_folder = False
         self._last_job: FlushJob | None = None
 
-    def prepare(self, log: Flushable, *, checkpoint: bool) -> FlushJob:
+    def prepare(self, log: FlushableLog, *, checkpoint: bool) -> FlushJob:
         """Gather what makes all that is appended to `log` by now durable."""
         active, end = log.segments.active, log.log_end_offset
         grown_bytes = active.size - self._checkpointed_size
@@ -111,7 +111,7 @@ class FlushState:
         self._last_job = job
         return job
 
-    def _add_checkpoint(self, job: FlushJob, log: Flushable) -> None:
+    def _add_checkpoint(self, job: FlushJob, log: FlushableLog) -> None:
         active, end = log.segments.active, log.log_end_offset
         self._checkpointed_size = active.size
         job.add_indexes(active)

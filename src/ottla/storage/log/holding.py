@@ -74,7 +74,7 @@ def _since(
 
 
 @dataclass(frozen=True, slots=True)
-class Deadline:
+class RetentionDeadline:
     """When the record at an offset is deleted; `left_ms` is 0 where the next pass does it.
 
     Both are None where nothing will delete it under the present settings.
@@ -84,7 +84,7 @@ class Deadline:
     setting: str | None
 
 
-NEVER = Deadline(None, None)
+NEVER = RetentionDeadline(None, None)
 
 
 def deadline(
@@ -95,7 +95,7 @@ def deadline(
     log_end_offset: int,
     now_ms: int,
     is_held: bool,
-) -> Deadline:
+) -> RetentionDeadline:
     """When retention deletes the record at `offset`, by its age and by the present rate of writing.
 
     `is_held`: its reader is one that is waited for. Raises OSError.
@@ -122,7 +122,7 @@ def deadline(
         if rate > 0:
             more_ms = min(more_ms, round(config.hold_max_bytes / rate))
         left_ms += more_ms
-    return Deadline(left_ms, setting)
+    return RetentionDeadline(left_ms, setting)
 
 
 def bytes_per_ms(segments: Sequence[Segment], now_ms: int) -> float:

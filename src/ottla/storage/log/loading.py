@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.storage.cleaner.leftovers import complete_swaps
 from ottla.storage.directory.names import (
     CLEANED_SUFFIX,
@@ -104,7 +104,7 @@ def load(
     kept = [offset for offset in snapshots if offset <= end]
     if not ledger.is_written:
         known_below = ledger.history.unrecorded_below
-        ledger.history.fill(0, min(start, known_below), Cause.UNRECORDED, now_ms)
+        ledger.history.fill(0, min(start, known_below), StartCause.UNRECORDED, now_ms)
     return LoadedLog(segments, epochs, producers, kept, start, end, found, ledger)
 
 

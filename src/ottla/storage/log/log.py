@@ -11,7 +11,7 @@ from zlib import crc32
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.record.header import (
     CONTROL_FLAG,
     HEADER_SIZE,
@@ -331,7 +331,9 @@ class Log:
         job.run()
         self.on_flushed(job, now_ms)
 
-    def advance_log_start(self, offset: int, cause: Cause | None = None, now_ms: int = -1) -> None:
+    def advance_log_start(
+        self, offset: int, cause: StartCause | None = None, now_ms: int = -1
+    ) -> None:
         """Make `offset` the first readable one; lower ones than the present are ignored.
 
         `cause` and `now_ms` are noted in the ledger; no cause where that has been done.
@@ -349,10 +351,10 @@ class Log:
             self.log_start_offset = offset
             self.leader_epochs.truncate_from_start(offset)
 
-    def note_deleted(self, start: int, offset: int, cause: Cause, now_ms: int) -> None:
+    def note_deleted(self, start: int, offset: int, cause: StartCause, now_ms: int) -> None:
         """Note in the ledger why [start, offset) goes, unless an entry of the leader says it."""
         history = self.ledger.history
-        if cause in (Cause.LEADER, Cause.WHOLE):
+        if cause in (StartCause.LEADER, StartCause.WHOLE):
             history.fill(start, offset, cause, now_ms)
         else:
             history.delete(start, offset, cause, now_ms)

@@ -3,7 +3,7 @@
 Which ones retention lets go is decided in `retention`.
 """
 
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.storage.directory.deletion import Deletion, set_aside
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.log import Log
@@ -56,8 +56,8 @@ def note_old_segments(log: Log, verdict: Verdict, now_ms: int) -> None:
     bounds = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
     start, end = log.log_start_offset, bounds[verdict.count - 1]
     aged = bounds[verdict.by_age - 1] if verdict.by_age else start
-    history.delete(start, min(aged, end), Cause.RETENTION_TIME, now_ms)
-    history.delete(max(start, aged), end, Cause.RETENTION_BYTES, now_ms)
+    history.delete(start, min(aged, end), StartCause.RETENTION_TIME, now_ms)
+    history.delete(max(start, aged), end, StartCause.RETENTION_BYTES, now_ms)
 
 
 def set_segments_aside(log: Log, removed: list[Segment]) -> Deletion:

@@ -1,6 +1,6 @@
 """Dropping a log's end, or all of it: what a follower has and its leader has not."""
 
-from ottla.ledger.history import Cause
+from ottla.ledger.history import StartCause
 from ottla.record.header import HEADER_SIZE, read_header
 from ottla.storage.directory.deletion import Deletion
 from ottla.storage.directory.names import SNAPSHOT_SUFFIX, segment_file
@@ -65,7 +65,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> list[Deletion]:
 def restart_at(log: Log, offset: int, now_ms: int) -> list[Deletion]:
     """Drop all records and go on, empty, at `offset`. Raises StorageError."""
     log.make()
-    log.note_deleted(0, offset, Cause.WHOLE, now_ms)
+    log.note_deleted(0, offset, StartCause.WHOLE, now_ms)
     _begin(log, None)
     deletion = set_segments_aside(log, log.segments.as_list())
     log.segments.replace(log.new_segment(offset, now_ms))

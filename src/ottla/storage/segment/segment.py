@@ -11,7 +11,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from ottla.ledger.files import decode_removals
-from ottla.ledger.removals import Removals
+from ottla.ledger.removals import SegmentRemovals
 from ottla.record.header import LENGTH_OVERHEAD, BatchHeader
 from ottla.storage.directory.names import (
     LEDGER_SUFFIX,
@@ -88,7 +88,7 @@ class Segment:
         self.boundaries: dict[int, int] = {}
         self._file: File | None = None
         # What compaction took out; read from its file at first use.
-        self._removals: Removals | None = None
+        self._removals: SegmentRemovals | None = None
         # The state of it that the file has.
         self.removals_written = 0
 
@@ -116,10 +116,10 @@ class Segment:
         return self._file
 
     @property
-    def removals(self) -> Removals:
+    def removals(self) -> SegmentRemovals:
         """What compaction took out of the segment; a file that cannot be read says nothing."""
         if self._removals is None:
-            self._removals = Removals()
+            self._removals = SegmentRemovals()
             with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
                 content = self.on_file(LEDGER_SUFFIX, self.filesystem.read_bytes)
                 self._removals = decode_removals(content)

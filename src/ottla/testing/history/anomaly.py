@@ -17,7 +17,7 @@ class Anomaly:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class HistoryRules:
     """Which anomalies this history must not have; the others are allowed.
 
     Jepsen's defaults: consumers that subscribe may skip and go back, write cycles are allowed.

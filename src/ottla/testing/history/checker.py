@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ottla.testing.history import log_checks, process_checks, transaction_checks
-from ottla.testing.history.anomaly import Anomaly, Rules
+from ottla.testing.history.anomaly import Anomaly, HistoryRules
 from ottla.testing.history.evidence import gather
 from ottla.testing.history.operation import Operation
 
@@ -23,11 +23,11 @@ _CHECKS = (
     transaction_checks.torn_transactions,
     transaction_checks.circles,
 )
-_DEFAULT = Rules()
+_DEFAULT = HistoryRules()
 
 
 @dataclass(slots=True)
-class Verdict:
+class HistoryVerdict:
     """The anomalies found, and the size of the history."""
 
     anomalies: list[Anomaly] = field(default_factory=list)
@@ -47,10 +47,10 @@ class Verdict:
         return sorted({anomaly.name for anomaly in self.anomalies})
 
 
-def check(operations: Iterable[Operation], rules: Rules = _DEFAULT) -> Verdict:
+def check(operations: Iterable[Operation], rules: HistoryRules = _DEFAULT) -> HistoryVerdict:
     """Check a whole history, with its last reads (`final`)."""
     evidence = gather(operations)
-    verdict = Verdict()
+    verdict = HistoryVerdict()
     found = [anomaly for law in _CHECKS for anomaly in law(evidence)]
     found += process_checks.commits(evidence.operations)
     if rules.recency:
@@ -64,7 +64,7 @@ def check(operations: Iterable[Operation], rules: Rules = _DEFAULT) -> Verdict:
     return verdict
 
 
-def _count(verdict: Verdict, operations: Iterable[Operation]) -> None:
+def _count(verdict: HistoryVerdict, operations: Iterable[Operation]) -> None:
     ends: list[float] = []
     for operation in operations:
         verdict.operations[f"{operation.f} {operation.outcome}"] += 1

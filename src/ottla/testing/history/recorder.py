@@ -6,7 +6,7 @@ from typing import IO, Any
 from ottla.testing.history.operation import Operation, Step, from_lines, to_line
 
 
-class Recorder:
+class HistoryRecorder:
     """`invoke` returns a number; `ok`, `fail` or `info` with it ends the operation.
 
     Keeps the lines, and writes them to `file` at once where one is given.

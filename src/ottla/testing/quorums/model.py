@@ -18,6 +18,7 @@ from ottla.metadata.image import PartitionImage
 from ottla.replica.effects import AdvanceHighWatermark, LeaderEffect, ProposeIsr
 from ottla.replica.leader import Leader
 from ottla.replica.standing import Standing
+from ottla.replica.term import Term
 from ottla.testing.quorums.failures import in_sync, majority_of
 from ottla.testing.walk.log import WalkLog
 
@@ -50,7 +51,7 @@ class Scene:
 
 
 @dataclass(slots=True)
-class Outcome:
+class CommitTimes:
     """Milliseconds from append to commit of each record, by either rule."""
 
     in_sync: list[float] = field(default_factory=list)
@@ -72,7 +73,7 @@ class Model:
         image = in_sync(scene.copies)
         standing = Standing(image.leader, _BROKER_EPOCH, SESSION_MS)
         standing.live = dict.fromkeys(image.replicas, _BROKER_EPOCH)
-        self._leader = Leader(
+        self._term = Term(
             TopicPartition("modelled", 0),
             standing,
             image,
@@ -80,23 +81,23 @@ class Model:
             own_end=0,
             high_watermark=0,
             min_isr=scene.min_isr,
-            lag_ms_max=LAG_MS_MAX,
             now_ms=0,
         )
+        self._leader = Leader(self._term, lag_ms_max=LAG_MS_MAX)
         self._ends = dict.fromkeys(image.replicas, 0)
         self._waiting: dict[BrokerId, int] = {}
         self._flushing = False
         self._nonces = itertools.count(1)
         self._troubled = image.replicas[-1]
-        self.outcome = Outcome()
+        self.outcome = CommitTimes()
 
-    def run(self, records: int) -> Outcome:
+    def run(self, records: int) -> CommitTimes:
         """Append so many records, and go on until all are committed by both rules."""
         self._obey(self._leader.begin(now_ms=0))
         for number in range(records):
             self._after(number * self._scene.every_ms, self._append)
         for follower in self._ends:
-            if follower != self._leader.broker_id:
+            if follower != self._term.broker_id:
                 self._fetch(follower, 0)
         self._after(_LOOK_EVERY_MS, self._look)
         if self._scene.still_ms > SESSION_MS:
@@ -118,14 +119,14 @@ class Model:
             self._answer(follower, offset)
 
     def _flush(self) -> None:
-        if not self._flushing and self._leader.own_end < self._log.log_end_offset:
+        if not self._flushing and self._term.own_end < self._log.log_end_offset:
             self._flushing = True
             end = self._log.log_end_offset
-            self._after(self._flush_ms(self._leader.broker_id), lambda: self._flushed(end))
+            self._after(self._flush_ms(self._term.broker_id), lambda: self._flushed(end))
 
     def _flushed(self, end: int) -> None:
         self._flushing = False
-        self._note_end(self._leader.broker_id, end)
+        self._note_end(self._term.broker_id, end)
         self._obey(self._leader.on_own_end(end))
         self._flush()
 
@@ -167,15 +168,15 @@ class Model:
 
     def _end_session(self) -> None:
         """The controller removes the stopped follower from the ISR."""
-        self._leader.standing.live.pop(self._troubled)
-        image = self._leader.negotiation.committed
+        self._term.standing.live.pop(self._troubled)
+        image = self._term.negotiation.committed
         rules = Rules(self._scene.min_isr)
-        change = settle(image, self._leader.standing.live, rules, cause="a session ended")
+        change = settle(image, self._term.standing.live, rules, cause="a session ended")
         if change is not None:
             self._after(_STORE_MS, lambda: self._tell(change.after))
 
     def _tell(self, image: PartitionImage) -> None:
-        version = self._leader.negotiation.committed.version + 1
+        version = self._term.negotiation.committed.version + 1
         told = replace(image, version=version)
         self._obey(self._leader.on_state(told, now_ms=int(self._now)))
 

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from ottla.testing.simulation.decisions import Decision, from_json, to_json
+from ottla.testing.simulation.decisions import Choice, from_json, to_json
 from ottla.testing.simulation.judging.report import Report
 from ottla.testing.simulation.judging.table import events, repeatable, summary, wrongs
 from ottla.testing.simulation.run import simulate_seed
@@ -90,7 +90,7 @@ def _world(options: argparse.Namespace) -> str:
     return next((world for world in _SECONDS if getattr(options, world)), "")
 
 
-def _run(options: argparse.Namespace, seed: int, decisions: list[Decision] | None = None) -> Report:
+def _run(options: argparse.Namespace, seed: int, decisions: list[Choice] | None = None) -> Report:
     if decisions is None and options.decisions is not None:
         decisions = from_json(options.decisions)
     profile = _DRAWN[_world(options)](seed, options.brokers)
@@ -103,7 +103,7 @@ def _shrink(options: argparse.Namespace, report: Report) -> None:
     assert isinstance(report.seed, int)
     seed = report.seed
 
-    def fails(decisions: list[Decision]) -> bool:
+    def fails(decisions: list[Choice]) -> bool:
         return bool(kinds & _run(options, seed, decisions).kinds())
 
     small = Shrinker(fails).shrink(report.decisions)

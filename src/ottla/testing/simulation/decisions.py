@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 
-class Decision(NamedTuple):
+class Choice(NamedTuple):
     """At `at_ms`, do `kind` to `subject` with `amount`, for `for_ms`. All small numbers."""
 
     at_ms: int
@@ -23,19 +23,19 @@ class Decision(NamedTuple):
 class ChoiceSource:
     """Draws from a seed, or replays what was recorded."""
 
-    def __init__(self, seed: int | str, recorded: Sequence[Decision] | None = None) -> None:
+    def __init__(self, seed: int | str, recorded: Sequence[Choice] | None = None) -> None:
         self._chance = Random(f"{seed}/decisions")
         self._recorded = recorded
 
     def decisions(
         self, weights: dict[str, int], *, until_ms: int, mean_interval_ms: int
-    ) -> list[Decision]:
+    ) -> list[Choice]:
         """Decisions in the order of their times, of kinds in proportion to `weights`."""
         if self._recorded is not None:
             return sorted(self._recorded)
         chance = self._chance
         kinds = [kind for kind, weight in weights.items() if weight > 0]
-        made: list[Decision] = []
+        made: list[Choice] = []
         at_ms = 0.0
         while kinds:
             at_ms += chance.expovariate(1 / mean_interval_ms)
@@ -44,16 +44,16 @@ class ChoiceSource:
             (kind,) = chance.choices(kinds, [weights[kind] for kind in kinds])
             for_ms = int(min(chance.expovariate(1 / 1_500), 8_000)) + 1
             made.append(
-                Decision(int(at_ms), kind, chance.randrange(1 << 10), chance.randrange(100), for_ms)
+                Choice(int(at_ms), kind, chance.randrange(1 << 10), chance.randrange(100), for_ms)
             )
         return made
 
 
-def to_json(decisions: Sequence[Decision]) -> str:
+def to_json(decisions: Sequence[Choice]) -> str:
     """One line, to be kept with a seed."""
     return json.dumps([list(decision) for decision in decisions], separators=(",", ":"))
 
 
-def from_json(text: str) -> list[Decision]:
+def from_json(text: str) -> list[Choice]:
     """What `to_json` wrote."""
-    return [Decision(*fields) for fields in json.loads(text)]
+    return [Choice(*fields) for fields in json.loads(text)]

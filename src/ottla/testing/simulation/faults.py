@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.judging.atlas import Atlas
 from ottla.testing.simulation.troubles.aimed import AimedTrouble
 from ottla.testing.simulation.troubles.copiers import CopierTrouble
@@ -15,7 +15,7 @@ from ottla.testing.simulation.troubles.trouble import Mending
 from ottla.testing.simulation.worlds.profile import AIMED_KINDS, COPIER_KINDS, IDLE_KINDS, KINDS
 from ottla.testing.simulation.worlds.world import World
 
-Action = Callable[[Decision], Awaitable[None]]
+Action = Callable[[Choice], Awaitable[None]]
 _TROUBLES = (
     ProcessTrouble,
     NetworkTrouble,
@@ -43,13 +43,13 @@ class Faults:
         assert self._actions.keys() == _ALL_KINDS
         self._tasks: dict[asyncio.Task[None], None] = {}
 
-    def begin(self, decision: Decision) -> None:
+    def begin(self, decision: Choice) -> None:
         """Do it now; its end comes by itself."""
         task: asyncio.Task[None] = asyncio.ensure_future(self._do(decision))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
 
-    async def _do(self, decision: Decision) -> None:
+    async def _do(self, decision: Choice) -> None:
         await self._actions[decision.kind](decision)
 
     async def heal(self) -> None:

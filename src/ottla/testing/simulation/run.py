@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from ottla.base.chance import set_chance
 from ottla.base.errors import OttlaError
 from ottla.client import Admin, NewTopic
-from ottla.testing.history.anomaly import Rules
-from ottla.testing.history.checker import Verdict, check
-from ottla.testing.history.recorder import Recorder
+from ottla.testing.history.anomaly import HistoryRules
+from ottla.testing.history.checker import HistoryVerdict, check
+from ottla.testing.history.recorder import HistoryRecorder
 from ottla.testing.simulation.copying import TARGET, Copying
-from ottla.testing.simulation.decisions import ChoiceSource, Decision
+from ottla.testing.simulation.decisions import Choice, ChoiceSource
 from ottla.testing.simulation.faults import Faults
 from ottla.testing.simulation.judging.atlas import Atlas
 from ottla.testing.simulation.judging.invariants import Invariants
@@ -35,14 +35,14 @@ _COLLECT_EVERY_S = 5.0
 _COLLECT_ALL_EVERY = 12
 
 
-class Run:
+class SimulationRun:
     """The parts of one run, on its loop."""
 
     def __init__(
         self,
         seed: int | str,
         profile: Profile,
-        decisions: Sequence[Decision] | None,
+        decisions: Sequence[Choice] | None,
         seconds: float,
     ) -> None:
         self.seconds = seconds
@@ -52,7 +52,7 @@ class Run:
         self.world.sees_death = profile.sees_death
         self.world.network.fragmentation = profile.fragmentation
         self.world.network.obeys_late = profile.late_requests
-        self.recorder = Recorder(self.loop.time)
+        self.recorder = HistoryRecorder(self.loop.time)
         self.choices = ChoiceSource(seed, decisions)
         self.decisions = self.choices.decisions(
             profile.weights,
@@ -180,7 +180,7 @@ def simulate_seed(
     *,
     seconds: float = 30.0,
     profile: Profile | None = None,
-    decisions: Sequence[Decision] | None = None,
+    decisions: Sequence[Choice] | None = None,
     keep_history: bool = False,
 ) -> Report:
     """Run one seed: `seconds` of trouble, then health, then judgement.
@@ -188,7 +188,7 @@ def simulate_seed(
     `profile` and `decisions` stand in for those the seed would draw.
     """
     profile = profile or draw(seed)
-    run = Run(seed, profile, decisions, seconds)
+    run = SimulationRun(seed, profile, decisions, seconds)
     report = Report(seed, profile, list(run.decisions))
     set_chance(run.world.chance_of("simulation"))
     began_s = time.perf_counter()
@@ -198,7 +198,7 @@ def simulate_seed(
         finally:
             run.world.close()
             run.loop.close()
-    verdict = check(run.recorder.operations(), Rules(recency=True))
+    verdict = check(run.recorder.operations(), HistoryRules(recency=True))
     _fill(report, run, verdict)
     report.real_s = time.perf_counter() - began_s
     if keep_history or not report.is_good:
@@ -206,7 +206,7 @@ def simulate_seed(
     return report
 
 
-def _fill(report: Report, run: Run, verdict: Verdict) -> None:
+def _fill(report: Report, run: SimulationRun, verdict: HistoryVerdict) -> None:
     world = run.world
     report.digest = f"{run.loop.digest:08x}"
     report.failures = list(world.failures)

@@ -5,12 +5,12 @@ A seed cannot shrink; the decisions written down can. Removing one leaves the ot
 
 from collections.abc import Callable, Sequence
 
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 
 # Whether a run with these decisions still goes wrong in the same way.
-Fails = Callable[[list[Decision]], bool]
+Fails = Callable[[list[Choice]], bool]
 
-_SIMPLER: tuple[Callable[[Decision], Decision], ...] = (
+_SIMPLER: tuple[Callable[[Choice], Choice], ...] = (
     lambda decision: decision._replace(amount=0),
     lambda decision: decision._replace(subject=0),
     lambda decision: decision._replace(for_ms=decision.for_ms // 4),
@@ -24,19 +24,19 @@ class Shrinker:
         self._fails = fails
         self.attempts_left = attempts_max
 
-    def shrink(self, decisions: Sequence[Decision]) -> list[Decision]:
+    def shrink(self, decisions: Sequence[Choice]) -> list[Choice]:
         """The smallest failing list found; `decisions` is known to fail."""
         found = self._cut_tail(sorted(decisions))
         found = self._remove_chunks(found)
         return self._simplify(found)
 
-    def _try(self, candidate: list[Decision]) -> bool:
+    def _try(self, candidate: list[Choice]) -> bool:
         if self.attempts_left <= 0:
             return False
         self.attempts_left -= 1
         return self._fails(candidate)
 
-    def _cut_tail(self, decisions: list[Decision]) -> list[Decision]:
+    def _cut_tail(self, decisions: list[Choice]) -> list[Choice]:
         """What comes after the wrong is not needed for it."""
         low, high = 0, len(decisions)
         while low < high:
@@ -49,7 +49,7 @@ class Shrinker:
                 break
         return decisions[:high]
 
-    def _remove_chunks(self, decisions: list[Decision]) -> list[Decision]:
+    def _remove_chunks(self, decisions: list[Choice]) -> list[Choice]:
         """Delta debugging: halves first, single decisions last."""
         size = max(1, len(decisions) // 2)
         while decisions:
@@ -67,7 +67,7 @@ class Shrinker:
                 break
         return decisions
 
-    def _simplify(self, decisions: list[Decision]) -> list[Decision]:
+    def _simplify(self, decisions: list[Choice]) -> list[Choice]:
         """Zero what may be zero, halve what may be shorter."""
         for number in range(len(decisions)):
             for simplify in _SIMPLER:

@@ -21,7 +21,7 @@ from ottla.client import (
     TopicPartition,
 )
 from ottla.testing.history.operation import Step
-from ottla.testing.history.recorder import Recorder
+from ottla.testing.history.recorder import HistoryRecorder
 from ottla.testing.simulation.worlds.profile import Profile
 
 TOPIC = "t"
@@ -53,7 +53,9 @@ _SLEEP_MAX_S = 10.0
 class Workload:
     """All clients of one run. They begin nothing new once `is_over`."""
 
-    def __init__(self, bootstrap: Sequence[str], profile: Profile, recorder: Recorder) -> None:
+    def __init__(
+        self, bootstrap: Sequence[str], profile: Profile, recorder: HistoryRecorder
+    ) -> None:
         self.bootstrap = list(bootstrap)
         self.profile = profile
         self.recorder = recorder

@@ -9,7 +9,7 @@ from ottla.testing.walk import profile
 from ottla.testing.walk.mutants import MUTANTS
 from ottla.testing.walk.trace import trace
 from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.walk import Draw, Walk
+from ottla.testing.walk.walk import Draw, ReplicaWalk
 from ottla.testing.walk.world import SHIPPED, Build
 
 RUN_STEPS = 1500
@@ -23,7 +23,7 @@ def walk(
     """Take `steps` steps in runs of their own seeds: (steps, last seed, violation if any)."""
     taken = 0
     while True:
-        run = Walk(seed, build, draw=draw)
+        run = ReplicaWalk(seed, build, draw=draw)
         try:
             run.run(min(RUN_STEPS, steps - taken))
             if seed % HEAL_RUNS == 0:

@@ -9,7 +9,7 @@ from ottla.base.ids import BrokerId
 from ottla.controller import election, reassignment
 from ottla.controller.change import Change, How, Rules
 from ottla.testing.walk.messages import WriteState
-from ottla.testing.walk.store import Store
+from ottla.testing.walk.store import WalkStore
 
 CAUSE = "walk"
 
@@ -17,7 +17,7 @@ CAUSE = "walk"
 class Surroundings(Protocol):
     """What a controller sees of the walk's world."""
 
-    store: Store
+    store: WalkStore
     min_isr: int
     seen: Counter[str]
 
@@ -29,7 +29,7 @@ class Surroundings(Protocol):
         """Put a message on its way."""
 
 
-class Controller:
+class WalkController:
     """One term of a controller. What it knows of brokers may be old; what it writes is checked."""
 
     def __init__(self, world: Surroundings) -> None:

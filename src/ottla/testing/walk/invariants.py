@@ -8,14 +8,14 @@ from ottla.testing.walk.log import HOLE, Record
 from ottla.testing.walk.violation import Violation
 
 if TYPE_CHECKING:
-    from ottla.testing.walk.node import Node
-    from ottla.testing.walk.world import World
+    from ottla.testing.walk.node import WalkNode
+    from ottla.testing.walk.world import WalkWorld
 
 
 class Committed:
     """All records ever committed by any leader, by offset, and the checks against them."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: "WalkWorld") -> None:
         self.world = world
         # Invariant: only grows; what stands at an offset never changes.
         self.records: list[Record] = []
@@ -23,7 +23,7 @@ class Committed:
         self._shown_epoch = -1
         self._shown_end = 0
 
-    def commit(self, node: "Node", high_watermark: int) -> None:
+    def commit(self, node: "WalkNode", high_watermark: int) -> None:
         """A leader's high watermark rose: requests with acks=all are answered."""
         log = node.log
         if high_watermark > log.log_end_offset:
@@ -37,26 +37,26 @@ class Committed:
         else:
             self._check_last(node, high_watermark)
 
-    def show(self, node: "Node", high_watermark: int) -> None:
+    def show(self, node: "WalkNode", high_watermark: int) -> None:
         """A follower's high watermark rose: consumers near it may read up to there."""
         if high_watermark > min(len(self.records), node.log.log_end_offset):
             raise Violation(f"follower {node.id} shows offset {high_watermark - 1}, not committed")
         self._check_last(node, high_watermark)
 
-    def show_end(self, node: "Node") -> None:
+    def show_end(self, node: "WalkNode") -> None:
         """A consumer asks a leader for the latest offset (R-10); it trusts no older term."""
         role = node.role
-        if not isinstance(role, Leader) or role.leader_epoch < self._shown_epoch:
+        if not isinstance(role, Leader) or role.term.leader_epoch < self._shown_epoch:
             return
-        end = role.latest_offset()
+        end = role.term.latest_offset()
         if end is None:
             self.world.seen["end held back"] += 1
             return
         if end < self._shown_end:
             raise Violation(f"the end went back from {self._shown_end} to {end}")
-        self._shown_epoch, self._shown_end = role.leader_epoch, end
+        self._shown_epoch, self._shown_end = role.term.leader_epoch, end
 
-    def check_end(self, node: "Node") -> None:
+    def check_end(self, node: "WalkNode") -> None:
         """Epochs in a log never go back."""
         records = node.log.records
         if len(records) > 1 and records[-2][0] > records[-1][0]:
@@ -91,7 +91,7 @@ class Committed:
             if broker in state.replicas:
                 self._check_prefix(broker, node)
 
-    def _check_prefix(self, broker: BrokerId, node: "Node") -> None:
+    def _check_prefix(self, broker: BrokerId, node: "WalkNode") -> None:
         log = node.log
         start = log.log_start_offset
         end = min(node.high_watermark, len(self.records))
@@ -103,7 +103,7 @@ class Committed:
                 raise Violation(f"epochs go back in the log of {broker}")
             last = epoch
 
-    def _check_last(self, node: "Node", end: int) -> None:
+    def _check_last(self, node: "WalkNode", end: int) -> None:
         """By log matching, the last record stands for all before it."""
         if end == 0 or end > len(self.records):
             return

@@ -9,7 +9,7 @@ from ottla.replica.isr import IsrChange, Rejection
 from ottla.testing.walk.log import Record
 
 
-class Fetch(NamedTuple):
+class FollowerFetch(NamedTuple):
     """A follower asks its leader."""
 
     target: BrokerId
@@ -21,7 +21,7 @@ class Fetch(NamedTuple):
     leader_epoch: int
 
 
-class Records(NamedTuple):
+class FetchedRecords(NamedTuple):
     """The leader's answer, perhaps empty."""
 
     target: BrokerId
@@ -71,7 +71,7 @@ class WriteIsr(NamedTuple):
     change: IsrChange
 
 
-class Outcome(NamedTuple):
+class WriteOutcome(NamedTuple):
     """The result of a write: its version, a rejection, or unknown (both None)."""
 
     target: BrokerId
@@ -106,13 +106,13 @@ class WriteState(NamedTuple):
 
 
 Message = (
-    Fetch
-    | Records
+    FollowerFetch
+    | FetchedRecords
     | Parting
     | Refused
     | State
     | WriteIsr
-    | Outcome
+    | WriteOutcome
     | ReadRequest
     | ReadAnswer
     | WriteState

@@ -7,27 +7,27 @@ from ottla.base.ids import BrokerId, TopicPartition
 from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.replica import effects as effect
 from ottla.replica.follower import NO_FETCH, Follower
-from ottla.replica.leader import Leader
+from ottla.replica.leader import NOT_FULL, Leader
 from ottla.replica.standing import FOR_EVER, Standing
-from ottla.replica.term import NOT_FULL
+from ottla.replica.term import Term
 from ottla.replica.transition import Transition, transition
 from ottla.testing.walk import messages
 from ottla.testing.walk.log import WalkLog
 from ottla.testing.walk.messages import (
-    Fetch,
-    Outcome,
+    FetchedRecords,
+    FollowerFetch,
     Parting,
     ReadAnswer,
     ReadRequest,
-    Records,
     Refused,
     State,
     WriteIsr,
+    WriteOutcome,
 )
-from ottla.testing.walk.watch import Watch
+from ottla.testing.walk.watch import PunctualWatch
 
 if TYPE_CHECKING:
-    from ottla.testing.walk.world import World
+    from ottla.testing.walk.world import WalkWorld
 
 PARTITION = TopicPartition("walk", 0)
 SESSION_MS = 100
@@ -35,13 +35,14 @@ LAG_MS_MAX = 60
 FETCH_RECORDS = 3
 
 
-class Node:
+class WalkNode:
     """One broker with one partition. `log`, `high_watermark` survive; the role does not."""
 
+    term_class: type[Term] = Term
     leader_class: type[Leader] = Leader
     follower_class: type[Follower] = Follower
 
-    def __init__(self, world: "World", broker_id: BrokerId) -> None:
+    def __init__(self, world: "WalkWorld", broker_id: BrokerId) -> None:
         self.world = world
         self.id = broker_id
         self.log = WalkLog()
@@ -56,7 +57,7 @@ class Node:
         self.controller_epoch = 0
         self.min_isr = world.min_isr
         # The watch of its leader epoch, where it leads and the world is punctual.
-        self.watch: Watch | None = None
+        self.watch: PunctualWatch | None = None
         self.register()
 
     # ------------------------------------------------------------ registration, crashes
@@ -106,7 +107,10 @@ class Node:
 
     @property
     def high_watermark(self) -> int:
-        return self.saved_high_watermark if self.role is None else self.role.high_watermark
+        role = self.role
+        if role is None:
+            return self.saved_high_watermark
+        return role.term.high_watermark if isinstance(role, Leader) else role.high_watermark
 
     @property
     def durable_end(self) -> int:
@@ -157,7 +161,7 @@ class Node:
         """Begin a term."""
         now_ms = self.world.now_ms
         self.log.begin_epoch(image.leader_epoch)
-        role = self.leader_class(
+        term = self.term_class(
             PARTITION,
             self.standing,
             image,
@@ -165,13 +169,12 @@ class Node:
             own_end=self.durable_end,
             high_watermark=self.saved_high_watermark,
             min_isr=self.min_isr,
-            lag_ms_max=LAG_MS_MAX,
-            silence_ms_max=self.world.silence_ms,
             now_ms=now_ms,
         )
+        role = self.leader_class(term, lag_ms_max=LAG_MS_MAX, silence_ms_max=self.world.silence_ms)
         self.role = role
         if self.world.is_punctual:
-            self.watch = Watch(role, now_ms)
+            self.watch = PunctualWatch(role, now_ms)
         self.carry(role.begin(now_ms=now_ms))
 
     def follow(self, image: PartitionImage) -> None:
@@ -197,9 +200,9 @@ class Node:
     def produce(self, value: int) -> bool:
         """Append one record; False where this broker does not lead."""
         role = self.role
-        if not isinstance(role, Leader) or role.resigned:
+        if not isinstance(role, Leader) or role.term.resigned:
             return False
-        self.log.append((role.leader_epoch, value))
+        self.log.append((role.term.leader_epoch, value))
         self._tell_grown(role)
         if self.watch is not None:
             self.watch.on_appended(self.world.now_ms)
@@ -210,7 +213,7 @@ class Node:
     def repeat(self) -> None:
         """A producer sends a batch again that the log has: nothing is appended."""
         role = self.role
-        if isinstance(role, Leader) and not role.resigned:
+        if isinstance(role, Leader) and not role.term.resigned:
             self._tell_grown(role)
 
     def _tell_grown(self, role: Leader) -> None:
@@ -227,7 +230,7 @@ class Node:
         if looks and watch is not None:
             watch.on_looked(now_ms)
 
-    def on_fetch(self, fetch: Fetch) -> None:
+    def on_fetch(self, fetch: FollowerFetch) -> None:
         """Hear a follower, and answer."""
         role = self.role
         if not isinstance(role, Leader):
@@ -246,12 +249,14 @@ class Node:
             self.watch.on_fetch(fetch, answer, self.world.now_ms)
         if len(effects) > 1:
             self.carry(effects[:-1])
-        epoch, start, source = role.leader_epoch, self.log.log_start_offset, fetch.source
+        epoch, start, source = role.term.leader_epoch, self.log.log_start_offset, fetch.source
         if isinstance(answer, effect.ServeFrom):
             records = tuple(self.log.records[fetch.offset : fetch.offset + FETCH_RECORDS])
-            high_watermark = role.high_watermark
+            high_watermark = role.term.high_watermark
             self.world.send(
-                Records(source, fetch.nonce, epoch, fetch.offset, records, high_watermark, start)
+                FetchedRecords(
+                    source, fetch.nonce, epoch, fetch.offset, records, high_watermark, start
+                )
             )
         elif isinstance(answer, effect.Diverging):
             self.world.send(Parting(source, fetch.nonce, epoch, answer.epoch, answer.end_offset))
@@ -259,7 +264,7 @@ class Node:
             self.world.seen[f"refused {answer.error.name}"] += 1
             self.world.send(Refused(source, fetch.nonce, epoch, answer.error, start))
 
-    def on_outcome(self, message: Outcome) -> None:
+    def on_outcome(self, message: WriteOutcome) -> None:
         """The result of a write of this broker."""
         role, now_ms = self.role, self.world.now_ms
         if message.broker_epoch != self.standing.broker_epoch or not isinstance(role, Leader):
@@ -279,12 +284,12 @@ class Node:
         if message.broker_epoch != self.standing.broker_epoch or not isinstance(role, Leader):
             return
         self.carry(role.on_state_read(message.image, now_ms=self.world.now_ms))
-        if not role.resigned:
-            self.version = max(self.version, role.negotiation.committed.version)
+        if not role.term.resigned:
+            self.version = max(self.version, role.term.negotiation.committed.version)
 
     # ------------------------------------------------------------ as a follower
 
-    def fetch(self) -> Fetch | None:
+    def fetch(self) -> FollowerFetch | None:
         """Send a fetch; the one before has failed."""
         role = self.role
         if not isinstance(role, Follower):
@@ -294,7 +299,7 @@ class Node:
             role.on_no_answer(role.nonce, now_ms=now_ms)
         if not role.begin_fetch(self.durable_end, now_ms=now_ms):
             return None
-        message = Fetch(
+        message = FollowerFetch(
             role.leader,
             self.id,
             self.standing.broker_epoch,
@@ -306,7 +311,7 @@ class Node:
         self.world.send(message)
         return message
 
-    def on_records(self, message: Records) -> None:
+    def on_records(self, message: FetchedRecords) -> None:
         """Append what the leader sent."""
         role = self.role
         if not isinstance(role, Follower):
@@ -384,11 +389,11 @@ class Node:
 
 
 HANDLERS: dict[type, str] = {
-    messages.Fetch: "on_fetch",
-    messages.Records: "on_records",
+    messages.FollowerFetch: "on_fetch",
+    messages.FetchedRecords: "on_records",
     messages.Parting: "on_parting",
     messages.Refused: "on_refused",
     messages.State: "on_state",
-    messages.Outcome: "on_outcome",
+    messages.WriteOutcome: "on_outcome",
     messages.ReadAnswer: "on_read",
 }

@@ -4,7 +4,7 @@ import random
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from ottla.testing.walk.messages import Fetch, Outcome, Parting, WriteIsr
+from ottla.testing.walk.messages import FollowerFetch, Parting, WriteIsr, WriteOutcome
 
 # How often each kind of step is taken, of 1000, before a seed makes some rarer or commoner.
 WEIGHTS = {
@@ -55,7 +55,7 @@ THEMES = (
     # Writes and answers of the store come late and twice, while the brokers in them restart.
     Theme(
         (("doubt", 80), ("register", 140), ("power", 60), ("tick", 80), ("prefer", 0), ("late", 6)),
-        (WriteIsr, Outcome),
+        (WriteIsr, WriteOutcome),
         0.5,
         0.4,
     ),
@@ -69,7 +69,7 @@ THEMES = (
             ("plan", 120),
             ("late", 12),
         ),
-        (Fetch, Parting),
+        (FollowerFetch, Parting),
         0.06,
     ),
     # Logs that begin late, and replicas that come back with less than that.
@@ -124,7 +124,7 @@ MORE_THEMES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class WalkProfile:
     """What may happen in one run."""
 
     group_commit: bool
@@ -145,7 +145,7 @@ class Profile:
     silence_ms: int | None = None
 
 
-def draw(rng: random.Random, seed: int) -> Profile:
+def draw(rng: random.Random, seed: int) -> WalkProfile:
     """A profile from a seed; `rng` is the seed's own."""
     theme = rng.choice(THEMES) if rng.random() < 0.4 else PLAIN
     apart = random.Random(f"{seed}/more")
@@ -180,7 +180,7 @@ def draw(rng: random.Random, seed: int) -> Profile:
     replicas = rng.sample(range(1, brokers + 1), 3)
     drop = rng.choice((0.0, 0.04, 0.04, 0.1))
     repeat = rng.choice((0.0, 0.05, 0.05, 0.15))
-    return Profile(
+    return WalkProfile(
         group_commit,
         brokers,
         tuple(replicas),
@@ -194,7 +194,7 @@ def draw(rng: random.Random, seed: int) -> Profile:
     )
 
 
-def draw_idle(rng: random.Random, seed: int) -> Profile:
+def draw_idle(rng: random.Random, seed: int) -> WalkProfile:
     """The same, with times in which nothing is written for longer than a follower may lag.
 
     Leaders are punctual there, so that the laws of who leaves an ISR can be judged.
@@ -222,7 +222,9 @@ def draw_idle(rng: random.Random, seed: int) -> Profile:
     )
 
 
-def within(drawn: Profile, brokers: int, replicas: Collection[int], group_commit: bool) -> Profile:
+def within(
+    drawn: WalkProfile, brokers: int, replicas: Collection[int], group_commit: bool
+) -> WalkProfile:
     """What of `drawn` may happen in a world that was moved before.
 
     What it may still lose is not known: with group commit any power cut is allowed, else none.

@@ -13,24 +13,24 @@ from ottla.metadata.image import PartitionImage
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
 from ottla.testing.walk.messages import (
-    Fetch,
+    FetchedRecords,
+    FollowerFetch,
     Message,
-    Outcome,
     Parting,
     ReadAnswer,
     ReadRequest,
-    Records,
     Refused,
     State,
     WriteIsr,
+    WriteOutcome,
     WriteState,
 )
-from ottla.testing.walk.node import LAG_MS_MAX, Node
+from ottla.testing.walk.node import LAG_MS_MAX, WalkNode
 from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.world import Build, World
+from ottla.testing.walk.world import Build, WalkWorld
 
 M = TypeVar("M", bound=Message)
-ANSWERS = (Records, Parting, Refused)
+ANSWERS = (FetchedRecords, Parting, Refused)
 # More rounds of fetching than any script's log is long.
 ROUNDS = 24
 
@@ -48,7 +48,7 @@ class Stage:
         group_commit: bool = False,
         silence_ms: int | None = None,
     ) -> None:
-        self.world = World(
+        self.world = WalkWorld(
             build,
             replicas=replicas,
             brokers=brokers,
@@ -67,7 +67,7 @@ class Stage:
         """What the store holds."""
         return self.world.store.state
 
-    def node(self, broker: int) -> Node:
+    def node(self, broker: int) -> WalkNode:
         """A broker."""
         return self.world.nodes[BrokerId(broker)]
 
@@ -164,11 +164,11 @@ class Stage:
             self.node(broker).produce(self._values)
             self.check()
 
-    def ask(self, broker: int) -> Fetch:
+    def ask(self, broker: int) -> FollowerFetch:
         """A follower sends a fetch, which is held back."""
         self._flush(broker)
         self.node(broker).fetch()
-        return self.take(Fetch, source=broker)
+        return self.take(FollowerFetch, source=broker)
 
     def pull(self, broker: int, rounds: int = 1) -> None:
         """A follower fetches and hears the answer."""
@@ -181,7 +181,7 @@ class Stage:
 
     def settle_fetches(self, broker: int) -> None:
         """What a follower has asked is heard and answered."""
-        while self.let(Fetch, source=broker) or self.let(*ANSWERS, target=broker):
+        while self.let(FollowerFetch, source=broker) or self.let(*ANSWERS, target=broker):
             pass
 
     def catch_up(self, *brokers: int) -> None:
@@ -198,7 +198,7 @@ class Stage:
 
     def settle_isr(self) -> None:
         """Carry out the writes of a leader, and deliver the results."""
-        while self.let(WriteIsr, Outcome, ReadRequest, ReadAnswer):
+        while self.let(WriteIsr, WriteOutcome, ReadRequest, ReadAnswer):
             pass
 
     def lag(self, broker: int) -> None:

@@ -10,7 +10,7 @@ from ottla.testing.walk.messages import WriteIsr, WriteState
 from ottla.testing.walk.violation import Violation
 
 
-class Store:
+class WalkStore:
     """Linearizable; every change is a compare-and-set on versions (R-5)."""
 
     def __init__(self, state: PartitionImage, on_change: Callable[[], None]) -> None:

@@ -2,13 +2,13 @@
 
 from ottla.testing.walk import profile
 from ottla.testing.walk.messages import Message
-from ottla.testing.walk.node import Node
+from ottla.testing.walk.node import WalkNode
 from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.walk import Draw, Walk
-from ottla.testing.walk.world import SHIPPED, Build, World
+from ottla.testing.walk.walk import Draw, ReplicaWalk
+from ottla.testing.walk.world import SHIPPED, Build, WalkWorld
 
 
-class TracedWorld(World):
+class TracedWorld(WalkWorld):
     """Writes down what the network does."""
 
     lines: list[str]
@@ -24,7 +24,7 @@ class TracedWorld(World):
 
 def trace(seed: int, steps: int, build: Build = SHIPPED, draw: Draw = profile.draw) -> list[str]:
     """A line for each event of a run, and what it changed below it; the violation last."""
-    run = Walk(seed, build, draw=draw)
+    run = ReplicaWalk(seed, build, draw=draw)
     world = run.world
     world.__class__ = TracedWorld
     assert isinstance(world, TracedWorld)
@@ -43,13 +43,13 @@ def trace(seed: int, steps: int, build: Build = SHIPPED, draw: Draw = profile.dr
     return lines
 
 
-def _looks(run: Walk) -> list[str]:
+def _looks(run: ReplicaWalk) -> list[str]:
     """The store and each broker, in a line each."""
     world = run.world
     return [f"store {world.store.state}", *(_look(node) for node in world.nodes.values())]
 
 
-def _look(node: Node) -> str:
+def _look(node: WalkNode) -> str:
     role = type(node.role).__name__ if node.up else "down"
     epochs = "".join(str(epoch) if epoch >= 0 else "." for epoch, _ in node.log.records)
     return (

@@ -7,10 +7,10 @@ from ottla.base.ids import BrokerId
 from ottla.replica.follower import NO_FETCH, Follower
 from ottla.replica.leader import Leader
 from ottla.testing.walk import profile
-from ottla.testing.walk.messages import Fetch, Message, WriteIsr, WriteState
-from ottla.testing.walk.node import LAG_MS_MAX, Node
+from ottla.testing.walk.messages import FollowerFetch, Message, WriteIsr, WriteState
+from ottla.testing.walk.node import LAG_MS_MAX, WalkNode
 from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.world import SHIPPED, Build, World
+from ottla.testing.walk.world import SHIPPED, Build, WalkWorld
 
 # A log no longer than this keeps the ways to lose records close together.
 LOG_RECORDS = 120
@@ -25,10 +25,10 @@ CHECK_STEPS = 50
 HEAL_ROUNDS = 300
 CATCH_UP_ROUNDS = 5
 
-Draw = Callable[[random.Random, int], profile.Profile]
+Draw = Callable[[random.Random, int], profile.WalkProfile]
 
 
-class Walk:
+class ReplicaWalk:
     """One run. All chance comes from `seed`; what happens is the same each time.
 
     `world`: go on from there, without further loss of power (what the world may still lose is
@@ -39,7 +39,7 @@ class Walk:
         self,
         seed: int,
         build: Build = SHIPPED,
-        world: World | None = None,
+        world: WalkWorld | None = None,
         *,
         draw: Draw = profile.draw,
     ) -> None:
@@ -49,7 +49,7 @@ class Walk:
             self.profile = profile.within(
                 self.profile, len(world.nodes), world.store.state.replicas, world.group_commit
             )
-        self.world = world or World(
+        self.world = world or WalkWorld(
             build,
             replicas=self.profile.replicas,
             brokers=self.profile.brokers,
@@ -62,7 +62,7 @@ class Walk:
             world.is_punctual = False
             for node in world.nodes.values():
                 node.watch = None
-        self._nodes: list[Node] = list(self.world.nodes.values())
+        self._nodes: list[WalkNode] = list(self.world.nodes.values())
         self._victim = self.world.nodes.get(BrokerId(self.profile.victim))
         self._leader, self._follower = build.node.leader_class, build.node.follower_class
         self._power_cuts = self.profile.power_cuts
@@ -149,10 +149,10 @@ class Walk:
 
     # ------------------------------------------------------------ steps
 
-    def _any(self) -> Node:
+    def _any(self) -> WalkNode:
         return self._nodes[int(self.rng.random() * len(self._nodes))]
 
-    def _one(self) -> Node:
+    def _one(self) -> WalkNode:
         """The broker that the next event happens to."""
         if self._victim is not None and self.rng.random() < VICTIM_SHARE:
             return self._victim
@@ -199,7 +199,7 @@ class Walk:
             node.sync()
         waiting = 0
         for message in self.world.network:
-            if message.__class__ is Fetch and message[1] == node.id:
+            if message.__class__ is FollowerFetch and message[1] == node.id:
                 waiting += 1
         if waiting < FETCHES:
             node.fetch()
@@ -313,7 +313,7 @@ class Walk:
             keep = self.rng.randint(node.log.synced_end, node.log.log_end_offset)
             self.world.cut_power(node.id, keep, self.rng.randint(0, node.high_watermark))
 
-    def _is_counted_on(self, node: Node) -> bool:
+    def _is_counted_on(self, node: WalkNode) -> bool:
         """Whether what is committed may rest on this broker's copy."""
         state = self.world.store.state
         return node.id in (*state.isr, *state.elr, *state.last_known_elr)
@@ -350,7 +350,7 @@ class Walk:
                 world.expire(node.id)
         world.controller.look()
 
-    def _holders(self) -> list[Node]:
+    def _holders(self) -> list[WalkNode]:
         """Brokers that hold every committed record, whether the writes under way succeed or not."""
         world = self.world
         state = world.store.state
@@ -381,9 +381,9 @@ class Walk:
     def _delete(self) -> None:
         node = self._any()
         role = node.role
-        if isinstance(role, Leader) and role.high_watermark > node.log.log_start_offset:
+        if isinstance(role, Leader) and role.term.high_watermark > node.log.log_start_offset:
             node.log.advance_log_start(
-                self.rng.randint(node.log.log_start_offset, role.high_watermark)
+                self.rng.randint(node.log.log_start_offset, role.term.high_watermark)
             )
 
     def _minimum(self) -> None:

@@ -7,34 +7,34 @@ from dataclasses import dataclass
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import PartitionImage
 from ottla.replica.leader import Leader
-from ottla.testing.walk.controller import Controller
+from ottla.testing.walk.controller import WalkController
 from ottla.testing.walk.invariants import Committed
 from ottla.testing.walk.messages import (
     Message,
-    Outcome,
     ReadAnswer,
     ReadRequest,
     State,
     WriteIsr,
+    WriteOutcome,
     WriteState,
 )
-from ottla.testing.walk.node import HANDLERS, Node
-from ottla.testing.walk.store import Store
+from ottla.testing.walk.node import HANDLERS, WalkNode
+from ottla.testing.walk.store import WalkStore
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
     """What a world is made of; a mutant replaces some of it."""
 
-    node: type[Node] = Node
-    store: type[Store] = Store
-    controller: type[Controller] = Controller
+    node: type[WalkNode] = WalkNode
+    store: type[WalkStore] = WalkStore
+    controller: type[WalkController] = WalkController
 
 
 SHIPPED = Build()
 
 
-class World:
+class WalkWorld:
     """Everything there is, and nothing that happens by itself: a walk or a script moves it."""
 
     def __init__(
@@ -64,7 +64,7 @@ class World:
         state = PartitionImage(first, 0, ids, ids, leader_broker_epoch=1)
         self.store = build.store(state, self._on_store_change)
         self.store.leaders[0] = first
-        self.nodes: dict[BrokerId, Node] = {}
+        self.nodes: dict[BrokerId, WalkNode] = {}
         for number in range(1, brokers + 1):
             self.nodes[BrokerId(number)] = build.node(self, BrokerId(number))
         self._everyone = tuple(self.nodes.values())
@@ -97,15 +97,17 @@ class World:
     def lose(self, message: Message) -> None:
         """A message is lost; a sender that waits for the store gets an unknown result."""
         if isinstance(message, WriteIsr):
-            self.send(Outcome(message.source, message.broker_epoch, message.change, None, None))
-        elif isinstance(message, Outcome):
+            self.send(
+                WriteOutcome(message.source, message.broker_epoch, message.change, None, None)
+            )
+        elif isinstance(message, WriteOutcome):
             self.send(message._replace(version=None, rejection=None))
         elif isinstance(message, ReadRequest):
             self.send(message)
         elif isinstance(message, ReadAnswer):
             self.send(ReadRequest(message.target, message.broker_epoch))
 
-    def tell_state(self, nodes: tuple[Node, ...]) -> None:
+    def tell_state(self, nodes: tuple[WalkNode, ...]) -> None:
         """The controller tells the partition's state, to those registrations it knows."""
         state = self.store.state
         for node in nodes:
@@ -113,7 +115,7 @@ class World:
             if epoch is not None:
                 self.network.append(State(node.id, epoch, self.controller.epoch, state))
 
-    def tell_live(self, nodes: tuple[Node, ...] | None = None) -> None:
+    def tell_live(self, nodes: tuple[WalkNode, ...] | None = None) -> None:
         """Brokers get the list of live brokers; the one they had may be old."""
         for node in nodes or self._everyone:
             node.standing.live = dict(self.store.live)
@@ -128,7 +130,9 @@ class World:
             self.seen[f"isr change refused: {rejection.name}"] += 1
         else:
             self.seen["isr change"] += 1
-        self.send(Outcome(message.source, message.broker_epoch, message.change, version, rejection))
+        self.send(
+            WriteOutcome(message.source, message.broker_epoch, message.change, version, rejection)
+        )
 
     def _on_write_state(self, message: WriteState) -> None:
         if self.store.write_state(message):
@@ -170,18 +174,18 @@ class World:
 
     # ------------------------------------------------------------ what must hold
 
-    def on_visible(self, node: Node, high_watermark: int) -> None:
+    def on_visible(self, node: WalkNode, high_watermark: int) -> None:
         """A high watermark rose: records below it can be read, and are acknowledged by a leader."""
         if isinstance(node.role, Leader):
             self.committed.commit(node, high_watermark)
         else:
             self.committed.show(node, high_watermark)
 
-    def on_appended(self, node: Node) -> None:
+    def on_appended(self, node: WalkNode) -> None:
         """A follower appended."""
         self.committed.check_end(node)
 
-    def on_truncated(self, node: Node, last_epoch: int) -> None:
+    def on_truncated(self, node: WalkNode, last_epoch: int) -> None:
         """A follower cut its log, which ended in `last_epoch` before."""
         self.seen["truncation"] += 1
         if last_epoch - node.log.last_epoch > 1:

@@ -3,7 +3,6 @@
 import asyncio
 from uuid import UUID
 
-from ottla.base.clock import ManualClock
 from ottla.base.ids import BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.registration import prepare, register
@@ -14,6 +13,7 @@ from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
 from ottla.metadata.loader import load_topics
+from ottla.testing.clock import ManualClock
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from ottla.wire.messages.update_metadata import UpdateMetadataResponse

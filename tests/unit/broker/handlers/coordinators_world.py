@@ -7,10 +7,10 @@ what the scenario says, and never answers.
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
-from ottla.base.clock import ManualClock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
@@ -25,7 +25,7 @@ from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
-from ottla.broker.produce.producer_ids import ProducerIds
+from ottla.broker.produce.producer_ids import ProducerIdBlocks
 from ottla.broker.replication.isr_writer import IsrWriter
 from ottla.broker.replication.lag_limits import lag_limits
 from ottla.broker.replication.recorder import Recorder
@@ -39,7 +39,7 @@ from ottla.broker.share.assignment_lookup import AssignmentLookup
 from ottla.broker.share.dead_letter_sender import DeadLetterSender
 from ottla.broker.share.end_offsets import EndOffsets
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.group_state import ShareGroupState
+from ottla.broker.share.group_state import GroupShareStates
 from ottla.broker.share.persister import Persister
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.internal_topics import (
@@ -61,6 +61,7 @@ from ottla.record.validation import validate
 from ottla.replica.standing import Standing
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.testing.clock import ManualClock
 from ottla.wire.frames import decode_response, encode_response
 
 ONE, TWO = BrokerId(1), BrokerId(2)
@@ -149,7 +150,7 @@ class World:
         )
         self.topics = cast("Topics", InMemoryTopics(self))
         self.groups = Groups(self.view, self.runtime, self.settings, self.partitions)
-        self.producer_ids = ProducerIds(self.store, ONE)
+        self.producer_ids = ProducerIdBlocks(self.store, ONE)
         self._wire_transactions()
         self._wire_share()
         on_role = self.roles.on_role
@@ -205,7 +206,7 @@ class World:
             self.view, self.runtime, self.topics, self.share_states, self._links()
         )
         self.group_settings = ShareGroupSettings(self.view, self.settings)
-        self.group_state = ShareGroupState(self.groups, self.persister)
+        self.group_state = GroupShareStates(self.groups, self.persister)
         self.end_offsets = EndOffsets(self.view, self.partitions, self.peers)
         self.new_leaders = NewLeaders(self.view, self.partitions)
         letters = DeadLetterSender(
@@ -220,6 +221,12 @@ class World:
             AssignmentLookup(ONE, self.groups, self.peers),
             letters,
         )
+
+    def lose(self, broker_id: BrokerId) -> None:
+        """A broker is gone from the image."""
+        image = self.view.image
+        left = {each: broker for each, broker in image.brokers.items() if each != broker_id}
+        self.view.replace(replace(image, brokers=left))
 
     async def create(self, *names: str, leader: BrokerId = ONE) -> None:
         """Make topics of one partition."""

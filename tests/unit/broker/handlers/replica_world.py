@@ -4,10 +4,9 @@ import asyncio
 from types import SimpleNamespace
 from uuid import UUID
 
-from ottla.base.clock import ManualClock
 from ottla.base.ids import BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.cluster.admission import Identity
+from ottla.broker.cluster.admission import PeerIdentity
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.orders import Orders
@@ -32,6 +31,7 @@ from ottla.record.header import read_header
 from ottla.replica.standing import Standing
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.testing.clock import ManualClock
 from ottla.wire.frames import RequestHeader, decode_response
 
 SETTINGS = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/data", "node.id": "1"}
@@ -163,7 +163,7 @@ class _Line:
         self.identity = None
         self.sent = []
         if broker_id is not None:
-            self.identity = Identity()
+            self.identity = PeerIdentity()
             self.identity.receiver = SimpleNamespace(proven=SimpleNamespace(broker_id=broker_id))
 
     def defer(self, _size):

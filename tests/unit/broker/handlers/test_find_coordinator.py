@@ -43,7 +43,7 @@ def test_a_coordinator_without_a_live_leader_is_not_available() -> None:
 
     async def scenario(world: World) -> None:
         await world.create("__consumer_offsets", leader=TWO)
-        world.view.replace(world.view.image.without_broker(TWO))
+        world.lose(TWO)
         answer = await world.call(handler(world), FindCoordinatorRequest(key="g"), 3)
         assert (code(answer.error_code), answer.node_id) == ("COORDINATOR_NOT_AVAILABLE", -1)
         assert answer.error_message == (

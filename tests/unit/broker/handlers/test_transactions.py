@@ -7,7 +7,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.broker.cluster.admission import Identity as PeerIdentity
+from ottla.broker.cluster.admission import PeerIdentity
 from ottla.broker.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from ottla.broker.handlers.add_partitions_to_txn import AddPartitionsToTxn
 from ottla.broker.handlers.describe_producers import DescribeProducers
@@ -267,7 +267,7 @@ async def commit_offset(world: World, who: Producer, version: int, name: str = "
 def committed(world: World) -> dict[TopicPartition, int]:
     """The offsets of group g that count."""
     (shard,) = world.groups.shards()
-    group = shard.loaded().groups.get("g")
+    group = shard.loaded().registry.groups.get("g")
     return {} if group is None else {key: each.offset for key, each in group.offsets.items()}
 
 

@@ -6,7 +6,7 @@ Answers to clients are judged by the checker of histories.
 from collections.abc import Iterator
 
 from ottla.broker.partitions.partition import Partition
-from ottla.testing.simulation.judging.replicas import PartitionState, records, state_of
+from ottla.testing.simulation.judging.replicas import StoredState, records, state_of
 from ottla.testing.simulation.machine.machine import Machine
 from ottla.testing.simulation.worlds.world import World
 
@@ -39,7 +39,7 @@ class Invariants:
         self._high_watermarks: dict[tuple[str, int, str], int] = {}
         # Who led each partition in each leader epoch.
         self._leaders: dict[tuple[str, int], int] = {}
-        self._states: dict[str, PartitionState] = {}
+        self._states: dict[str, StoredState] = {}
         # Up to which offset the copies on two machines are known to be equal.
         self._compared: dict[tuple[str, int, int, int, int], int] = {}
         # How each copy was when it was last looked at, by machine: its process, and the rest.
@@ -133,7 +133,7 @@ class Invariants:
     def _members_have_all(
         self,
         name: str,
-        state: PartitionState,
+        state: StoredState,
         leader: Partition,
         replicas: dict[int, Partition],
     ) -> None:

@@ -10,13 +10,13 @@ from uuid import UUID
 
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.process.broker import Broker
-from ottla.broker.replication.leading import Answer, IsrWriter, Leading
+from ottla.broker.replication.leading import Answer, IsrStore, Leading
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.replica.effects import OUT_OF_RANGE, Diverging, ServeFrom
 from ottla.replica.isr import IsrChange
 from ottla.replica.leader import Leader
-from ottla.testing.punctuality import Limits, TermSeen
+from ottla.testing.punctuality import FollowerLimits, TermSeen
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 # A process that stood still for so long may not judge others before it has listened so long.
@@ -31,7 +31,8 @@ class _Term:
 
     def __init__(self, partition: Partition, leader: Leader, now_ms: Callable[[], int]) -> None:
         self.leader = leader
-        followers = [b for b in leader.negotiation.committed.replicas if b != leader.broker_id]
+        own, replicas = leader.term.broker_id, leader.term.negotiation.committed.replicas
+        followers = [broker for broker in replicas if broker != own]
         self.seen = TermSeen(partition.log_end_offset, followers, now_ms())
         # The registration of each follower that fetched last.
         self.registered: dict[int, int] = {}
@@ -67,7 +68,7 @@ class BrokerWatch:
         self.now_ms = broker.parts.runtime.clock.monotonic_ms
         self._terms: dict[Partition, _Term] = {}
         self._heard_ms: dict[int, int] = {}
-        self._writer: IsrWriter = replication.roles.isr_writer
+        self._writer: IsrStore = replication.roles.isr_writer
         replication.roles.isr_writer = self
         replication.roles.on_role.subscribe(self.on_role)
         sessions = replication.sessions
@@ -128,16 +129,16 @@ class BrokerWatch:
         now_ms = self.now_ms()
         awake_ms = self._awake_ms()
         leader = term.leader
-        isr = leader.isr
+        isr = leader.term.isr
         leaving = [broker for broker in isr if broker not in change.after.isr]
         for follower in leaving:
             term.seen.on_heard(follower, max(self._heard_ms.get(follower, awake_ms), awake_ms))
-        limits = Limits(leader.lag_ms_max, leader.silence_ms_max, leader.min_isr)
+        limits = FollowerLimits(leader.lag_ms_max, leader.silence_ms_max, leader.term.min_isr)
         wrongs = term.seen.needless(isr, leaving, limits, now_ms)
         if leaving and not wrongs and now_ms - awake_ms < _LISTENING_MS:
             wrongs = [f"needless shrink: {leaving} leave, judged after a pause without listening"]
         for wrong in wrongs:
-            self._fail(f"{wrong}, of {partition.topic_partition} led by {leader.broker_id}")
+            self._fail(f"{wrong}, of {partition.topic_partition} led by {leader.term.broker_id}")
         for follower, _ in change.joining:
             term.seen.on_joining(follower, now_ms)
 

@@ -14,7 +14,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionState:
+class StoredState:
     """What the store says."""
 
     leader: int
@@ -24,7 +24,7 @@ class PartitionState:
     version: int
 
 
-def state_of(world: World, topic: str, number: int) -> PartitionState | None:
+def state_of(world: World, topic: str, number: int) -> StoredState | None:
     """The state of a partition as the store has it now; None before it exists."""
     entry = world.tree.entries.get(f"/brokers/topics/{topic}/partitions/{number}/state")
     topic_entry = world.tree.entries.get(f"/brokers/topics/{topic}")
@@ -32,7 +32,7 @@ def state_of(world: World, topic: str, number: int) -> PartitionState | None:
         return None
     told = _told(entry.data)
     replicas = _told(topic_entry.data)["partitions"][str(number)]
-    return PartitionState(
+    return StoredState(
         told["leader"], told["leader_epoch"], tuple(told["isr"]), tuple(replicas), entry.version
     )
 

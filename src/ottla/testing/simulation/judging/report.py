@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ottla.testing.history.anomaly import Anomaly
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.worlds.profile import Profile
 
 
@@ -14,7 +14,7 @@ class Report:
 
     seed: int | str
     profile: Profile
-    decisions: list[Decision]
+    decisions: list[Choice]
     digest: str = ""
     # What was violated, in words; empty where all is well.
     failures: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.memory_session import MemorySession
 from ottla.coordination.memory_tree import MemoryTree
-from ottla.coordination.operations import Changes
+from ottla.coordination.operations import ChangedPaths
 from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.network.link import KERNEL
 
@@ -105,11 +105,11 @@ class SimulatedStore(MemoryStore):
             loop = asyncio.get_running_loop()
             loop.call_later(_DEATH_IS_SEEN_S, self._session.expire, context=KERNEL)
 
-    def on_changes(self, changes: Changes) -> None:
+    def on_changes(self, changes: ChangedPaths) -> None:
         if self._watches.concern(changes):
             KERNEL.copy().run(self._line_faults.tell, self._name, lambda: self._pass_on(changes))
 
-    def _pass_on(self, changes: Changes) -> None:
+    def _pass_on(self, changes: ChangedPaths) -> None:
         loop = asyncio.get_running_loop()
         loop.call_soon(self._hear_of, changes, context=self._process.context)
 

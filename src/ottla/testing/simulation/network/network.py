@@ -10,7 +10,7 @@ from typing import Any
 from ottla.testing.simulation.loop import VirtualLoop
 from ottla.testing.simulation.machine.process import Process, current_process
 from ottla.testing.simulation.network.link import KERNEL, Link
-from ottla.testing.simulation.network.transport import Endpoint
+from ottla.testing.simulation.network.transport import TransportEndpoint
 
 Factory = Callable[[], asyncio.BaseProtocol]
 
@@ -18,7 +18,7 @@ _FIRST_FREE_PORT = 32_768
 _HANDSHAKE_BYTES = 60
 
 
-class Address:
+class SimulatedAddress:
     """A bound address; in the place of a bound socket."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -32,7 +32,7 @@ class Address:
 class Server:
     """A listener on an address; in the place of `asyncio.Server`."""
 
-    def __init__(self, network: "Network", address: Address, factory: Factory) -> None:
+    def __init__(self, network: "Network", address: SimulatedAddress, factory: Factory) -> None:
         self._network = network
         self.address = address
         self.factory = factory
@@ -56,7 +56,7 @@ class Network:
         self._links: dict[tuple[str, str], Link] = {}
         self._servers: dict[tuple[str, int], Server] = {}
         # Ends that live, in the order they were made.
-        self.endpoints: dict[Endpoint, None] = {}
+        self.endpoints: dict[TransportEndpoint, None] = {}
         self._down: set[str] = set()
         self._last_port = _FIRST_FREE_PORT
         # The chance that a receive brings only a part of what is there.
@@ -103,11 +103,11 @@ class Network:
             if server.process is process:
                 del self._servers[key]
 
-    def endpoints_of(self, host: str) -> list[Endpoint]:
+    def endpoints_of(self, host: str) -> list[TransportEndpoint]:
         """The ends of connections on a host, oldest first."""
         return [endpoint for endpoint in self.endpoints if endpoint.process.host == host]
 
-    def forget(self, endpoint: Endpoint) -> None:
+    def forget(self, endpoint: TransportEndpoint) -> None:
         self.endpoints.pop(endpoint, None)
 
     def fragment(self, size: int) -> int:
@@ -118,17 +118,17 @@ class Network:
 
     # -- listening
 
-    def bind(self, host: str, port: int) -> Address:
+    def bind(self, host: str, port: int) -> SimulatedAddress:
         """Take an address. Raises OSError where it is taken."""
         host = host or current_process().host
         if port == 0:
             port = self._free_port()
         if (host, port) in self._servers:
             raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-        return Address(host, port)
+        return SimulatedAddress(host, port)
 
     def listen(
-        self, factory: Factory, *, sock: Address, backlog: int = 100, **_named: Any
+        self, factory: Factory, *, sock: SimulatedAddress, backlog: int = 100, **_named: Any
     ) -> Server:
         """Accept connections on a bound address."""
         assert backlog > 0
@@ -149,7 +149,7 @@ class Network:
         Where nothing comes through, it waits as long as its caller does.
         """
         process = current_process()
-        accepted: asyncio.Future[Endpoint] = self.loop.create_future()
+        accepted: asyncio.Future[TransportEndpoint] = self.loop.create_future()
         address = (process.host, self._free_port())
         there = self.link(process.host, host)
         there.carry(
@@ -163,7 +163,7 @@ class Network:
         process: Process,
         address: tuple[str, int],
         target: tuple[str, int],
-        accepted: "asyncio.Future[Endpoint]",
+        accepted: "asyncio.Future[TransportEndpoint]",
     ) -> None:
         host = target[0]
         if not self.is_up(host):
@@ -173,14 +173,16 @@ class Network:
         if server is None:
             back.carry(_HANDSHAKE_BYTES, lambda: _refuse(accepted))
             return
-        near = Endpoint(self, process, self.link(process.host, host), address, target)
-        far = Endpoint(self, server.process, back, target, address)
+        near = TransportEndpoint(self, process, self.link(process.host, host), address, target)
+        far = TransportEndpoint(self, server.process, back, target, address)
         near.peer, far.peer = far, near
         self.endpoints[far] = None
         self.loop.call_soon(far.open, server.factory, context=server.process.context)
         back.carry(_HANDSHAKE_BYTES, lambda: self._on_accepted(near, accepted))
 
-    def _on_accepted(self, near: Endpoint, accepted: "asyncio.Future[Endpoint]") -> None:
+    def _on_accepted(
+        self, near: TransportEndpoint, accepted: "asyncio.Future[TransportEndpoint]"
+    ) -> None:
         if accepted.done() or not near.process.is_alive:
             near.abort()
             return
@@ -191,19 +193,19 @@ class Network:
         self._last_port += 1
         return self._last_port
 
-    def drop(self, endpoint: Endpoint, *, both: bool) -> None:
+    def drop(self, endpoint: TransportEndpoint, *, both: bool) -> None:
         """Reset a connection at this end; with `both`, at the other one, too."""
         self.loop.call_soon(endpoint.reset, context=KERNEL)
         if both:
             self.loop.call_soon(endpoint.peer.reset, context=KERNEL)
 
 
-def _refuse(accepted: "asyncio.Future[Endpoint]") -> None:
+def _refuse(accepted: "asyncio.Future[TransportEndpoint]") -> None:
     if not accepted.done():
         accepted.set_exception(ConnectionRefusedError(errno.ECONNREFUSED, "connection refused"))
 
 
-def _accept(accepted: "asyncio.Future[Endpoint]", endpoint: Endpoint) -> None:
+def _accept(accepted: "asyncio.Future[TransportEndpoint]", endpoint: TransportEndpoint) -> None:
     if accepted.done():
         endpoint.abort()
     else:

@@ -24,7 +24,7 @@ class Carrier(Protocol):
     loop: VirtualLoop
     obeys_late: bool
 
-    def forget(self, endpoint: "Endpoint") -> None:
+    def forget(self, endpoint: "TransportEndpoint") -> None:
         """The endpoint is closed."""
 
     def is_up(self, host: str) -> bool:
@@ -34,7 +34,7 @@ class Carrier(Protocol):
         """How many of `size` bytes the next receive brings."""
 
 
-class Endpoint(asyncio.Transport):
+class TransportEndpoint(asyncio.Transport):
     """One end. `peer` is the other one; `link` leads there."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Endpoint(asyncio.Transport):
         self._loop = network.loop
         self.process = process
         self._outbox = Outbox(link, self._deliver)
-        self.peer: Endpoint
+        self.peer: TransportEndpoint
         self._protocol: asyncio.BaseProtocol | None = None
         # Sending.
         self._low_bytes, self._high_bytes = _HIGH_BYTES // 4, _HIGH_BYTES

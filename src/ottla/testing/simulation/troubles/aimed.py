@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Callable
 
 from ottla.testing.simulation.copying import TARGET
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.loop import resume
 from ottla.testing.simulation.machine.machine import PORT, Machine
-from ottla.testing.simulation.network.transport import Endpoint
-from ottla.testing.simulation.troubles.trouble import Trouble
+from ottla.testing.simulation.network.transport import TransportEndpoint
+from ottla.testing.simulation.troubles.trouble import TroubleKind
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Transaction
 
@@ -25,16 +25,16 @@ _UNDER_WAY_S = 0.03
 _LONG_S = 8.0
 
 
-class AimedTrouble(Trouble):
+class AimedTrouble(TroubleKind):
     """Done to coordinators of transactions, and to the programs that have one open."""
 
-    async def kill_decided(self, decision: Decision) -> None:
+    async def kill_decided(self, decision: Choice) -> None:
         """The next coordinator has to send the markers."""
         machine = await self._decided(decision)
         if machine is not None:
             await self.down(machine, decision, "killed, it has decided", Machine.kill)
 
-    async def pause_decided(self, decision: Decision) -> None:
+    async def pause_decided(self, decision: Choice) -> None:
         """Another takes its place, and then it goes on."""
         machine = await self._decided(decision)
         if machine is None or machine.process is None or machine.process.is_paused:
@@ -45,7 +45,7 @@ class AimedTrouble(Trouble):
         longer = decision._replace(for_ms=decision.for_ms + int(_LONG_S * 1000))
         await self.last(longer, machine.resume, machine.host, "goes on")
 
-    async def late_marker(self, decision: Decision) -> None:
+    async def late_marker(self, decision: Choice) -> None:
         """What it sent to other brokers arrives in the producer's next transaction.
 
         Others, or it itself, have told them since: its connections break, or it dies. Always so
@@ -84,7 +84,7 @@ class AimedTrouble(Trouble):
             await asyncio.sleep(decision.for_ms / 1000)
             self.start(machine)
 
-    async def twin_open(self, decision: Decision) -> None:
+    async def twin_open(self, decision: Choice) -> None:
         """Another copier begins under the id of one that is in a transaction.
 
         Half of those stand still meanwhile, the others go on beside it.
@@ -109,9 +109,7 @@ class AimedTrouble(Trouble):
 
     # -- the instant
 
-    async def _decided(
-        self, decision: Decision, *, must_tell_others: bool = False
-    ) -> Machine | None:
+    async def _decided(self, decision: Choice, *, must_tell_others: bool = False) -> Machine | None:
         """Wait for a coordinator that has decided and not sent all markers; None: there is none."""
         at_once = must_tell_others
         found: list[Machine] = []
@@ -130,7 +128,7 @@ class AimedTrouble(Trouble):
         return found[decision.subject % len(found)]
 
     async def _until(
-        self, condition: Callable[[], bool], decision: Decision, *, at_once: bool = False
+        self, condition: Callable[[], bool], decision: Choice, *, at_once: bool = False
     ) -> bool:
         limit_s = self.world.loop.time() + _PATIENCE_S
         while not condition():
@@ -158,7 +156,7 @@ class AimedTrouble(Trouble):
         }
         return leaders == {machine.host} or not all(each.is_ready for each in self.machines)
 
-    def _to_brokers(self, machine: Machine) -> list[Endpoint]:
+    def _to_brokers(self, machine: Machine) -> list[TransportEndpoint]:
         """The connections that a broker has opened to others."""
         others = {other.host for other in self.machines if other is not machine}
         return [

@@ -2,16 +2,16 @@
 
 import asyncio
 
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.loop import resume
 from ottla.testing.simulation.machine.machine import Machine
-from ottla.testing.simulation.troubles.trouble import Trouble
+from ottla.testing.simulation.troubles.trouble import TroubleKind
 
 
-class CopierTrouble(Trouble):
+class CopierTrouble(TroubleKind):
     """Done to programs with transactions, and to the brokers that coordinate these."""
 
-    async def kill_copier(self, decision: Decision) -> None:
+    async def kill_copier(self, decision: Choice) -> None:
         copying = self.world.copying
         assert copying is not None
         slot = decision.subject % len(copying.slots)
@@ -22,7 +22,7 @@ class CopierTrouble(Trouble):
         await asyncio.sleep(decision.for_ms / 1000)
         copying.start_copier(slot)
 
-    async def pause_copier(self, decision: Decision) -> None:
+    async def pause_copier(self, decision: Choice) -> None:
         copying = self.world.copying
         assert copying is not None
         process = copying.slots[decision.subject % len(copying.slots)][-1]
@@ -34,7 +34,7 @@ class CopierTrouble(Trouble):
         loop = self.world.loop
         await self.last(decision, lambda: resume(loop, process), process.name, "goes on")
 
-    async def twin_copier(self, decision: Decision) -> None:
+    async def twin_copier(self, decision: Choice) -> None:
         """Another process of the same transactional id begins, while the first one goes on."""
         copying = self.world.copying
         assert copying is not None
@@ -43,7 +43,7 @@ class CopierTrouble(Trouble):
         self.world.note(copying.slots[slot][-1].name, "takes over")
         self.world.count("copier doubled")
 
-    async def kill_coordinator(self, decision: Decision) -> None:
+    async def kill_coordinator(self, decision: Choice) -> None:
         machine = self.world.coordinator_of_transactions(decision.subject)
         await self.down(
             machine or self.machine(decision), decision, "killed, coordinating", Machine.kill

@@ -5,9 +5,9 @@ import errno
 import os
 
 from ottla.record.header import HEADER_SIZE, MAGIC, read_header
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.machine.machine import Machine
-from ottla.testing.simulation.troubles.trouble import Trouble
+from ottla.testing.simulation.troubles.trouble import TroubleKind
 
 _FREE_BYTES_UNIT = 200
 _RANGE_BYTES = 1_000
@@ -15,10 +15,10 @@ _RANGE_STEP_BYTES = 20
 _HOUR_MS = 3_600_000
 
 
-class DiskTrouble(Trouble):
+class DiskTrouble(TroubleKind):
     """Done to what a machine has beside its processor."""
 
-    async def slow_disk(self, decision: Decision) -> None:
+    async def slow_disk(self, decision: Choice) -> None:
         machine = self.machine(decision)
         if machine.process is not None:
             slowest_s = 0.01 + decision.amount / 100
@@ -26,7 +26,7 @@ class DiskTrouble(Trouble):
             machine.process.blocking_s = (0.001, slowest_s)
             await self.last(decision, machine.quicken, machine.host, "disk is fast")
 
-    async def full_disk(self, decision: Decision) -> None:
+    async def full_disk(self, decision: Choice) -> None:
         machine = self.machine(decision)
         free_bytes = decision.amount * _FREE_BYTES_UNIT
         self.world.note(machine.host, f"has {free_bytes} bytes free for {decision.for_ms} ms")
@@ -34,7 +34,7 @@ class DiskTrouble(Trouble):
         machine.disk.fill(free_bytes)
         await self.last(decision, machine.disk.repair, machine.host, "has room")
 
-    async def fsync_error(self, decision: Decision) -> None:
+    async def fsync_error(self, decision: Choice) -> None:
         """A disk that cannot flush for a while.
 
         Then the broker starts again: half of them with what the failed flush left in the page
@@ -54,7 +54,7 @@ class DiskTrouble(Trouble):
         machine.disk.repair()
         await self.down(machine, decision, "loses power" if loses_power else "killed", end)
 
-    async def read_error(self, decision: Decision) -> None:
+    async def read_error(self, decision: Choice) -> None:
         """Some bytes of closed segments cannot be read; in the end the broker starts again."""
         machine = self.machine(decision)
         if not machine.is_ready:
@@ -75,7 +75,7 @@ class DiskTrouble(Trouble):
         machine.disk.repair()
         await self.down(machine, decision, "killed, its disk mended", Machine.kill)
 
-    async def bit_flip(self, decision: Decision) -> None:
+    async def bit_flip(self, decision: Choice) -> None:
         """Every so many reads of records in closed segments have one bit turned round."""
         machine = self.machine(decision)
         if not machine.is_ready:
@@ -99,7 +99,7 @@ class DiskTrouble(Trouble):
         machine.disk.trouble_reads(read)
         await self.last(decision, machine.disk.repair, machine.host, "reads what is there")
 
-    async def clock_jump(self, decision: Decision) -> None:
+    async def clock_jump(self, decision: Choice) -> None:
         machine = self.machine(decision)
         by_ms = (decision.amount - 50) * _HOUR_MS // 50
         self.world.note(machine.host, f"its clock jumps by {by_ms / 1000:.0f} s")

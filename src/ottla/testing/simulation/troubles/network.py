@@ -2,14 +2,14 @@
 
 import asyncio
 
-from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.troubles.trouble import Trouble
+from ottla.testing.simulation.decisions import Choice
+from ottla.testing.simulation.troubles.trouble import TroubleKind
 
 
-class NetworkTrouble(Trouble):
+class NetworkTrouble(TroubleKind):
     """Done to links and connections."""
 
-    async def isolate(self, decision: Decision) -> None:
+    async def isolate(self, decision: Choice) -> None:
         host = self.machine(decision).host
         others = [machine.host for machine in self.machines if machine.host != host]
         cuts = [pair for other in others for pair in ((host, other), (other, host))]
@@ -22,22 +22,22 @@ class NetworkTrouble(Trouble):
             await self._cut(decision, cuts, f"is cut off from {', '.join(others)}", host)
             self.mending.mend(mend)
 
-    async def one_way(self, decision: Decision) -> None:
+    async def one_way(self, decision: Choice) -> None:
         source, target = self.pair(decision)
         await self._cut(decision, [(source, target)], f"cannot be heard by {target}", source)
 
-    async def split(self, decision: Decision) -> None:
+    async def split(self, decision: Choice) -> None:
         one, other = self.pair(decision)
         await self._cut(decision, [(one, other), (other, one)], f"is cut off from {other}", one)
 
-    async def client_cut(self, decision: Decision) -> None:
+    async def client_cut(self, decision: Choice) -> None:
         hosts = self.world.user_hosts
         host = hosts[decision.subject % len(hosts)]
         broker = self.machines[decision.amount % len(self.machines)].host
         pairs = [(host, broker), (broker, host)][: 1 + decision.amount % 2]
         await self._cut(decision, pairs, f"is cut off from {broker}", host)
 
-    async def swizzle(self, decision: Decision) -> None:
+    async def swizzle(self, decision: Choice) -> None:
         """Cut links one after the other, and open them in another order."""
         chance = self.world.chance_of(f"swizzle/{decision.at_ms}")
         hosts = [machine.host for machine in self.machines]
@@ -57,7 +57,7 @@ class NetworkTrouble(Trouble):
 
     async def _cut(
         self,
-        decision: Decision,
+        decision: Choice,
         pairs: list[tuple[str, str]],
         what: str,
         host: str,
@@ -77,7 +77,7 @@ class NetworkTrouble(Trouble):
 
         await self.last(decision, mend, host, what.replace("is cut off from", "is back with"))
 
-    async def stall(self, decision: Decision) -> None:
+    async def stall(self, decision: Choice) -> None:
         """One direction of one connection stands still; a new one may overtake it."""
         endpoints = list(self.world.network.endpoints)
         if not endpoints:
@@ -89,20 +89,20 @@ class NetworkTrouble(Trouble):
             self.world.note(name, f"a connection stands still for {decision.for_ms} ms")
             await self.last(decision, endpoint.release, name, "the connection goes on")
 
-    async def drop(self, decision: Decision) -> None:
+    async def drop(self, decision: Choice) -> None:
         await self._drop_one(decision, both=True)
 
-    async def half_drop(self, decision: Decision) -> None:
+    async def half_drop(self, decision: Choice) -> None:
         await self._drop_one(decision, both=False)
 
-    async def _drop_one(self, decision: Decision, *, both: bool) -> None:
+    async def _drop_one(self, decision: Choice, *, both: bool) -> None:
         endpoints = list(self.world.network.endpoints)
         if endpoints:
             endpoint = endpoints[decision.subject % len(endpoints)]
             self.world.note(endpoint.process.name, "a connection is reset")
             self.world.network.drop(endpoint, both=both)
 
-    async def slow_link(self, decision: Decision) -> None:
+    async def slow_link(self, decision: Choice) -> None:
         source = self.machine(decision).host
         links = self.world.network.links_from(source)
         factor = 2 + decision.amount

@@ -2,28 +2,28 @@
 
 import asyncio
 
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.machine.machine import Machine
-from ottla.testing.simulation.troubles.trouble import Trouble
+from ottla.testing.simulation.troubles.trouble import TroubleKind
 
 # How long a disk takes that is behind, at least and at most.
 _BEHIND_S = (0.1, 0.4)
 
 
-class ProcessTrouble(Trouble):
+class ProcessTrouble(TroubleKind):
     """Done to brokers' processes, and to the power of their machines."""
 
-    async def kill(self, decision: Decision) -> None:
+    async def kill(self, decision: Choice) -> None:
         await self.down(self.machine(decision), decision, "killed", Machine.kill)
 
-    async def kill_leader(self, decision: Decision) -> None:
+    async def kill_leader(self, decision: Choice) -> None:
         await self.down(self.leader(decision), decision, "killed, leading", Machine.kill)
 
-    async def kill_controller(self, decision: Decision) -> None:
+    async def kill_controller(self, decision: Choice) -> None:
         machine = self.world.controller() or self.machine(decision)
         await self.down(machine, decision, "killed, controlling", Machine.kill)
 
-    async def power(self, decision: Decision) -> None:
+    async def power(self, decision: Choice) -> None:
         """A power cut; half of them while the disk is behind, so that there is much to lose."""
         machine = self.machine(decision)
         if decision.amount % 2 == 0 and machine.is_ready and machine.process is not None:
@@ -37,7 +37,7 @@ class ProcessTrouble(Trouble):
             self.world.count("unflushed lost")
         await self.down(machine, decision, "loses power", Machine.cut_power)
 
-    async def blackout(self, decision: Decision) -> None:
+    async def blackout(self, decision: Choice) -> None:
         downs = [
             self.down(machine, decision, "loses power", Machine.cut_power)
             for machine in self.machines
@@ -45,7 +45,7 @@ class ProcessTrouble(Trouble):
         ]
         await asyncio.gather(*downs)
 
-    async def restart(self, decision: Decision) -> None:
+    async def restart(self, decision: Choice) -> None:
         machine = self.machine(decision)
         if not machine.is_ready:
             return
@@ -55,7 +55,7 @@ class ProcessTrouble(Trouble):
         await asyncio.sleep(decision.for_ms / 4_000)
         self.start(machine)
 
-    async def pause(self, decision: Decision) -> None:
+    async def pause(self, decision: Choice) -> None:
         machine = self.machine(decision)
         if machine.is_running and machine.process is not None and not machine.process.is_paused:
             self.world.note(machine.host, f"stands still for {decision.for_ms} ms")
@@ -63,7 +63,7 @@ class ProcessTrouble(Trouble):
             machine.pause()
             await self.last(decision, machine.resume, machine.host, "goes on")
 
-    async def pause_followers(self, decision: Decision) -> None:
+    async def pause_followers(self, decision: Choice) -> None:
         """All followers of a partition stand still, for less than they may lag or be silent."""
         leader = self.leader(decision)
         limit_ms = min(
@@ -78,5 +78,5 @@ class ProcessTrouble(Trouble):
         ]
         await asyncio.gather(*pauses)
 
-    async def hiccup(self, decision: Decision) -> None:
+    async def hiccup(self, decision: Choice) -> None:
         await self.pause(decision._replace(for_ms=1 + decision.amount * 2))

@@ -1,13 +1,13 @@
 """Troubles of the store: away, out of one broker's reach, answers that are lost."""
 
-from ottla.testing.simulation.decisions import Decision
-from ottla.testing.simulation.troubles.trouble import Trouble
+from ottla.testing.simulation.decisions import Choice
+from ottla.testing.simulation.troubles.trouble import TroubleKind
 
 
-class StoreTrouble(Trouble):
+class StoreTrouble(TroubleKind):
     """Done to the store and the ways to it."""
 
-    async def store_outage(self, decision: Decision) -> None:
+    async def store_outage(self, decision: Choice) -> None:
         faults = self.world.store_faults
         if not faults.out:
             self.world.note("store", f"is away for {decision.for_ms} ms")
@@ -15,7 +15,7 @@ class StoreTrouble(Trouble):
             faults.outage()
             await self.last(decision, faults.restore, "store", "is back")
 
-    async def store_cut(self, decision: Decision) -> None:
+    async def store_cut(self, decision: Choice) -> None:
         host = self.machine(decision).host
         self.world.note(host, f"is cut off from the store for {decision.for_ms} ms")
         self.world.store_faults.cut(host)
@@ -23,7 +23,7 @@ class StoreTrouble(Trouble):
             decision, lambda: self.world.store_faults.heal(host), host, "has the store again"
         )
 
-    async def store_answer(self, decision: Decision) -> None:
+    async def store_answer(self, decision: Choice) -> None:
         machine = self.machine(decision)
         if not machine.is_ready:
             return

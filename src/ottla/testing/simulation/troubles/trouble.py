@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from ottla.testing.simulation.decisions import Decision
+from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.judging.atlas import Atlas
 from ottla.testing.simulation.machine.machine import Machine
 from ottla.testing.simulation.worlds.world import World
@@ -38,7 +38,7 @@ class Mending:
             self.mend(next(iter(self._open)))
 
 
-class Trouble:
+class TroubleKind:
     """One kind of things that troubles are done to. A method named for a decision's kind does it.
 
     Each takes back what it did when its time is over, or the run heals everything.
@@ -54,16 +54,16 @@ class Trouble:
     def machines(self) -> list[Machine]:
         return list(self.world.machines.values())
 
-    def machine(self, decision: Decision) -> Machine:
+    def machine(self, decision: Choice) -> Machine:
         """The machine that a decision concerns."""
         return self.machines[decision.subject % len(self.machines)]
 
-    def leader(self, decision: Decision) -> Machine:
+    def leader(self, decision: Choice) -> Machine:
         """The machine that leads the partition that a decision concerns."""
         number = decision.subject % self._partitions
         return self.world.leader_of(number) or self.machine(decision)
 
-    def pair(self, decision: Decision) -> tuple[str, str]:
+    def pair(self, decision: Choice) -> tuple[str, str]:
         """Two hosts of brokers."""
         machines = self.machines
         first = decision.subject % len(machines)
@@ -79,7 +79,7 @@ class Trouble:
     async def down(
         self,
         machine: Machine,
-        decision: Decision,
+        decision: Choice,
         how: str,
         end: Callable[[Machine], None],
     ) -> None:
@@ -92,9 +92,7 @@ class Trouble:
         await asyncio.sleep(decision.for_ms / 1000)
         self.start(machine)
 
-    async def last(
-        self, decision: Decision, mend: Callable[[], None], where: str, what: str
-    ) -> None:
+    async def last(self, decision: Choice, mend: Callable[[], None], where: str, what: str) -> None:
         """Let what was done last as long as the decision says, and take it back by `mend`."""
         number = self.mending.remember(mend)
         await asyncio.sleep(decision.for_ms / 1000)

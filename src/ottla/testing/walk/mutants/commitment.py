@@ -10,68 +10,79 @@ from ottla.replica.follower import Effects as FollowerEffects
 from ottla.replica.follower import Follower
 from ottla.replica.leader import NOTHING_HEARD, Leader
 from ottla.replica.remote import Remote
-from ottla.replica.term import Effects
+from ottla.replica.term import Effects, Term
 from ottla.testing.walk.mutants.registry import mutant
-from ottla.testing.walk.node import Node
+from ottla.testing.walk.node import WalkNode
 
 
 @mutant
-class CommitsAtOwnEnd(Leader):
+class CommitsAtOwnEnd(Term):
     """A record is acknowledged when the leader has it."""
 
-    def _advance(self) -> Effects:
-        for remote in self._required:
+    def advance(self) -> Effects:
+        for remote in self.required:
             remote.end = max(remote.end, self.own_end)
-        return super()._advance()
+        return super().advance()
 
 
 @mutant
-class CountsCommittedIsrOnly(Leader):
+class CountsCommittedIsrOnly(Term):
     """The high watermark does not wait for replicas that may be in sync already (S9)."""
 
-    def _recount(self, now_ms: int) -> None:
-        super()._recount(now_ms)
+    def recount(self, now_ms: int) -> None:
+        super().recount(now_ms)
         isr = self.negotiation.committed.isr
-        self._required = tuple(remote for remote in self._required if remote.broker_id in isr)
+        self.required = tuple(remote for remote in self.required if remote.broker_id in isr)
 
 
-@mutant
-class EagerShrink(Leader):
-    """A replica that is proposed out of the ISR does not count any more (S8)."""
+class TermOfProposedIsr(Term):
+    """A member that is proposed out of the ISR does not count any more."""
 
-    def _recount(self, now_ms: int) -> None:
-        super()._recount(now_ms)
+    def recount(self, now_ms: int) -> None:
+        super().recount(now_ms)
         proposal = self.negotiation.proposal
         if proposal is not None:
             isr = proposal.after.isr
-            self._required = tuple(r for r in self._required if r.broker_id in isr)
+            self.required = tuple(r for r in self.required if r.broker_id in isr)
+
+
+class AdvancesWithShrink(Leader):
+    """The high watermark moves with the proposal of a smaller ISR."""
 
     def on_deadline(
         self, *, now_ms: int, heard_ms: Mapping[BrokerId, int] = NOTHING_HEARD
     ) -> Effects:
-        return super().on_deadline(now_ms=now_ms, heard_ms=heard_ms) + self._advance()
+        return super().on_deadline(now_ms=now_ms, heard_ms=heard_ms) + self.term.advance()
 
 
 @mutant
-class CommitsBelowMinIsr(Leader):
+class EagerShrink(WalkNode):
+    """A member that is proposed out of the ISR does not count any more (S8)."""
+
+    term_class = TermOfProposedIsr
+    leader_class = AdvancesWithShrink
+
+
+@mutant
+class CommitsBelowMinIsr(Term):
     """The high watermark moves however small the ISR is (S18)."""
 
-    def _recount(self, now_ms: int) -> None:
-        super()._recount(now_ms)
-        self._blocked = False
+    def recount(self, now_ms: int) -> None:
+        super().recount(now_ms)
+        self.blocked = False
 
 
 @mutant
-class CommitsDespiteEligible(Leader):
+class CommitsDespiteEligible(Term):
     """With a lower minimum records are committed while the ELR still stands."""
 
-    def _recount(self, now_ms: int) -> None:
-        super()._recount(now_ms)
-        self._blocked = self.under_min_isr
+    def recount(self, now_ms: int) -> None:
+        super().recount(now_ms)
+        self.blocked = self.under_min_isr
 
 
 @mutant
-class KeepsFollowers(Node):
+class KeepsFollowers(WalkNode):
     """A leader that is elected again goes on with what it knew of followers (P23)."""
 
     def lead(self, image: PartitionImage) -> None:
@@ -80,19 +91,19 @@ class KeepsFollowers(Node):
         known: dict[Any, Remote] = getattr(self, "known", {})
         role = self.role
         assert isinstance(role, Leader)
-        for broker, remote in role.remotes.items():
+        for broker, remote in role.term.remotes.items():
             if broker in known:
                 remote.end = known[broker].end
         self.carry(role.on_own_end(self.durable_end))
 
     def drop_role(self) -> None:
         if isinstance(self.role, Leader):
-            self.known = self.role.remotes
+            self.known = self.role.term.remotes
         super().drop_role()
 
 
 @mutant
-class CountsUnflushed(Node):
+class CountsUnflushed(WalkNode):
     """With group commit, a leader counts what it has not flushed."""
 
     def produce(self, value: int) -> bool:
@@ -103,7 +114,7 @@ class CountsUnflushed(Node):
 
 
 @mutant
-class FetchesUnflushed(Node):
+class FetchesUnflushed(WalkNode):
     """With group commit, a follower's fetch says that it holds what it has not flushed."""
 
     @property
@@ -112,7 +123,7 @@ class FetchesUnflushed(Node):
 
 
 @mutant
-class ShowsEndEarly(Leader):
+class ShowsEndEarly(Term):
     """A new leader shows the high watermark it knew as a follower (R-10)."""
 
     def latest_offset(self) -> int | None:

@@ -3,11 +3,11 @@
 from ottla.replica.isr import Rejection
 from ottla.testing.walk.messages import WriteIsr, WriteState
 from ottla.testing.walk.mutants.registry import mutant
-from ottla.testing.walk.store import Store
+from ottla.testing.walk.store import WalkStore
 
 
 @mutant
-class NoVersionCheck(Store):
+class NoVersionCheck(WalkStore):
     """A leader's change is made whatever the state has become meanwhile (S15)."""
 
     def judge(self, message: WriteIsr) -> Rejection | None:
@@ -20,7 +20,7 @@ class NoVersionCheck(Store):
 
 
 @mutant
-class NoBrokerEpochCheck(Store):
+class NoBrokerEpochCheck(WalkStore):
     """A member joins though it restarted since it fetched (KIP-903, S12)."""
 
     def judge(self, message: WriteIsr) -> Rejection | None:
@@ -32,7 +32,7 @@ class NoBrokerEpochCheck(Store):
 
 
 @mutant
-class StaleController(Store):
+class StaleController(WalkStore):
     """A controller's write is made though another one has taken over (S14)."""
 
     def allows(self, message: WriteState) -> bool:

@@ -4,14 +4,13 @@ from ottla.metadata.image import PartitionImage
 from ottla.replica import effects as effect
 from ottla.replica.follower import Effects as FollowerEffects
 from ottla.replica.follower import Follower
-from ottla.replica.leader import Leader
-from ottla.replica.term import Effects
+from ottla.replica.term import Effects, Term
 from ottla.testing.walk.mutants.registry import mutant
-from ottla.testing.walk.node import Node
+from ottla.testing.walk.node import WalkNode
 
 
 @mutant
-class TruncateToHw(Node):
+class TruncateToHw(WalkNode):
     """Before KIP-101: a new follower cuts its log at its own high watermark (S1, S2, S3)."""
 
     def follow(self, image: PartitionImage) -> None:
@@ -20,7 +19,7 @@ class TruncateToHw(Node):
 
 
 @mutant
-class Kip101Only(Leader):
+class Kip101Only(Term):
     """Before KIP-279: an epoch the leader does not know is answered by the next one's start."""
 
     def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
@@ -47,7 +46,7 @@ class OwnEpochsIgnored(Follower):
 
 
 @mutant
-class NoComparison(Leader):
+class NoComparison(Term):
     """A leader serves from any offset it has, whatever the follower's last epoch (S2)."""
 
     def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
@@ -70,7 +69,7 @@ class RestartsWhereLogsPart(Follower):
 
 
 @mutant
-class VouchesForDeleted(Leader):
+class VouchesForDeleted(Term):
     """A leader lets a follower keep records of a time whose own ones it has deleted."""
 
     def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:

@@ -5,12 +5,12 @@ from typing import Any
 
 from ottla.controller import election
 from ottla.controller.change import Change, How
-from ottla.testing.walk.controller import CAUSE, Controller
+from ottla.testing.walk.controller import CAUSE, WalkController
 from ottla.testing.walk.mutants.registry import mutant
 
 
 @mutant
-class PrefersAnyone(Controller):
+class PrefersAnyone(WalkController):
     """The preferred replica leads though it is not in sync (S19)."""
 
     def preferred(self) -> Change:
@@ -24,7 +24,7 @@ class PrefersAnyone(Controller):
 
 
 @mutant
-class NoElr(Controller):
+class NoElr(WalkController):
     """Before KIP-966: the last one stays in the ISR, and no other can lead (S17)."""
 
     def settle(self) -> Change | None:
@@ -51,7 +51,7 @@ class NoElr(Controller):
 
 
 @mutant
-class TrustsLossy(Controller):
+class TrustsLossy(WalkController):
     """A broker that comes back after an unclean stop is trusted as before (R-6, R-11)."""
 
     def drop_lossy(self, lossy: list[Any]) -> Change | None:
@@ -59,7 +59,7 @@ class TrustsLossy(Controller):
 
 
 @mutant
-class RecoversTooEarly(Controller):
+class RecoversTooEarly(WalkController):
     """The first of the last known eligible leads, whatever the others have (S17)."""
 
     def settle(self) -> Change | None:
@@ -81,7 +81,7 @@ class RecoversTooEarly(Controller):
 
 
 @mutant
-class ForgetsEligible(Controller):
+class ForgetsEligible(WalkController):
     """An election among brokers believed alive drops all others (found by the walk)."""
 
     def settle(self) -> Change | None:

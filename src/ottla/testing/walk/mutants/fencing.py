@@ -11,7 +11,7 @@ from ottla.replica.term import Effects
 from ottla.testing.walk.messages import State
 from ottla.testing.walk.mutants.divergence import NoComparison
 from ottla.testing.walk.mutants.registry import mutant
-from ottla.testing.walk.node import Node
+from ottla.testing.walk.node import WalkNode
 
 
 class AnyEpochLeader(Leader):
@@ -20,7 +20,7 @@ class AnyEpochLeader(Leader):
     def on_follower_fetch(self, *fetch: Any) -> Effects:
         broker, broker_epoch, nonce, offset, last_epoch, _, now_ms = fetch
         return super().on_follower_fetch(
-            broker, broker_epoch, nonce, offset, last_epoch, self.leader_epoch, now_ms
+            broker, broker_epoch, nonce, offset, last_epoch, self.term.leader_epoch, now_ms
         )
 
 
@@ -32,22 +32,19 @@ class AnyEpochFollower(Follower):
 
 
 @mutant
-class NoEpochFence(Node):
+class NoEpochFence(WalkNode):
     """Before KIP-320: the leader epoch of a fetch or an answer is not checked (S5)."""
 
     leader_class = AnyEpochLeader
     follower_class = AnyEpochFollower
 
 
-class UncomparedLeader(AnyEpochLeader, NoComparison):
-    """Neither epochs nor ends are compared."""
-
-
 @mutant
-class ZombieFollows(Node):
+class ZombieFollows(WalkNode):
     """KAFKA-6880: no epoch in fetches, and only a new follower compares ends (S5)."""
 
-    leader_class = UncomparedLeader
+    term_class = NoComparison
+    leader_class = AnyEpochLeader
     follower_class = AnyEpochFollower
 
     def follow(self, image: PartitionImage) -> None:
@@ -62,7 +59,7 @@ class AnyNonceLeader(Leader):
     """Accepts a fetch however often and late it comes."""
 
     def on_follower_fetch(self, *fetch: Any) -> Effects:
-        remote = self.remotes.get(fetch[0])
+        remote = self.term.remotes.get(fetch[0])
         if remote is not None:
             remote.nonce = -1
         return super().on_follower_fetch(*fetch)
@@ -82,7 +79,7 @@ class AnyNonceFollower(Follower):
 
 
 @mutant
-class NoNonce(Node):
+class NoNonce(WalkNode):
     """A fetch and its answer are known by offset and epoch, not by a number (S31)."""
 
     leader_class = AnyNonceLeader
@@ -90,21 +87,21 @@ class NoNonce(Node):
 
 
 @mutant
-class TakesOlderStates(Node):
+class TakesOlderStates(WalkNode):
     """A leader that receives an older state of its epoch goes back to it (S15)."""
 
     def on_state(self, message: State) -> None:
         role = self.role
         image = message.image
-        if isinstance(role, Leader) and image.leader_epoch == role.leader_epoch:
-            known = role.negotiation.committed
-            role.negotiation.committed = replace(known, version=image.version - 1)
+        if isinstance(role, Leader) and image.leader_epoch == role.term.leader_epoch:
+            known = role.term.negotiation.committed
+            role.term.negotiation.committed = replace(known, version=image.version - 1)
             self.version = image.version - 1
         super().on_state(message)
 
 
 @mutant
-class LeadsForEarlierLife(Node):
+class LeadsForEarlierLife(WalkNode):
     """A broker leads what an earlier registration of it was elected for."""
 
     def follow_state(self, image: PartitionImage) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from ottla.base.ids import BrokerId
-from ottla.replica.leader import Leader
+from ottla.replica.leader import NOT_FULL, Leader
 from ottla.replica.remote import Remote
-from ottla.replica.term import NOT_FULL, Effects
+from ottla.replica.term import Effects
 from ottla.testing.walk.mutants.registry import mutant
 
 
@@ -37,7 +37,7 @@ class EveryAppendRenews(Leader):
 
     def on_grown(self, now_ms: int) -> None:
         self.full_end = 0
-        for remote in self.remotes.values():
+        for remote in self.term.remotes.values():
             remote.caught_up_ms = now_ms
 
 
@@ -51,7 +51,7 @@ class RepeatsAreGrowth(Leader):
     def on_grown(self, now_ms: int) -> None:
         full_end, self.full_end = self.full_end, NOT_FULL
         if full_end != NOT_FULL:
-            for remote in self.remotes.values():
+            for remote in self.term.remotes.values():
                 if remote.end >= full_end:
                     remote.caught_up_ms = now_ms
 

@@ -5,17 +5,18 @@ from ottla.replica import effects as effect
 from ottla.replica.isr import Rejection
 from ottla.replica.leader import Leader
 from ottla.replica.remote import Remote
-from ottla.replica.term import Effects
+from ottla.replica.term import Effects, Term
 from ottla.testing.walk.mutants.registry import mutant
+from ottla.testing.walk.node import WalkNode
 
 
 @mutant
-class JoinsBelowEpochStart(Leader):
+class JoinsBelowEpochStart(Term):
     """Reaching the high watermark is enough to join (S10)."""
 
-    def _may_join(self, remote: Remote) -> bool:
+    def may_join(self, remote: Remote) -> bool:
         start, self.epoch_start = self.epoch_start, 0
-        joins = super()._may_join(remote)
+        joins = super().may_join(remote)
         self.epoch_start = start
         return joins
 
@@ -29,22 +30,33 @@ class RemoteWithMemory(Remote):
         pass
 
 
-@mutant
-class RemembersEnds(Leader):
-    """A follower may join by an end it reached earlier (S11)."""
+class TermWithMemory(Term):
+    """Its followers never forget an end."""
 
-    def _recount(self, now_ms: int) -> None:
+    def recount(self, now_ms: int) -> None:
         for broker in self.negotiation.committed.replicas:
             if broker != self.broker_id and broker not in self.remotes:
                 self.remotes[broker] = RemoteWithMemory(broker, now_ms)
-        super()._recount(now_ms)
+        super().recount(now_ms)
+
+
+class ExpandsByMemory(Leader):
+    """Proposes a follower by what is known of it, without a fetch."""
 
     def on_state(self, image: PartitionImage, *, now_ms: int) -> Effects:
-        effects = super().on_state(image, now_ms=now_ms)
-        for remote in self.remotes.values():
-            if not self.resigned and not remote.counts and self._may_join(remote):
+        effects, term = super().on_state(image, now_ms=now_ms), self.term
+        for remote in term.remotes.values():
+            if not term.resigned and not remote.counts and term.may_join(remote):
                 return effects + self._expand(remote)
         return effects
+
+
+@mutant
+class RemembersEnds(WalkNode):
+    """A follower may join by what it held once (S11)."""
+
+    term_class = TermWithMemory
+    leader_class = ExpandsByMemory
 
 
 @mutant
@@ -52,13 +64,13 @@ class RevertsOnReject(Leader):
     """A rejection ends the proposal: the maximal ISR is the committed one again (S32)."""
 
     def on_isr_rejected(self, nonce: int, rejection: Rejection, *, now_ms: int) -> Effects:
-        negotiation = self.negotiation
+        negotiation = self.term.negotiation
         negotiation.proposal = None
         negotiation.maximal_isr = negotiation.committed.isr
-        self._recount(now_ms)
+        self.term.recount(now_ms)
         if rejection is Rejection.OUTDATED:
             return (effect.ReadState(),)
-        return self._advance()
+        return self.term.advance()
 
 
 @mutant
@@ -66,11 +78,11 @@ class UnknownIsRefused(Leader):
     """A change whose result is unknown is taken for not made (S15)."""
 
     def on_isr_unknown(self, nonce: int) -> Effects:
-        negotiation = self.negotiation
+        negotiation = self.term.negotiation
         negotiation.proposal = None
         negotiation.maximal_isr = negotiation.committed.isr
-        self._recount(0)
-        return self._advance()
+        self.term.recount(0)
+        return self.term.advance()
 
 
 @mutant
@@ -78,7 +90,7 @@ class UnknownIsMade(Leader):
     """A change whose result is unknown is taken for made (S15)."""
 
     def on_isr_unknown(self, nonce: int) -> Effects:
-        proposal = self.negotiation.proposal
+        proposal = self.term.negotiation.proposal
         if proposal is None or proposal.nonce != nonce:
             return ()
         return self.on_state(proposal.committed(proposal.after.version + 1), now_ms=0)

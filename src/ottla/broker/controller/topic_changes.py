@@ -5,7 +5,7 @@ import logging
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.registration import check_controller
-from ottla.broker.controller.office import Office
+from ottla.broker.controller.active import ActiveController
 from ottla.broker.controller.reading import read_states
 from ottla.broker.controller.writing import Deposed
 from ottla.broker.topics.operations import removal
@@ -18,93 +18,91 @@ from ottla.metadata.notices import decode_log_dir_event, decode_partitions
 
 _log = logging.getLogger(__name__)
 
-# As the leader epoch of a replica whose topic goes: no epoch fences it.
+# The leader epoch in StopReplica where a topic is deleted: no epoch fences it.
 EPOCH_DURING_DELETE = -2
 
 
-class TopicsInOffice:
+class TopicChanges:
     """Follows `/brokers/topics`, `/isr_change_notification` and `/admin/delete_topics`."""
 
-    def __init__(self, office: Office, *, deletes: bool) -> None:
-        self._office = office
-        # Whether `delete.topic.enable` lets topics go.
+    def __init__(self, active: ActiveController, *, deletes: bool) -> None:
+        self._active = active
+        # `delete.topic.enable`.
         self._deletes = deletes
-        # Confirmed by their brokers, by topic.
+        # Replicas whose deletion their brokers have confirmed, by topic.
         self._deleted: dict[str, set[tuple[int, BrokerId]]] = {}
-        office.on_deleted = self._on_deleted
-        office.on_come.append(lambda: office.jobs.once("deletions", self.on_deletions))
+        active.reports.on_deleted.append(self._on_deleted)
+        active.on_come.append(lambda: active.jobs.once("deletions", self.on_deletions))
 
     async def on_topics(self) -> None:
-        """Topics may have been created: their states are known, and told to everybody."""
-        office = self._office
-        names = await office.store.children(paths.TOPICS)
-        new = [name for name in names if name not in office.context.topics]
-        found = await load_topics(office.store, new)
+        """Topics may have been created: read their states, and send them to all brokers."""
+        active = self._active
+        names = await active.store.children(paths.TOPICS)
+        new = [name for name in names if name not in active.context.topics]
+        found = await load_topics(active.store, new)
         if not found:
             return
-        context = office.context
+        context = active.context
         context.topics |= found
         partitions = [name for topic in found for name in context.names_of(topic)]
-        office.note_created(partitions)
-        # The broker that created it may have known less of who lives.
-        await office.settle(partitions, "its topic was created")
-        for sender in office.senders.values():
-            sender.partitions(partitions)
+        active.changes.note_created(partitions)
+        # The broker that created it may have had an older view of the live brokers.
+        await active.changes.settle(partitions, "its topic was created")
+        active.senders.partitions(partitions)
 
     async def mark_topics(self) -> None:
-        """Give topics of an older version the mark that late writes are checked against."""
-        office = self._office
-        marks = await office.store.children(paths.TOPIC_IDS)
-        for topic in office.context.topics.values():
+        """Give topics of an older version the node that late writes of ISRs are checked against."""
+        active = self._active
+        marks = await active.store.children(paths.TOPIC_IDS)
+        for topic in active.context.topics.values():
             if str(topic.id) not in marks:
                 try:
-                    await office.store.multi([Create(paths.topic_mark(topic.id))])
+                    await active.store.multi([Create(paths.topic_mark(topic.id))])
                 except NodeExists:
                     continue
 
     async def on_announcements(self) -> None:
         """Leaders have written states, or topics have grown (P17)."""
-        office, context = self._office, self._office.context
-        numbers = await office.store.children(paths.ISR_CHANGES)
+        active, context = self._active, self._active.context
+        numbers = await active.store.children(paths.ISR_CHANGES)
         if not numbers:
             return
-        told: dict[TopicPartition, None] = {}
+        announced: dict[TopicPartition, None] = {}
         for number in numbers:
             path = f"{paths.ISR_CHANGES}/{number}"
-            node = await office.store.get(path)
+            node = await active.store.get(path)
             if node is not None:
                 try:
-                    told |= dict.fromkeys(decode_partitions(path, node.data))
+                    announced |= dict.fromkeys(decode_partitions(path, node.data))
                 except OttlaError as error:
                     _log.error("%s", error.message)
-        known = [name for name in told if context.partition(name) is not None]
-        grown = {n.topic: None for n in told if n.topic in context.topics and n not in known}
-        states = await read_states(office.store, known, context.topics)
+        known = [name for name in announced if context.partition(name) is not None]
+        grown = {n.topic: None for n in announced if n.topic in context.topics and n not in known}
+        states = await read_states(active.store, known, context.topics)
         context.set_partitions(states)
         for name, state in states:
-            # Who is in sync works, though it may have been made anew since it failed.
+            # A replica in the ISR works: one that had failed was created again.
             for broker in state.isr:
                 context.offline.pop((name, broker), None)
-        await office.reread(list(grown))
-        for sender in office.senders.values():
-            sender.metadata(known)
-        await office.complete_moves(known)
+        await active.changes.reread(list(grown))
+        active.senders.metadata(known)
+        await active.changes.complete_moves(known)
         await self._remove([f"{paths.ISR_CHANGES}/{number}" for number in numbers])
 
     async def on_log_dir_events(self) -> None:
-        """Replicas of some brokers went out of use or came back: ask, by telling them all anew.
+        """Replicas of some brokers went offline or came back: send these brokers all states again.
 
-        What a broker cannot do is in its answer (see `Reports.failed`).
+        The answer names the replicas that are offline (see `Reports.failed`).
         """
-        office = self._office
-        numbers = await office.store.children(paths.LOG_DIR_EVENTS)
+        active = self._active
+        numbers = await active.store.children(paths.LOG_DIR_EVENTS)
         for number in numbers:
             path = f"{paths.LOG_DIR_EVENTS}/{number}"
-            node = await office.store.get(path)
+            node = await active.store.get(path)
             if node is None:
                 continue
             try:
-                sender = office.senders.get(decode_log_dir_event(path, node.data))
+                sender = active.senders.get(decode_log_dir_event(path, node.data))
             except OttlaError as error:
                 _log.error("%s", error.message)
                 continue
@@ -116,8 +114,8 @@ class TopicsInOffice:
 
     async def on_deletions(self) -> None:
         """Topics may have been marked for deletion; go on with all that are."""
-        office, context = self._office, self._office.context
-        marked = await office.store.children(paths.DELETE_TOPICS)
+        active, context = self._active, self._active.context
+        marked = await active.store.children(paths.DELETE_TOPICS)
         if not self._deletes:
             await self._refuse(marked)
             return
@@ -144,43 +142,44 @@ class TopicsInOffice:
             ", ".join(marked),
         )
         await self._remove([paths.topic_deletion(name) for name in marked])
-        # Other parts leave a marked topic out: the office begins anew without the marks.
-        await self._office.repair()
+        # Other parts leave a marked topic out: read the whole state again without the marks.
+        await self._active.repair()
 
     def _on_deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
         for name in names:
-            if name.topic in self._office.context.deleting:
+            if name.topic in self._active.context.deleting:
                 confirmed = self._deleted.setdefault(name.topic, set())
                 confirmed.add((name.partition, broker.id))
-                self._office.jobs.once("deletions", self.on_deletions)
+                self._active.jobs.once("deletions", self.on_deletions)
 
     async def _advance(self, topic: TopicImage) -> None:
-        office = self._office
+        active = self._active
         plan = plan_deletion(
-            topic, office.context.brokers, self._deleted.get(topic.name, frozenset())
+            topic, active.context.brokers, self._deleted.get(topic.name, frozenset())
         )
-        for sender in office.senders.values():
+        for sender in active.senders:
             sender.gone(topic)
         for broker, indexes in plan.asked.items():
-            if broker in office.senders:
+            receiver = active.senders.get(broker)
+            if receiver is not None:
                 stops = {TopicPartition(topic.name, i): EPOCH_DURING_DELETE for i in indexes}
-                office.senders[broker].stop_replicas(stops, delete=True)
+                receiver.stop_replicas(stops, delete=True)
         if plan.awaited:
             _log.info("deletion of %s waits for brokers %s", topic.name, list(plan.awaited))
         if plan.is_done:
             await self._finish(topic)
 
     async def _finish(self, topic: TopicImage) -> None:
-        """No replica is left: take it out of the store. It may have grown, so it is read anew."""
-        office, context = self._office, self._office.context
-        found = (await load_topics(office.store, [topic.name])).get(topic.name)
+        """No replica is left: remove the topic from the store, unless it has grown meanwhile."""
+        active, context = self._active, self._active.context
+        found = (await load_topics(active.store, [topic.name])).get(topic.name)
         if found is not None and len(found.partitions) > len(topic.partitions):
             context.topics[topic.name] = found
-            office.jobs.once("deletions", self.on_deletions)
+            active.jobs.once("deletions", self.on_deletions)
             return
         await self.mark_topics()
         try:
-            await office.store.multi([check_controller(office.epoch), *removal(topic)])
+            await active.store.multi([check_controller(active.epoch), *removal(topic)])
         except StoreError as error:
             if error.path == paths.CONTROLLER_EPOCH:
                 raise Deposed from error
@@ -191,14 +190,14 @@ class TopicsInOffice:
         del context.deleting[topic.name]
         self._deleted.pop(topic.name, None)
         _log.info("topic %s is deleted", topic.name)
-        # One of the same name may have been asked for meanwhile.
-        office.jobs.once("topics", self.on_topics)
+        # A topic of the same name may have been created meanwhile.
+        active.jobs.once("topics", self.on_topics)
 
     async def _remove(self, nodes: list[str]) -> None:
-        office = self._office
+        active = self._active
         for path in nodes:
             try:
-                await office.store.multi([check_controller(office.epoch), Delete(path)])
+                await active.store.multi([check_controller(active.epoch), Delete(path)])
             except NoNode:
                 continue
             except StoreError as error:

@@ -1,7 +1,8 @@
 """Settings of share groups (KIP-932) and of the coordinator of their state."""
 
 from ottla.base.settings.assignors import SHARE_ASSIGNOR_CLASSES
-from ottla.base.settings.notation import (
+from ottla.base.settings.setting import Setting, Use
+from ottla.base.settings.tables.notation import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
@@ -11,7 +12,6 @@ from ottla.base.settings.notation import (
     SHORT,
     STRING,
 )
-from ottla.base.settings.setting import Setting, Use
 from ottla.base.settings.validators import at_least, between, list_of
 
 # Two lines a row keep the table readable.

@@ -1,6 +1,7 @@
 """Broker settings: topics, logs, retention, compaction, flushing."""
 
-from ottla.base.settings.notation import (
+from ottla.base.settings.setting import Setting
+from ottla.base.settings.tables.notation import (
     BOOLEAN,
     CLUSTER_WIDE,
     DOUBLE,
@@ -13,7 +14,6 @@ from ottla.base.settings.notation import (
     READ_ONLY,
     STRING,
 )
-from ottla.base.settings.setting import Setting
 from ottla.base.settings.validators import (
     CLEANUP_POLICY,
     COMPRESSION_TYPE,

@@ -1,6 +1,7 @@
 """Broker settings: the broker in its cluster, replication, transactions, quotas."""
 
-from ottla.base.settings.notation import (
+from ottla.base.settings.setting import Setting
+from ottla.base.settings.tables.notation import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
@@ -12,7 +13,6 @@ from ottla.base.settings.notation import (
     SHORT,
     STRING,
 )
-from ottla.base.settings.setting import Setting
 from ottla.base.settings.validators import at_least, between
 
 # Two lines a row keep the table readable.

@@ -13,25 +13,25 @@ from ottla.metadata.image import NO_LEADER, PartitionImage
 _log = logging.getLogger(__name__)
 
 
-class Chronicle:
-    """Of one term. Holds what is worth counting; the decisions are kept elsewhere, bounded."""
+class DecisionLog:
+    """Of one controller epoch. Counts unclean elections; `Decisions` keeps the last decisions."""
 
     def __init__(self, broker_id: BrokerId, clock: Clock, decisions: Decisions) -> None:
         self._broker_id = broker_id
         self._clock = clock
         self._decisions = decisions
-        # Elections that lost records, since the term began.
+        # Elections that may have lost records, since the controller epoch began.
         self.unclean_elections = 0
 
     def record(self, written: Iterable[Planned]) -> None:
-        """Note changes that are in the store now."""
+        """Record changes that the store holds now."""
         now_ms = self._clock.now_ms()
         for planned in written:
             self._warn(planned)
             self._decisions.record(self._decision(planned, now_ms))
 
     def created(self, partitions: Iterable[tuple[TopicPartition, PartitionImage]]) -> None:
-        """Note partitions that the controller sees for the first time."""
+        """Record partitions that the controller sees for the first time."""
         now_ms = self._clock.now_ms()
         for name, partition in partitions:
             leads = f"broker {partition.leader} leads"

@@ -1,7 +1,8 @@
 """Broker settings: consumer groups and their offsets."""
 
 from ottla.base.settings.assignors import CONSUMER_ASSIGNOR_CLASSES
-from ottla.base.settings.notation import (
+from ottla.base.settings.setting import Setting
+from ottla.base.settings.tables.notation import (
     CLUSTER_WIDE,
     INT,
     INT_MAX,
@@ -12,7 +13,6 @@ from ottla.base.settings.notation import (
     SHORT,
     STRING,
 )
-from ottla.base.settings.setting import Setting
 from ottla.base.settings.validators import at_least, between, list_of, one_of
 
 # Two lines a row keep the table readable.

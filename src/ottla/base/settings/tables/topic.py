@@ -1,6 +1,7 @@
 """Topic settings: what `kafka-configs --topic` and CreateTopics may set."""
 
-from ottla.base.settings.notation import (
+from ottla.base.settings.setting import Setting, Use
+from ottla.base.settings.tables.notation import (
     BOOLEAN,
     CLUSTER_WIDE,
     DOUBLE,
@@ -10,7 +11,6 @@ from ottla.base.settings.notation import (
     LONG_MAX,
     STRING,
 )
-from ottla.base.settings.setting import Setting, Use
 from ottla.base.settings.validators import (
     CLEANUP_POLICY,
     COMPRESSION_TYPE,

@@ -1,6 +1,7 @@
 """Broker settings: TLS, SASL, authorization. Accepted; there are no secured listeners yet."""
 
-from ottla.base.settings.notation import (
+from ottla.base.settings.setting import Setting, Use
+from ottla.base.settings.tables.notation import (
     BOOLEAN,
     CLASS,
     DOUBLE,
@@ -13,7 +14,6 @@ from ottla.base.settings.notation import (
     SHORT,
     STRING,
 )
-from ottla.base.settings.setting import Setting, Use
 from ottla.base.settings.validators import at_least, between, one_of
 
 SECURITY = (

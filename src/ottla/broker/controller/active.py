@@ -1,7 +1,7 @@
-"""One term of office of the controller: takes office in the order the papers give, then works.
+"""The active controller: one controller epoch, from its first read of the store to its end.
 
 All that happens goes through one queue (`jobs.py`). What is decided for many partitions at once
-is written in few transactions and told to each broker in one message of each kind (P26).
+is written in few transactions and sent to each broker in one request of each kind (P26).
 """
 
 import logging
@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterable
 
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.registration import check_controller, check_registration
-from ottla.broker.controller.chronicle import Chronicle
+from ottla.broker.controller.broker_reports import BrokerReports
 from ottla.broker.controller.context import Context, RulesOf
-from ottla.broker.controller.deciding import Decide, Deciding
+from ottla.broker.controller.decision_log import DecisionLog
 from ottla.broker.controller.jobs import Jobs
-from ottla.broker.controller.messages import Letterhead
+from ottla.broker.controller.messages import ControllerMessages
+from ottla.broker.controller.partition_changes import Decide, PartitionChanges
 from ottla.broker.controller.reachability import Reachability
 from ottla.broker.controller.reading import read_brokers
-from ottla.broker.controller.reports import Reports
-from ottla.broker.controller.sender import Deliver, Sender
+from ottla.broker.controller.sender import Deliver
+from ottla.broker.controller.senders import Senders
 from ottla.broker.controller.silence import Reaches
 from ottla.broker.controller.writing import Deposed
 from ottla.controller.change import Change, Rules
-from ottla.controller.election import found_cause, lose, settle
+from ottla.controller.election import found_cause, lose
 from ottla.coordination.store import BadVersion, Delete, NoNode, Operation, Store
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, PartitionImage
@@ -30,11 +31,11 @@ from ottla.metadata.loader import load_topics
 _log = logging.getLogger(__name__)
 
 
-class Office(Deciding, Reports):
-    """What the controller knows and does while `controller_epoch` is the newest.
+class ActiveController:
+    """What the controller knows and does while `epoch` is the newest controller epoch.
 
-    `on_deposed` is called when another is in office, `on_isolated` when no other broker can be
-    reached, and so this one is not the one to decide.
+    `on_deposed` is called when another broker is the controller, `on_isolated` when this one
+    reaches no other broker, and so is not the one to decide.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Office(Deciding, Reports):
         store: Store,
         broker_id: BrokerId,
         controller_epoch: int,
-        chronicle: Chronicle,
+        decision_log: DecisionLog,
         rules_of: RulesOf,
         deliver: Deliver,
         reaches: Reaches,
@@ -52,56 +53,69 @@ class Office(Deciding, Reports):
         on_deposed: Callable[[], None],
         on_isolated: Callable[[], None],
     ) -> None:
-        super().__init__(store, controller_epoch, Context(rules_of), chronicle)
-        self.jobs = Jobs(self.repair, on_deposed)
+        self.store = store
+        self.epoch = controller_epoch
         self.deliver = deliver
-        self.letterhead = Letterhead(broker_id, controller_epoch)
+        self.context = context = Context(rules_of)
+        self.messages = ControllerMessages(broker_id, controller_epoch)
+        self.senders = senders = Senders(context, self.messages, deliver)
+        self.changes = PartitionChanges(store, controller_epoch, context, senders, decision_log)
+        self.jobs = Jobs(self.repair, on_deposed)
         self.reachability = Reachability(
-            self, reaches, answers, patience_ms=session_ms, on_isolated=on_isolated
+            broker_id,
+            self.jobs,
+            self.changes,
+            senders,
+            reaches,
+            answers,
+            patience_ms=session_ms,
+            fence=self.fence,
+            on_isolated=on_isolated,
+        )
+        self.reports = BrokerReports(
+            self.jobs, self.changes, self.reachability, self.check_epoch, self.fence
         )
         self._broker_id = broker_id
         # Why registrations were ended before their sessions, until that is acted on.
         self._fenced: dict[BrokerId, str] = {}
-        # Deletions go on when replicas are gone, and when brokers come.
-        self.on_deleted: Callable[[BrokerImage, list[TopicPartition]], None] = lambda _b, _n: None
+        # Deletions and recoveries go on when brokers come.
         self.on_come: list[Callable[[], None]] = []
         self.on_stop: list[Callable[[], None]] = []
 
     async def load(self) -> None:
-        """Read all there is, put it in order, and tell all brokers. Also repairs after doubt."""
+        """Read the whole state, settle every partition, and send. Also repairs after doubt."""
         context = self.context
         brokers, unclean = await read_brokers(self.store)
         names = await self.store.children(paths.TOPICS)
         context.deleting = dict.fromkeys(await self.store.children(paths.DELETE_TOPICS))
         context.topics = await load_topics(self.store, names)
         context.brokers = brokers
-        self._forget_old_lives()
+        context.forget_registrations(self.senders.epochs())
         live, own_id = context.live, self._broker_id
-        await self.decide(
+        await self.changes.decide(
             context.names(),
             self._settling(unclean, lambda partition: found_cause(partition, live, own_id)),
         )
         await self._forget_unclean(unclean)
 
     async def repair(self) -> None:
-        """Know the store anew after an outcome that is not known."""
+        """Read the store again after a write whose outcome is not known."""
         await self.load()
-        self._follow_brokers()
-        for sender in self.senders.values():
-            sender.everything()
-        self._tell_come()
+        self.follow_brokers()
+        self.senders.everything()
+        self._call_come()
 
-    def tell_everybody(self) -> None:
-        """Begin to send; each broker is first told everything."""
-        self._follow_brokers()
+    def follow_brokers(self) -> None:
+        """Have a sender for each live broker; a new one first sends everything."""
+        for broker_id in self.senders.end_old():
+            self.reachability.forget(broker_id)
+        self.senders.begin_new(self.reports)
 
     def stop(self) -> None:
         """Resign: decide and send no more."""
         self.jobs.stop()
         self.reachability.stop()
-        for sender in self.senders.values():
-            sender.stop()
-        self.senders.clear()
+        self.senders.stop()
         for callback in self.on_stop:
             callback()
 
@@ -120,19 +134,18 @@ class Office(Deciding, Reports):
         if not (gone or come or unclean):
             return
         self.context.brokers = brokers
-        self._forget_old_lives()
+        self.context.forget_registrations(self.senders.epochs())
         cause = self._what_happened(gone, come)
         _log.info("controller: %s", cause)
         affected = self.context.hosted_by({*gone, *come, *unclean})
-        await self.decide(affected, self._settling(unclean, lambda _partition: cause))
+        await self.changes.decide(affected, self._settling(unclean, lambda _partition: cause))
         await self._forget_unclean(unclean)
-        self._follow_brokers()
-        for sender in self.senders.values():
-            sender.brokers()
+        self.follow_brokers()
+        self.senders.brokers()
         if come:
-            self._tell_come()
+            self._call_come()
 
-    def _tell_come(self) -> None:
+    def _call_come(self) -> None:
         for callback in self.on_come:
             callback()
 
@@ -147,50 +160,8 @@ class Office(Deciding, Reports):
 
         return decide
 
-    async def settle(self, names: Iterable[TopicPartition], cause: str) -> None:
-        """Bring partitions in line with who lives."""
-        context, live = self.context, self.context.live
-        await self.decide(
-            names,
-            lambda name, partition, rules: settle(
-                partition, context.live_for(name, live), rules, cause=cause
-            ),
-        )
-
-    def _follow_brokers(self) -> None:
-        """Have a sender for each life of each live broker."""
-        brokers = self.context.brokers
-        for broker_id, sender in list(self.senders.items()):
-            now = brokers.get(broker_id)
-            if now is None or now.epoch != sender.broker.epoch:
-                sender.stop()
-                self.reachability.forget(broker_id)
-                del self.senders[broker_id]
-        # This broker first: it learns here where the others are.
-        for broker_id in sorted(brokers, key=lambda broker: (broker != self._broker_id, broker)):
-            if broker_id not in self.senders:
-                broker = brokers[broker_id]
-                sender = Sender(broker, self.context, self.letterhead, self.deliver, self)
-                self.senders[broker_id] = sender
-                sender.start()
-
-    def _forget_old_lives(self) -> None:
-        context = self.context
-        context.stopping = {
-            broker: epoch
-            for broker, epoch in context.stopping.items()
-            if broker in context.brokers and context.brokers[broker].epoch == epoch
-        }
-        # A broker that starts anew tries its disks anew.
-        known = {b: sender.broker.epoch for b, sender in self.senders.items()}
-        context.offline = {
-            (name, broker): None
-            for name, broker in context.offline
-            if broker in context.brokers and context.brokers[broker].epoch == known.get(broker)
-        }
-
     async def _forget_unclean(self, unclean: dict[BrokerId, int]) -> None:
-        """What follows from these stops is written: the marks can go, unless they are renewed."""
+        """Remove the marks of unclean stops that were acted on, unless they are renewed."""
         for broker, version in unclean.items():
             operations: list[Operation] = [
                 check_controller(self.epoch),
@@ -203,34 +174,10 @@ class Office(Deciding, Reports):
                     raise Deposed from error
                 self.jobs.once("brokers", self.on_brokers)
 
-    # -- what brokers report
-
-    def deposed(self) -> None:
-        """See `Reports`: the store says whether it is so."""
-        self.jobs.once("check", self.check_epoch)
-
-    def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """See `Reports`."""
-        self.on_deleted(broker, names)
-
-    def refused(self, broker: BrokerImage) -> None:
-        """See `Reports`: such a broker is dead, or has to say that it is not."""
-        why = f"broker {broker.id} died: nobody listens where it was"
-        self.jobs.once(f"refused by {broker.id}", lambda: self.fence(broker, why))
-
-    def sending(self, broker: BrokerImage) -> None:
-        """See `Reports`."""
-        if broker.id != self._broker_id:
-            self.reachability.sending(broker)
-
-    def answered(self, broker: BrokerImage) -> None:
-        """See `Reports`."""
-        self.reachability.answered(broker)
-
     async def fence(self, broker: BrokerImage, why: str) -> None:
         """End a registration before its session does: epochs keep it safe if this is wrong.
 
-        Who is alive after all sees its node go, and registers anew.
+        A broker that is alive after all sees its node go, and registers again.
         """
         known = self.context.brokers.get(broker.id)
         if known is None or known.epoch != broker.epoch:
@@ -249,14 +196,8 @@ class Office(Deciding, Reports):
                 raise Deposed from error
         await self.on_brokers()
 
-    def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """See `Reports`: these replicas count as dead until their broker starts anew."""
-        self.context.offline |= {(name, broker.id): None for name in names}
-        cause = f"broker {broker.id} cannot use its disk"
-        self.jobs.once(f"failed {broker.id} {names[0]}", lambda: self.settle(names, cause))
-
     async def check_epoch(self) -> None:
-        """Raise Deposed if another controller has taken office."""
+        """Raise Deposed if another broker has become the controller."""
         try:
             await self.store.multi([check_controller(self.epoch)])
         except BadVersion as error:

@@ -1,6 +1,7 @@
 """Broker settings: listeners, connections, requests in flight."""
 
-from ottla.base.settings.notation import (
+from ottla.base.settings.setting import Setting
+from ottla.base.settings.tables.notation import (
     CLUSTER_WIDE,
     INT,
     INT_MAX,
@@ -10,7 +11,6 @@ from ottla.base.settings.notation import (
     READ_ONLY,
     STRING,
 )
-from ottla.base.settings.setting import Setting
 from ottla.base.settings.validators import (
     CONNECTION_OVERRIDES,
     IDLE_TIME,

@@ -1,6 +1,7 @@
 """Settings of Kafka's that configure parts Ottla does not have. Accepted, with a note."""
 
-from ottla.base.settings.notation import (
+from ottla.base.settings.setting import Setting, Use
+from ottla.base.settings.tables.notation import (
     BOOLEAN,
     CLASS,
     CLUSTER_WIDE,
@@ -13,7 +14,6 @@ from ottla.base.settings.notation import (
     READ_ONLY,
     STRING,
 )
-from ottla.base.settings.setting import Setting, Use
 from ottla.base.settings.validators import at_least, between, list_of
 
 TIERED = "Tiered storage of Kafka's; Ottla keeps all segments in its own folders."

@@ -1,19 +1,19 @@
-"""The tables of settings by name, and what to say to a name that is in none of them."""
+"""The tables of settings by name, and the error for a name that is in none of them."""
 
 from collections.abc import Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.broker_cluster import CLUSTER
-from ottla.base.settings.broker_foreign import FOREIGN_SETTINGS
-from ottla.base.settings.broker_groups import GROUPS
-from ottla.base.settings.broker_log import LOG
-from ottla.base.settings.broker_network import NETWORK
-from ottla.base.settings.broker_security import SECURITY_SETTINGS
-from ottla.base.settings.broker_share import SHARE_SETTINGS
-from ottla.base.settings.group import GROUP_SETTINGS as _GROUP_ROWS
 from ottla.base.settings.setting import Setting, Use, shortened
-from ottla.base.settings.topic import TOPIC_SETTINGS as _TOPIC_ROWS
-from ottla.base.settings.unread import UNREAD_NAMES, UNREAD_PREFIXES
+from ottla.base.settings.tables.broker_cluster import CLUSTER
+from ottla.base.settings.tables.broker_foreign import FOREIGN_SETTINGS
+from ottla.base.settings.tables.broker_groups import GROUPS
+from ottla.base.settings.tables.broker_log import LOG
+from ottla.base.settings.tables.broker_network import NETWORK
+from ottla.base.settings.tables.broker_security import SECURITY_SETTINGS
+from ottla.base.settings.tables.broker_share import SHARE_SETTINGS
+from ottla.base.settings.tables.group import GROUP_SETTINGS as _GROUP_ROWS
+from ottla.base.settings.tables.topic import TOPIC_SETTINGS as _TOPIC_ROWS
+from ottla.base.settings.tables.unread import UNREAD_NAMES, UNREAD_PREFIXES
 
 
 def _by_name(*tables: tuple[Setting, ...]) -> dict[str, Setting]:
@@ -21,7 +21,7 @@ def _by_name(*tables: tuple[Setting, ...]) -> dict[str, Setting]:
 
 
 def _marked(setting: Setting) -> Setting:
-    """The row, saying of a setting nobody reads that it changes nothing."""
+    """The row; of a setting that no part reads it says that it changes nothing."""
     is_unread = setting.name in UNREAD_NAMES or setting.name.startswith(UNREAD_PREFIXES)
     if setting.use is Use.USED and is_unread:
         return setting._replace(use=Use.UNUSED)
@@ -54,7 +54,7 @@ def setting_named(table: dict[str, Setting], name: str, kind: str) -> Setting:
 
 
 def unknown_name(name: str, known: Iterable[str], kind: str) -> OttlaError:
-    """The error for a setting nobody knows, naming the nearest ones."""
+    """The error for an unknown setting, which proposes the nearest ones."""
     # Only a mistake pays for this import: it would double what the layer costs at start.
     import difflib  # noqa: PLC0415
 
