@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from librt.strings import BytesWriter
-from ottla.storage.log.log import PLACE
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.builder import (
@@ -25,6 +24,7 @@ from ottla.record.codec import (
 from ottla.record.header import LENGTH_OVERHEAD, read_header
 from ottla.record.reader import batches, records
 from ottla.record.walk import walk
+from ottla.storage.log.log import PLACE
 
 LONG_MAX = 2**63 - 1
 maybe_bytes = st.none() | st.binary(max_size=300)

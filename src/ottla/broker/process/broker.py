@@ -10,7 +10,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -20,6 +19,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.endpoints import own_image
 from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.strays import warn_of_strays
+from ottla.broker.process.closing import Closing
 from ottla.broker.process.handing_over import hand_over
 from ottla.broker.process.opening import Opened, open_storage
 from ottla.broker.process.parts import Parts
@@ -82,8 +82,7 @@ class Broker:
             store=store,
             worker=worker,
         )
-        # Closes what was begun, in the opposite order.
-        self._open = AsyncExitStack()
+        self._closing = Closing()
         self._ending = _Ending(clean=False, hands_over=False)
 
     @property
@@ -110,6 +109,9 @@ class Broker:
         """Serve. Raises OttlaError with cause and remedy where it cannot; then all is closed."""
         try:
             await self._start()
+        except GeneratorExit:
+            # Abandoned with its loop: see `Closing`.
+            raise
         except BaseException:
             await self.stop(clean=False)
             raise
@@ -120,11 +122,11 @@ class Broker:
         `hands_over` is False where all brokers stop, and none is left to take over.
         """
         self._ending = _Ending(clean=clean, hands_over=clean and hands_over)
-        await self._open.aclose()
+        await self._closing.close()
 
     async def _start(self) -> None:
         runtime = new_runtime(self._seams.clock, asyncio.get_running_loop())
-        opened = await open_storage(self.settings, self._seams, runtime, self._open)
+        opened = await open_storage(self.settings, self._seams, runtime, self._closing)
         self._assemble(runtime, opened)
         self._close_at_the_end()
         parts = self.parts
@@ -150,32 +152,32 @@ class Broker:
 
     def _close_at_the_end(self) -> None:
         """Say how each part is closed; the last is closed first."""
-        parts, stack = self.parts, self._open
-        stack.push_async_callback(parts.membership.leave)
-        stack.callback(parts.runtime.purgatory.close)
-        stack.callback(self._close_logs)
-        stack.callback(parts.dead_letters.close)
-        stack.callback(parts.persister.close)
-        stack.callback(parts.share_states.close)
-        stack.callback(parts.sharing.close)
-        stack.callback(parts.add_partitions_sender.close)
-        stack.callback(parts.marker_sender.close)
-        stack.callback(parts.transactions.close)
-        stack.callback(parts.groups.close)
-        stack.callback(parts.peers.close)
-        stack.callback(parts.replication.close)
-        stack.callback(parts.topics.close)
-        stack.callback(parts.config_changes.stop)
-        stack.callback(parts.controller.stop)
-        stack.callback(parts.removals.close)
-        stack.push_async_callback(parts.scrubber.stop)
-        stack.push_async_callback(parts.maintenance.stop)
-        stack.callback(parts.retention.readers.close)
-        stack.push_async_callback(parts.cleaner.stop)
-        stack.push_async_callback(parts.runtime.tasks.cancel)
-        stack.push_async_callback(self.listeners.stop)
-        stack.push_async_callback(self._finish_requests)
-        stack.callback(parts.membership.retire)
+        parts, closing = self.parts, self._closing
+        closing.push(parts.membership.leave)
+        closing.push(parts.runtime.purgatory.close)
+        closing.push(self._close_logs)
+        closing.push(parts.dead_letters.close)
+        closing.push(parts.persister.close)
+        closing.push(parts.share_states.close)
+        closing.push(parts.sharing.close)
+        closing.push(parts.add_partitions_sender.close)
+        closing.push(parts.marker_sender.close)
+        closing.push(parts.transactions.close)
+        closing.push(parts.groups.close)
+        closing.push(parts.peers.close)
+        closing.push(parts.replication.close)
+        closing.push(parts.topics.close)
+        closing.push(parts.config_changes.stop)
+        closing.push(parts.controller.stop)
+        closing.push(parts.removals.close)
+        closing.push(parts.scrubber.stop)
+        closing.push(parts.maintenance.stop)
+        closing.push(parts.retention.readers.close)
+        closing.push(parts.cleaner.stop)
+        closing.push(parts.runtime.tasks.cancel)
+        closing.push(self.listeners.stop)
+        closing.push(self._finish_requests)
+        closing.push(parts.membership.retire)
 
     async def _ask_store(self, action: Callable[[], Awaitable[T]]) -> T:
         limit_ms = self.settings.integer("broker.session.timeout.ms")

@@ -1,7 +1,6 @@
 """Opens what a broker stands on: the store and the log directories, of one and the same cluster."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from ottla.broker.cluster.registration import (
 from ottla.broker.cluster.secret import agree_on_secret, new_secret
 from ottla.broker.cluster.store_mark import StoreMark
 from ottla.broker.configs.cluster_min_isr import agree_on_min_isr, initial_min_isr
+from ottla.broker.process.closing import Closing
 from ottla.broker.process.patience import patiently
 from ottla.broker.process.seams import Seams
 from ottla.broker.runtime.runtime import Runtime
@@ -46,9 +46,9 @@ class Opened:
 
 
 async def open_storage(
-    settings: BrokerSettings, seams: Seams, runtime: Runtime, stack: AsyncExitStack
+    settings: BrokerSettings, seams: Seams, runtime: Runtime, closing: Closing
 ) -> Opened:
-    """Open the store and lock the folders; `stack` closes a store that was opened here.
+    """Open the store and lock the folders; `closing` closes a store that was opened here.
 
     Raises OttlaError: the folders are another broker's or of another cluster, the store is older
     than what this broker has seen of it, or does not answer.
@@ -62,7 +62,7 @@ async def open_storage(
     store = seams.store
     if store is None:
         store = await _own_store(settings, seams)
-        stack.push_async_callback(store.close)
+        closing.push(store.close)
         if not seams.filesystem.in_memory:
             mark = StoreMark(seams.filesystem, paths[0], store, runtime.in_thread)
     opened = store
