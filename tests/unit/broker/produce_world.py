@@ -281,7 +281,7 @@ class World:
             partition.high_watermark,
             log.log_start_offset,
             log.log_end_offset,
-            log.log_end_offset - log.recovery_point,
+            log.log_end_offset - log.flush_state.recovery_point,
             snapshot.encode(log.producers.entries.values()),
             [
                 (key, each.producer_epoch, each.refused, each.code, each.sent_back)
