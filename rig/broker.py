@@ -2,11 +2,11 @@
 
 import contextlib
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from rig import trees
 from rig.nodes import Node, properties
 from rig.probe import free_port, wait_until_serving
 from rig.process import Process, start
@@ -31,13 +31,16 @@ def launch(
     port: int,
     settings: Mapping[str, str] | None = None,
     env: Mapping[str, str] | None = None,
+    source: Path | None = None,
 ) -> Process:
-    """Start a broker without waiting for it: for tests of how it refuses, or how fast it starts."""
+    """Start a broker without waiting for it: for tests of how it refuses, or how fast it starts.
+
+    `source`: the `src` of another tree.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "server.properties"
     file.write_text(properties({**settings_of(folder, port), **(settings or {})}))
-    command = [sys.executable, "-m", "ottla.broker.process.main", str(file)]
-    return start(command, folder / "ottla.log", env=env)
+    return start(trees.broker(source, file), folder / "ottla.log", env=env)
 
 
 @contextlib.contextmanager
@@ -47,6 +50,8 @@ def ottla(
     folder: Path | None = None,
     port: int | None = None,
     env: Mapping[str, str] | None = None,
+    source: Path | None = None,
+    name: str = "ottla",
 ) -> Iterator[Node]:
     """Start a broker and stop it at the end.
 
@@ -54,10 +59,10 @@ def ottla(
     """
     home = folder or Path(tempfile.mkdtemp(prefix="rig-ottla-"))
     chosen = port or free_port()
-    process = launch(home, chosen, settings, env)
+    process = launch(home, chosen, settings, env, source)
     try:
         ready_s = wait_until_serving(process, chosen)
-        yield Node("ottla", process, chosen, home, ready_s)
+        yield Node(name, process, chosen, home, ready_s)
     finally:
         process.terminate()
         if folder is None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rig import accounts
+from rig import accounts, trees
 from rig.clusters import Cluster, Member, free_ports
 from rig.process import DiedEarly, Process, start
 
@@ -21,9 +21,16 @@ SETTINGS = {
 }
 
 
-def launch(home: Path, port: int, settings: Mapping[str, str] | None = None) -> Process:
-    """Run the command without waiting for it: brokers on `port` and the next ones."""
+def launch(
+    home: Path, port: int, settings: Mapping[str, str] | None = None, source: Path | None = None
+) -> Process:
+    """Run the command without waiting for it: brokers on `port` and the next ones.
+
+    `source`: the `src` of another tree.
+    """
     command: list[str | Path] = [Path(sys.executable).parent / "ottla", "start"]
+    if source is not None:
+        command = [*trees.python(source), "-m", "ottla.cli", "start"]
     command += ["--brokers", str(SIZE), "--port", str(port), "--data", home / "data"]
     for name, value in {**SETTINGS, **(settings or {})}.items():
         command += ["--set", f"{name}={value}"]
@@ -32,7 +39,11 @@ def launch(home: Path, port: int, settings: Mapping[str, str] | None = None) -> 
 
 @contextlib.contextmanager
 def ottla_cluster(
-    settings: Mapping[str, str] | None = None, folder: Path | None = None
+    settings: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    *,
+    source: Path | None = None,
+    name: str = "ottla",
 ) -> Iterator[Cluster]:
     """Start the command, and end all its brokers at the end.
 
@@ -41,13 +52,13 @@ def ottla_cluster(
     """
     home = folder or Path(tempfile.mkdtemp(prefix="rig-ottla-"))
     port = free_ports(SIZE)
-    parent = launch(home, port, settings)
-    cluster = Cluster("ottla")
+    parent = launch(home, port, settings, source)
+    cluster = Cluster(name)
     try:
         for number, pid in enumerate(_brokers_of(parent), start=1):
             logs = home / "data" / f"broker-{number}"
             file = logs.with_suffix(".properties")
-            again: list[str | Path] = [sys.executable, "-m", "ottla.broker.process.main", file]
+            again = trees.broker(source, file)
             cluster.members[number] = Member(number, port + number - 1, home, logs, again, pid)
         cluster.wait_until_formed()
         yield cluster

@@ -161,4 +161,4 @@ def test_a_trace_tells_how_it_came_to_a_violation() -> None:
     lines = trace_of(1, 1500, MUTANTS["commits_at_own_end"])
     assert lines[-1].split()[1] == "VIOLATION"
     assert any("produce" in line for line in lines)
-    assert any("arrives Fetch(" in line for line in lines)
+    assert any("arrives FollowerFetch(" in line for line in lines)
