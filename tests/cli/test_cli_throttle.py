@@ -70,7 +70,7 @@ def test_a_throttle_stays_until_it_is_removed(brokers: ThreadedCluster, ask: Com
         "leader.replication.throttled.rate": "1",
         "follower.replication.throttled.rate": "1",
     }
-    assert "1 partitions still move, t-0 among them" in ask.refused("partition", "unthrottle")
+    assert "1 partition not moved yet, t-0 among them" in ask.refused("partition", "unthrottle")
     (row,) = ask("partition", "status", "-o", "json").json
     assert row["coming"] == [3]
     ask("partition", "cancel", "--all")

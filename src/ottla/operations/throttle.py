@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.quantities import counted
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
@@ -49,7 +50,7 @@ async def remove_throttle(admin: Admin) -> list[str]:
     if moving:
         raise OttlaError(
             ErrorCode.REASSIGNMENT_IN_PROGRESS,
-            f"{len(moving):,} partitions still move, {min(moving)} among them; wait for their end "
+            f"{counted(len(moving), 'partition')} not moved yet, {min(moving)} among them; wait for their end "
             "(`ottla partition status --wait`)",
         )
     for broker_id in await admin.cluster.brokers():

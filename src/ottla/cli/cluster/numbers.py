@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 
+from ottla.base.quantities import counted
+
 
 def numbers_sentence(partitions: int, numbers: Mapping[str, int]) -> str:
     """How many partitions there are, and how many of them are in which trouble."""
     words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in numbers.items())
-    return f"{partitions:,} partitions: {words}".replace("min isr", "min ISR").replace(
+    return f"{counted(partitions, 'partition')}: {words}".replace("min isr", "min ISR").replace(
         "under replicated", "under-replicated"
     )
