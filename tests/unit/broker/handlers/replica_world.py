@@ -1,9 +1,11 @@
 """The parts of broker 1 that hold replicas: real ones, in memory, without a socket."""
 
 import asyncio
+import inspect
 from types import SimpleNamespace
 from uuid import UUID
 
+from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.admission import PeerIdentity
@@ -26,6 +28,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
+from ottla.network.refusals import Refusals
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
 from ottla.replica.standing import Standing
@@ -69,7 +72,7 @@ class Hosting:
 class World:
     """Broker 1, registered with epoch 7. It leads or follows as the test orders."""
 
-    def __init__(self, settings=None):
+    def __init__(self, settings=None, *, broker_epoch=BROKER_EPOCH):
         self.settings = BrokerSettings({**SETTINGS, **(settings or {})})
         self.clock = ManualClock()
         self.runtime = new_runtime(self.clock, asyncio.get_running_loop())
@@ -81,7 +84,7 @@ class World:
         )
         self.flusher = Flusher(self.runtime.loop, self.clock, inline=True)
         self.removals = Removals(self.runtime.loop, inline=True)
-        self.own = OwnStanding(Standing(OWN, BROKER_EPOCH, 18_000))
+        self.own = OwnStanding(Standing(OWN, broker_epoch, 18_000))
         self.fetchers = NoFetchers()
         self.decisions = Decisions()
         self.roles = Roles(
@@ -103,7 +106,7 @@ class World:
             removals=self.removals,
         )
         self.fence = ControllerFence()
-        self.fence.registered(BROKER_EPOCH)
+        self.fence.registered(broker_epoch)
         self.updates = MetadataUpdates(
             self.view, self.store, self.fence, Hosting(self.partitions), Signal()
         )
@@ -154,13 +157,16 @@ class World:
         return partition.append(batch, read_header(batch), self.clock.now_ms()).base_offset
 
 
-class _Line:
+class Line:
     """The end of a connection: `identity` is what a handshake proved, replies are kept."""
 
     peer_host, peer_port, local_host = "10.0.0.9", 4711, "10.0.0.1"
 
-    def __init__(self, broker_id):
+    def __init__(self, broker_id=None):
         self.identity = None
+        self.software = ""
+        self.refusals = Refusals(lambda: 0.0)
+        self.answered = asyncio.Event()
         self.sent = []
         if broker_id is not None:
             self.identity = PeerIdentity()
@@ -177,17 +183,20 @@ class _Place:
 
     def answer(self, parts):
         self._line.sent.append(parts)
+        self._line.answered.set()
 
 
 class Asked:
     """A request for `handler`, from a client or, with `broker`, from a proven broker."""
 
-    def __init__(self, handler, body, version=None, *, broker=None):
+    def __init__(
+        self, handler, body, version=None, *, broker=None, line=None, listener="PLAINTEXT"
+    ):
         version = handler.versions.max if version is None else version
-        self.line = _Line(broker)
+        self.line = line or Line(broker)
         self._key, self._version = handler.api, version
         header = RequestHeader(handler.api, version, 3, "tester")
-        self.context = RequestContext(header, self.line, "PLAINTEXT", 0, 100)
+        self.context = RequestContext(header, self.line, listener, 0, 100)
 
     def answers(self):
         """What was replied later, decoded."""
@@ -205,11 +214,37 @@ def ask(handler, body, version=None, *, broker=None):
     return handler.handle(Asked(handler, body, version, broker=broker).context, body)
 
 
-def play(scenario, settings=None):
-    """Run `scenario(world)`."""
+async def begin(handler, body, version=None, **client):
+    """Serve a request as the dispatcher does; its answer may come later, see `Asked.answers`."""
+    asked = Asked(handler, body, version, **client)
+    context = asked.context
+    try:
+        answer = handler.handle(context, body)
+        if inspect.isawaitable(answer):
+            answer = await answer
+    except OttlaError as error:
+        answer = handler.on_error(body, error.code, error.message, context.version)
+    if answer is not None:
+        context.reply(answer)
+    early = context.settle()
+    if early is not None:
+        asked.line.sent.append(early)
+        asked.line.answered.set()
+    return asked
+
+
+async def call(handler, body, version=None, **client):
+    """The answer to a request, as its client reads it from the wire."""
+    asked = await begin(handler, body, version, **client)
+    await asked.line.answered.wait()
+    return asked.answers()[-1]
+
+
+def play(scenario, settings=None, *, kind=World):
+    """Run `scenario(world)` in a world of that kind."""
 
     async def main():
-        world = World(settings)
+        world = kind(settings)
         try:
             await scenario(world)
         finally:
