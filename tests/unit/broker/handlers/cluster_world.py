@@ -3,7 +3,6 @@
 import random
 from typing import Any, cast
 
-from ottla.base.ids import BrokerId
 from ottla.broker.cluster.control import Control
 from ottla.broker.cluster.departed import Departed
 from ottla.broker.cluster.handshake import Credentials
@@ -54,7 +53,11 @@ class World(ReplicaWorld):
             lambda: None,
         )
         self.topics = Topics(
-            self.view, self.store, self.settings, self.updates, random_bytes=random.Random(2).randbytes
+            self.view,
+            self.store,
+            self.settings,
+            self.updates,
+            random_bytes=random.Random(2).randbytes,
         )
         self.configs = Configs(
             self.view,

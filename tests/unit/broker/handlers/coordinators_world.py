@@ -30,7 +30,7 @@ from ottla.broker.replication.isr_writer import IsrWriter
 from ottla.broker.replication.lag_limits import lag_limits
 from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.roles import Roles
-from ottla.broker.requests.handler import Handler
+from ottla.broker.requests.handler import NO_ANSWER, Handler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime, new_runtime
 from ottla.broker.runtime.view import ClusterView
@@ -56,6 +56,7 @@ from ottla.broker.transactions.verification import Verifications
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
+from ottla.network.refusals import Refusals
 from ottla.record.builder import BatchBuilder
 from ottla.record.validation import validate
 from ottla.replica.standing import Standing
@@ -100,7 +101,8 @@ class Connection:
     def __init__(self) -> None:
         self.identity: object | None = None
         self.on_lost: list[Callable[[], None]] = []
-        self.peer_port = 4711
+        self.peer_host, self.peer_port = "10.0.0.9", 4711
+        self.refusals = Refusals(lambda: 0.0)
 
 
 class Request:
@@ -119,6 +121,10 @@ class Request:
     def reply(self, message: Any) -> None:
         assert not self.answered.done(), "answered twice"
         self.answered.set_result(message)
+
+    def drop(self) -> None:
+        """Finish without an answer."""
+        self.answered.set_result(NO_ANSWER)
 
     def on_abandoned(self, callback: Callable[[], None]) -> None: ...
 

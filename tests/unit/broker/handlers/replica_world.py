@@ -194,15 +194,16 @@ class Asked:
     ):
         version = handler.versions.max if version is None else version
         self.line = line or Line(broker)
+        self.line.answered.clear()
+        self._place = len(self.line.sent)
         self._key, self._version = handler.api, version
         header = RequestHeader(handler.api, version, 3, "tester")
         self.context = RequestContext(header, self.line, listener, 0, 100)
 
     def answers(self):
         """What was replied later, decoded."""
-        return [
-            decode_response(self._key, self._version, _frame(parts))[1] for parts in self.line.sent
-        ]
+        sent = self.line.sent[self._place :]
+        return [decode_response(self._key, self._version, _frame(parts))[1] for parts in sent]
 
 
 def _frame(parts):
@@ -237,7 +238,8 @@ async def call(handler, body, version=None, **client):
     """The answer to a request, as its client reads it from the wire."""
     asked = await begin(handler, body, version, **client)
     await asked.line.answered.wait()
-    return asked.answers()[-1]
+    (answer,) = asked.answers()
+    return answer
 
 
 def play(scenario, settings=None, *, kind=World):

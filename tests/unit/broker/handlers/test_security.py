@@ -1,0 +1,168 @@
+"""SASL, SCRAM and ACLs, which there are not here, and the handshake of brokers."""
+
+import random
+
+import pytest
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
+from ottla.broker.cluster.admission import Admission, proven_broker
+from ottla.broker.cluster.handshake import Credentials, Opener, Party
+from ottla.broker.handlers.broker_handshake import BrokerHandshake
+from ottla.broker.handlers.create_acls import CreateAcls
+from ottla.broker.handlers.delete_acls import DeleteAcls
+from ottla.broker.handlers.describe_acls import DescribeAcls
+from ottla.broker.handlers.describe_user_scram_credentials import DescribeUserScramCredentials
+from ottla.broker.handlers.sasl_authenticate import SaslAuthenticate
+from ottla.broker.handlers.sasl_handshake import SaslHandshake
+from ottla.metadata.image import BrokerImage
+from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from ottla.wire.messages.describe_acls import DescribeAclsRequest
+from ottla.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+
+from .replica_world import Line, call, play
+
+
+def test_sasl_is_refused_on_a_plaintext_listener(caplog):
+    """The client's answer and the broker's log name the remedy; the log says it once a client."""
+
+    async def scenario(_world):
+        line = Line()
+        request = SaslHandshakeRequest(mechanism="PLAIN")
+        answer = await call(SaslHandshake(), request, line=line)
+        assert (answer.error_code, answer.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, [])
+        answer = await call(SaslAuthenticate(), SaslAuthenticateRequest(), line=line)
+        assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
+        assert "security.protocol=PLAINTEXT" in answer.error_message
+        (logged,) = [each.getMessage() for each in caplog.records]
+        assert logged == (
+            "refused 10.0.0.9:4711 (client id 'tester'): it asked for SASL on the listener"
+            " PLAINTEXT, which is PLAINTEXT: set security.protocol=PLAINTEXT in the client, and no"
+            " sasl settings; repetitions are not logged for 10 minutes"
+        )
+
+    play(scenario)
+
+
+def test_no_user_has_credentials():
+    """Of all users there are none; one named twice is an error of its own."""
+
+    async def scenario(_world):
+        handler = DescribeUserScramCredentials()
+
+        async def results(users):
+            answer = await call(handler, DescribeUserScramCredentialsRequest(users=users))
+            assert answer.error_code == 0
+            return [(each.user, ErrorCode(each.error_code).name) for each in answer.results]
+
+        assert await results(None) == []
+        assert await results([UserName(name=name) for name in ("alice", "bob", "bob")]) == [
+            ("alice", "RESOURCE_NOT_FOUND"),
+            ("bob", "DUPLICATE_RESOURCE"),
+        ]
+
+    play(scenario)
+    request = DescribeUserScramCredentialsRequest(users=[UserName(name="alice")])
+    answer = DescribeUserScramCredentials.on_error(
+        request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "why", 0
+    )
+    assert (answer.error_code, answer.error_message, answer.results) == (
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        "why",
+        [],
+    )
+
+
+def test_acls_are_refused_without_an_authorizer():
+    """For each ACL of the request, in Kafka's words."""
+    refused = (
+        ErrorCode.SECURITY_DISABLED,
+        "No Authorizer is configured: all operations are allowed.",
+    )
+
+    async def scenario(_world):
+        request = CreateAclsRequest(creations=[AclCreation(), AclCreation()])
+        created = (await call(CreateAcls(), request)).results
+        assert [(each.error_code, each.error_message) for each in created] == [refused] * 2
+        request = DeleteAclsRequest(filters=[DeleteAclsFilter()])
+        deleted = (await call(DeleteAcls(), request)).filter_results
+        assert [(each.error_code, each.error_message) for each in deleted] == [refused]
+        described = await call(DescribeAcls(), DescribeAclsRequest())
+        assert (described.error_code, described.error_message) == refused
+        assert described.resources == []
+
+    play(scenario)
+
+
+def credentials(broker_id, epoch, cluster="cluster", secret=b"secret"):
+    return Credentials(
+        BrokerId(broker_id), cluster, secret, random.Random(broker_id).randbytes, lambda: epoch
+    )
+
+
+def handshake(world, listener="PLAINTEXT"):
+    return BrokerHandshake(Admission(credentials(1, 7), lambda: world.view.image), listener)
+
+
+def test_a_broker_that_knows_the_secret_is_proven_in_two_calls():
+    """After the first of them it is a stranger still."""
+
+    async def scenario(world):
+        opener, line, handler = Opener(credentials(2, 5), 1), Line(), handshake(world)
+        challenge = await call(handler, opener.first(), line=line)
+        assert proven_broker(line) is None
+        verdict = await call(handler, opener.second(challenge), line=line)
+        assert opener.finish(verdict) == Party(1, 7)
+        assert proven_broker(line) == 2
+
+    play(scenario)
+
+
+def test_a_broker_that_does_not_know_the_secret_is_not_believed():
+    """Nor is what it claims to be: the opener finds out by itself, the receiver by the proof."""
+
+    async def scenario(world):
+        stranger, line, handler = (
+            Opener(credentials(2, 5, secret=b"x"), 1),
+            Line(),
+            handshake(world),
+        )
+        challenge = await call(handler, stranger.first(), line=line)
+        with pytest.raises(OttlaError) as caught:
+            stranger.second(challenge)
+        assert caught.value.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        forged = stranger.first()
+        forged.proof = bytes(32)
+        verdict = await call(handler, forged, line=line)
+        assert verdict.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        assert proven_broker(line) is None
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("broker", "listener", "code"),
+    [
+        (credentials(2, 5, cluster="other"), "PLAINTEXT", ErrorCode.INCONSISTENT_CLUSTER_ID),
+        (credentials(1, 5), "PLAINTEXT", ErrorCode.DUPLICATE_BROKER_REGISTRATION),
+        (credentials(2, 2), "PLAINTEXT", ErrorCode.STALE_BROKER_EPOCH),
+        (credentials(2, 5), "CLIENTS", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    ],
+)
+def test_a_broker_that_does_not_belong_here_is_refused(broker, listener, code):
+    """Of another cluster, of this id, of an earlier registration, on the clients' listener."""
+
+    async def scenario(world):
+        image = world.view.image
+        world.view.replace(image.with_broker(BrokerImage(BrokerId(2), {}, epoch=4)))
+        answer = await call(handshake(world), Opener(broker, 1).first(), listener=listener)
+        assert answer.error_code == code
+        assert answer.error_message
+
+    play(scenario)
