@@ -20,6 +20,8 @@ from ottla.wire.messages.elect_leaders import (
     ReplicaElectionResult,
 )
 
+_ERROR_OF_ALL_SINCE = 1
+
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders(Handler):
@@ -39,12 +41,12 @@ class ElectLeaders(Handler):
 
     @staticmethod
     def on_error(
-        body: ElectLeadersRequest, code: ErrorCode, message: str | None, _version: int
+        body: ElectLeadersRequest, code: ErrorCode, message: str | None, version: int
     ) -> ElectLeadersResponse:
         """The error for the whole, and on every partition named: version 0 has no other place."""
         error = OttlaError(code, message or "")
         return ElectLeadersResponse(
-            error_code=code,
+            error_code=code if version >= _ERROR_OF_ALL_SINCE else ErrorCode.NONE,
             replica_election_results=_results(dict.fromkeys(_names(body) or (), error)),
         )
 

@@ -90,5 +90,7 @@ def test_no_such_election_and_no_controller_are_errors(kind, begun, code):
         assert caught.value.code == code
         answer = ElectLeaders.on_error(request(kind, "t"), code, "why", 2)
         assert (answer.error_code, outcomes(answer)) == (code, {("t", 0): code})
+        answer = ElectLeaders.on_error(request(kind, "t"), code, "why", 0)
+        assert (answer.error_code, outcomes(answer)) == (0, {("t", 0): code})
 
     play(scenario)
