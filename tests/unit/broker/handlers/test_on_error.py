@@ -59,7 +59,7 @@ def codes(message: Message) -> Iterator[int]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_an_error_of_the_whole_request_reaches_the_client(kind: type[Handler]) -> None:
-    """In each version: at least one code in the answer, and none that says that all is well."""
+    """In each version that has a place for it, above all or on what the request names."""
     declared = API[kind.api].request
     low = max(declared.__versions__[0], kind.versions.min, SINCE.get(kind.api, 0))
     for version in range(low, kind.versions.max + 1):

@@ -155,7 +155,7 @@ def test_internal_topics_take_no_batches_of_clients() -> None:
     play(scenario, TRANSACTIONS)
 
 
-def test_the_present_leader_is_named_to_who_asks_the_wrong_broker() -> None:
+def test_a_producer_at_the_wrong_broker_learns_which_one_leads() -> None:
     """With its address, from version 10 on."""
 
     async def scenario(world: World) -> None:
