@@ -211,7 +211,11 @@ class Conversation:
             response = served.on_error(
                 body, ErrorCode.UNKNOWN_SERVER_ERROR, message, request.version
             )
-        request.reply(response)
+        try:
+            request.reply(response)
+        except Exception:  # noqa: BLE001  # The client must not wait for ever.
+            _log.exception("an answer cannot be sent: %s", request.header)
+            self._connection.close("the answer to its request does not fit the version asked for")
 
     def _must_wait(self, api_key: int) -> bool:
         """Whether a client came before this broker knows what it hosts; then it is held back."""
