@@ -1,7 +1,7 @@
 """What leaders and followers decide about a partition: ends, high watermarks, truncation, ISR.
 
-`transition` tells which role a state gives a broker; `leader` (with its rules in `term`) and
-`follower` are those roles, a new one for each term; `effects` is what they ask their shell to do;
+`transition` decides which role a state gives a broker; `leader` (with its rules in `term`) and
+`follower` are those roles, new for each leader epoch; `effects` is what they ask their shell to do;
 `isr` and `negotiation` are how a leader changes the ISR in the store. Broker, simulator and
 random walk use the same cores.
 """

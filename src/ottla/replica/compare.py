@@ -1,4 +1,4 @@
-"""How the end of a copy lies beside the log it is copied from. Pure."""
+"""Compares the end of a copy with the log it is copied from. Pure."""
 
 from ottla.replica.effects import OUT_OF_RANGE, Diverging, LeaderEffect
 from ottla.replica.log_view import LogView
@@ -7,7 +7,7 @@ from ottla.replica.log_view import LogView
 def compare(log: LogView, offset: int, last_fetched_epoch: int) -> tuple[LeaderEffect, ...] | None:
     """How a copy ends beside `log`; None where it continues (KIP-279, KIP-595).
 
-    The copy ends at `offset`, its last record is of the term `last_fetched_epoch`, -1 for none.
+    The copy ends at `offset`; its last record is of leader epoch `last_fetched_epoch`, -1 for none.
     """
     if last_fetched_epoch >= 0:
         epoch, end = log.end_offset_for_epoch(last_fetched_epoch)

@@ -89,8 +89,8 @@ class TruncateTo:
 class RestartAt:
     """Truncate the whole log and go on, empty, at `offset`: the leader's log begins there.
 
-    Then note in the log's leader epochs that the leader's epoch begins there: an empty log has
-    no other mark of how new it is.
+    Then note in the log's leader epochs that the leader's epoch begins there: nothing else
+    shows how new an empty log is.
     """
 
     offset: int
@@ -118,7 +118,7 @@ FollowerEffect: TypeAlias = (
     AdvanceHighWatermark | Append | TruncateTo | RestartAt | AdvanceLogStart | Decision
 )
 
-# Where nothing changes nothing is allocated: these are the commonest outcomes.
+# The commonest outcomes, made once so that a fetch without change allocates nothing.
 SERVE: tuple[LeaderEffect, ...] = (ServeFrom(),)
 APPEND: tuple[FollowerEffect, ...] = (Append(),)
 FENCED: tuple[LeaderEffect, ...] = (Refuse(ErrorCode.FENCED_LEADER_EPOCH),)

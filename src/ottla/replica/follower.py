@@ -1,8 +1,8 @@
-"""The follower's view of one partition in one term: what to fetch, and what an answer means.
+"""The follower's view of a partition in one leader epoch: what to fetch, what an answer means.
 
-Pure. A new term is a new `Follower`, which goes on from its own log's end (P23): it never cuts
-its log but where the leader of its own term says that their epochs part (R-1). One fetch is in
-flight at a time, known by its nonce; an answer to any other is not looked at (R-7).
+Pure. A new leader epoch has a new `Follower`, which starts from its own log's end (P23). It only
+truncates its log where the leader of that same epoch says that the two logs diverge (R-1). One
+fetch is in flight at a time, known by its nonce; answers to others are ignored (R-7).
 """
 
 from ottla.base.errors import ErrorCode
@@ -26,7 +26,7 @@ NO_FETCH = 0
 
 
 class Follower:
-    """Follows one leader through one term.
+    """Follows one leader through one leader epoch.
 
     A fetch is described by `fetch_offset`, `last_fetched_epoch`, `leader_epoch`, `nonce` and
     the standing's broker epoch; they are set by `begin_fetch` and hold until its answer.
@@ -60,7 +60,7 @@ class Follower:
         high_watermark: int,
         retry_ms: int,
     ) -> None:
-        """`high_watermark`: what this replica knew last; `retry_ms`: `replica.fetch.backoff.ms`."""
+        """`high_watermark`: as last known here; `retry_ms`: `replica.fetch.backoff.ms`."""
         assert image.leader not in (NO_LEADER, standing.broker_id)
         self.partition = partition
         self.standing = standing
@@ -71,7 +71,7 @@ class Follower:
         self.retry_ms = retry_ms
         # No fetch before this.
         self.retry_at_ms = 0
-        # What the leader said last; below its log start it has nothing to compare with.
+        # As the leader last sent them; below its log start it cannot compare the logs.
         self.leader_high_watermark = -1
         self.leader_log_start = -1
         # Of the fetch in flight; NO_FETCH where there is none.
@@ -84,7 +84,7 @@ class Follower:
         """Whether to fetch now; if so, the fetch stands in our attributes.
 
         `durable_end` is the end that counts as held: the flushed end with group commit, else
-        the log's end. What is not held yet is waited for: a fetch says that all is.
+        the log's end. The follower waits until its whole log is held: a fetch reports it as held.
         """
         log_end = self.log.log_end_offset
         if self.nonce != NO_FETCH or durable_end < log_end or now_ms < self.retry_at_ms:
@@ -142,7 +142,7 @@ class Follower:
             return NOTHING
         cut, own_end = self.parting(epoch, end_offset)
         if cut >= fetch_offset:
-            # No honest leader says so: ask again, later.
+            # A correct leader never answers so: fetch again, later.
             self.retry_at_ms = now_ms + self.retry_ms
             return NOTHING
         evidence = (
@@ -155,7 +155,7 @@ class Follower:
         return (TruncateTo(cut), self._decision(DecisionKind.TRUNCATED, cause, evidence, now_ms))
 
     def parting(self, epoch: int, end_offset: int) -> tuple[int, int]:
-        """Where our log parts from one with `epoch` up to `end_offset`; where ours ends in it."""
+        """Where our log diverges from one with `epoch` up to `end_offset`; our end in it."""
         log = self.log
         _, own_end = log.end_offset_for_epoch(epoch)
         if own_end < 0 or epoch < 0:
@@ -168,7 +168,7 @@ class Follower:
     ) -> Effects:
         """The leader refused. `log_start_offset` is where its log begins, -1 where it did not say.
 
-        FENCED_LEADER_EPOCH and the like are waited out: the controller will tell of a new term.
+        After FENCED_LEADER_EPOCH and the like the follower waits for LeaderAndIsr with a new epoch.
         """
         fetch_offset = self.fetch_offset
         last_fetched_epoch = self.last_fetched_epoch
@@ -189,7 +189,7 @@ class Follower:
         return (RestartAt(log_start_offset), told)
 
     def on_no_answer(self, nonce: int, *, now_ms: int) -> None:
-        """The fetch failed on its way. Its answer, should it still come, is not looked at."""
+        """The fetch failed on its way; an answer that still comes is ignored."""
         if nonce == self.nonce:
             self.nonce = NO_FETCH
             self.retry_at_ms = now_ms + self.retry_ms
@@ -197,7 +197,7 @@ class Follower:
     def check_read(self, offset: int) -> ErrorCode:
         """Whether a consumer may read here (KIP-392): up to our high watermark, wait above it.
 
-        What the leader may have and we do not have yet is not out of range (S20).
+        An offset that the leader may have and this replica lacks is not out of range (S20).
         """
         if offset < self.log.log_start_offset:
             known = self.leader_log_start

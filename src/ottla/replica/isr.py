@@ -1,7 +1,7 @@
 """A change of the ISR as the leader proposes it: the new state, and what the store must hold.
 
 ISR and ELR of the new state (KIP-966) are decided in `metadata.in_sync`, which the controller uses
-as well.
+too.
 """
 
 from dataclasses import dataclass, replace

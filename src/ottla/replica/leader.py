@@ -1,7 +1,7 @@
-"""The leader of one partition in one term: what it does about fetches, states and time.
+"""The leader of a partition in one leader epoch: what it does about fetches, states and time.
 
-Pure. A new term is a new `Leader`, which knows no follower's end (P23). Before its first method
-is called the shell has noted in the log's leader epochs that the term begins at `epoch_start`.
+Pure. A new leader epoch has a new `Leader`, which knows no follower's end (P23). Before its first
+method is called the shell has noted in the log's epochs that this one begins at `epoch_start`.
 Every method returns the effects to carry out, in order.
 """
 
@@ -30,15 +30,15 @@ NOTHING_HEARD: Mapping[BrokerId, int] = {}
 
 
 class Leader:
-    """Tracks followers, moves high watermark and ISR, and refuses fetches of another term."""
+    """Tracks followers, moves high watermark and ISR, and fences fetches of other epochs."""
 
     __slots__ = ("full_end", "lag_ms_max", "silence_ms_max", "term")
 
     def __init__(self, term: Term, *, lag_ms_max: int, silence_ms_max: int | None = None) -> None:
         """`lag_ms_max` is `replica.lag.time.max.ms`.
 
-        A follower that lacks records and was not heard for `silence_ms_max` is out sooner: as
-        long as a session's end.
+        A follower that lacks records and has not fetched for `silence_ms_max`, which is less than
+        a session, is proposed out sooner.
         """
         self.term = term
         self.lag_ms_max = lag_ms_max
@@ -50,7 +50,7 @@ class Leader:
     # ------------------------------------------------------------ what happens to the log
 
     def begin(self, *, now_ms: int) -> Effects:
-        """Once, after the leader was made: a leader that is alone in sync commits at once."""
+        """Call once, after the leader was made: a leader alone in the ISR commits at once."""
         return self.term.advance() + self._settle_eligible(now_ms)
 
     # Hot: once per append or flush.
@@ -89,7 +89,7 @@ class Leader:
         """A follower holds everything below `offset` and asks for more (R-2).
 
         The last effect is the answer: ServeFrom, Diverging or Refuse; the answer must carry
-        `nonce` and the leader epoch of this term. `last_fetched_epoch` is the epoch of the
+        `nonce` and this leader's epoch. `last_fetched_epoch` is the epoch of the
         follower's last record, -1 for none.
         """
         term = self.term
@@ -129,7 +129,7 @@ class Leader:
         return SERVE
 
     def on_still_followed(self, broker_id: BrokerId, at_ms: int) -> None:
-        """A follower that fetched nothing new of this partition followed us still at `at_ms`."""
+        """A follower without a new fetch of this partition still followed us at `at_ms`."""
         remote = self.term.remotes.get(broker_id)
         if remote is not None and remote.end != UNKNOWN_END:
             remote.followed_ms = max(remote.followed_ms, at_ms)
@@ -195,7 +195,7 @@ class Leader:
         return (refused, *effects)
 
     def on_isr_unknown(self, nonce: int) -> Effects:
-        """Whether the store took the proposal of that nonce is not known: read it."""
+        """Read the state, as the outcome of the proposal of that nonce is unknown."""
         term = self.term
         return NOTHING if term.resigned else term.negotiation.on_unknown(nonce)
 
@@ -311,7 +311,7 @@ class Leader:
         return silent
 
     def _forget_end(self, remote: Remote, now_ms: int) -> None:
-        """The follower's end is not known any more. It may have held the whole log until now."""
+        """Forget the follower's end; until now it may have held the whole log."""
         if NOT_FULL != self.full_end <= remote.end:
             remote.caught_up_ms = now_ms
         remote.forget_end()
@@ -320,8 +320,8 @@ class Leader:
         term = self.term
         isr = (*term.isr, remote.broker_id)
         members = ((remote.broker_id, remote.broker_epoch),)
-        # It may have reached the high watermark and never the log's end: a new member has the
-        # full lag time from now on, or it would leave and join again and again.
+        # A follower may join at the high watermark without reaching the log's end: it then has
+        # the full lag time from now on, or it would leave and join again and again.
         remote.caught_up_ms = remote.fetched_ms
         reason = joining(remote, term.high_watermark, term.epoch_start)
         effect = term.negotiation.propose(isr, members, term.min_isr, reason)

@@ -17,7 +17,7 @@ RETRY_MS = 100
 
 
 class Negotiation:
-    """Which state is committed, which change is proposed, and which followers may be in sync.
+    """The committed state, the proposed change, and the followers that may be in the ISR.
 
     Invariant: maximal_isr is a superset of committed.isr, and equal to it when nothing is open.
     """
@@ -40,8 +40,8 @@ class Negotiation:
         self.proposal: IsrChange | None = None
         self.retry_at_ms: int | None = None
         self._reading = False
-        # Why each change was proposed, by nonce, since the committed state. An older proposal than
-        # the last one may be the one that the store accepts.
+        # Why each change was proposed, by nonce, since the committed state: the store may still
+        # accept an older proposal than the last one.
         self._reasons: dict[int, Reason] = {}
 
     def propose(
@@ -51,7 +51,7 @@ class Negotiation:
         min_isr: int,
         reason: Reason | None = None,
     ) -> LeaderEffect:
-        """Propose `isr`. A joining follower counts from now on, a leaving one until it has left.
+        """Propose `isr`. The maximal ISR has joining followers now, leaving ones until it is made.
 
         `reason` is kept for the decision that is recorded once the change is made.
         """
@@ -66,7 +66,7 @@ class Negotiation:
         return ProposeIsr(change)
 
     def settle(self, min_isr: int) -> LeaderEffect:
-        """Write the committed state again: its new version makes copies on their way fail."""
+        """Write the committed state again: its new version makes older requests in flight fail."""
         return self.propose(self.committed.isr, (), min_isr)
 
     def on_rejected(
@@ -84,14 +84,14 @@ class Negotiation:
         return ()
 
     def on_unknown(self, nonce: int) -> tuple[LeaderEffect, ...]:
-        """Whether the store made a change is not known: read the state (S15)."""
+        """Read the state, as it is unknown whether the store made the change (S15)."""
         proposal = self.proposal
         if proposal is None or proposal.nonce != nonce:
             return ()
         return self._read()
 
     def on_unchanged(self, version: int, min_isr: int) -> tuple[LeaderEffect, ...]:
-        """The state was read, and its version is not above the known one."""
+        """Act on a state that was read and whose version is not above the known one."""
         if not self._reading:
             return ()
         if version < self.committed.version:

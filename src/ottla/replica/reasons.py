@@ -1,4 +1,4 @@
-"""The evidence for a change of the ISR, in words, at the moment in which it is proposed."""
+"""The evidence for a change of the ISR, in words, when it is proposed."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -6,7 +6,7 @@ from typing import TypeAlias
 from ottla.base.ids import BrokerId
 from ottla.replica.remote import Remote
 
-# Evidence, and the setting that decided; None where no setting did.
+# Evidence, and the setting that was decisive; None where no setting was.
 Reason: TypeAlias = tuple[str, str | None]
 BY_CONTROLLER: Reason = ("the controller changed it", None)
 

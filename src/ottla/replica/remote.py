@@ -1,4 +1,4 @@
-"""What a leader knows from the fetches of one follower in its own term."""
+"""What a leader knows of one follower from its fetches in this leader epoch."""
 
 from ottla.base.ids import BrokerId
 from ottla.replica.standing import NEVER
@@ -27,30 +27,30 @@ class Remote:
         # Broker epoch and nonce of its last fetch; older fetches are ignored (R-7).
         self.broker_epoch = -1
         self.nonce = -1
-        # It holds everything below this; UNKNOWN_END before a fetch that continues our log.
+        # The follower holds everything below; UNKNOWN_END before a fetch that continues our log.
         self.end = UNKNOWN_END
         # Our log's end when it fetched last, and when that was.
         self.leader_end = 0
         self.fetched_ms = now_ms
-        # When it certainly followed us: its previous fetch had arrived before it sent the last
-        # one, which may have waited here while this process stood still.
+        # When it certainly followed us: the time of its fetch before the last, for the last
+        # one may have waited here while this process stood still.
         self.followed_ms = NEVER
-        # When it last held the whole log. While it does, that is now, whatever this says:
-        # `Leader.on_grown` notes the end of that time. Counted from the term's start.
+        # When it last held the whole log, at first when the leader was made. Not kept up while it
+        # holds the whole log: `Leader.on_grown` sets it when that ends.
         self.caught_up_ms = now_ms
-        # Whether its end bounds the high watermark.
+        # Whether the follower's end bounds the high watermark.
         self.counts = False
-        # The epoch of its last refused fetch, to record a refusal once.
+        # The epoch of its last fenced fetch, to record a refusal once.
         self.refused_epoch = -1
 
     @property
     def heard_ms(self) -> int:
-        """When it last fetched this partition, or the term began."""
+        """When it last fetched this partition; at first when the leader was made."""
         return max(self.fetched_ms, self.followed_ms)
 
     @property
     def silent_since_ms(self) -> int:
-        """Since when it had something to fetch of this partition and did not fetch.
+        """Since when the follower lacks records of this partition and has not fetched.
 
         A follower that holds the whole log does not fetch the partition.
         """
@@ -58,10 +58,10 @@ class Remote:
 
     # Hot: once per follower, partition and fetch.
     def note_fetch(self, offset: int, leader_end: int, now_ms: int) -> None:
-        """It holds everything below `offset`; the leader's log ends at `leader_end`.
+        """Note that it holds everything below `offset`; the leader's log ends at `leader_end`.
 
-        A follower that has reached the present end is caught up now. One that has reached the end
-        at its previous fetch was caught up then: a busy leader is always ahead.
+        A follower that has reached the present end is caught up now. If it has reached the log end
+        at its previous fetch, it was caught up then: a busy leader is always ahead.
         """
         if offset >= leader_end:
             self.caught_up_ms = now_ms
@@ -78,6 +78,6 @@ class Remote:
         self.fetched_ms = now_ms
 
     def forget_end(self) -> None:
-        """Its end is not known any more: it restarted, was replaced, or its log diverges."""
+        """Forget the follower's end: it restarted, was replaced, or its log diverges."""
         self.end = UNKNOWN_END
         self.leader_end = 0

@@ -29,7 +29,7 @@ class Standing:
         self.broker_epoch = broker_epoch
         self.session_ms = session_ms
         # Until when no other broker can be elected in place of this one: most of a session after
-        # the store renewed it. A moment and not a flag, so that it is right after a pause.
+        # the store renewed it. A time and not a flag, so that it holds after a pause, too.
         self.confirmed_until_ms = FOR_EVER
         # Live brokers and their epochs, as in the newest cluster image.
         self.live: dict[BrokerId, int] = {broker_id: broker_epoch}

@@ -1,4 +1,4 @@
-"""A leader's term: which followers count, what is committed, and what clients may see of it.
+"""One leader epoch of a leader: its in-sync followers, what is committed, what clients may see.
 
 The state and its rules, without the events: a `leader.Leader` has one term and calls these. Pure.
 """
@@ -19,7 +19,7 @@ NOTHING: Effects = ()
 
 
 class Term:
-    """What a leader knows in its term, and the rules over it.
+    """What a leader knows in its leader epoch, and the rules over it.
 
     Invariant: high_watermark <= own_end <= log.log_end_offset, and it never moves back.
     `log` is replaced when the replica moves to another directory.
@@ -54,9 +54,9 @@ class Term:
         min_isr: int,
         now_ms: int,
     ) -> None:
-        """`own_end`: what the leader counts for itself, the flushed end with group commit.
+        """`own_end`: the end that the leader itself holds, the flushed end with group commit.
 
-        `high_watermark` is what this replica knew last; `min_isr` is `min.insync.replicas`.
+        `high_watermark` is as this replica last knew it; `min_isr` is `min.insync.replicas`.
         """
         assert image.leader == standing.broker_id
         assert image.leader in image.isr
@@ -95,8 +95,8 @@ class Term:
     def may_elect_others(self) -> bool:
         """Whether the store names brokers outside the ISR that an election may choose.
 
-        Those in the ELR, and those that were in sync or eligible last before the ISR was empty
-        (R-6): neither need hold what this leader commits.
+        Those are the ELR, and the last known ELR from before the ISR was empty (R-6): neither
+        need hold what this leader commits.
         """
         committed = self.negotiation.committed
         known = committed.last_known_elr
@@ -106,8 +106,8 @@ class Term:
         """Whether no other broker can lead: our session lives, or all in sync still follow us.
 
         An election chooses from the ISR and the ELR; a broker that leads, or follows another
-        leader, does not fetch in our term. So leaders go on while the store is away, and a leader
-        that is cut off stops. Meant for acks=0 and 1 and for reads; commits need no such check.
+        leader, does not fetch in our leader epoch. So leaders go on while the store is down, and a
+        leader that is cut off stops. Used for acks=0 and 1 and for reads; commits do not need it.
         """
         if self.resigned:
             return False
@@ -119,7 +119,7 @@ class Term:
         return all(remote.followed_ms >= oldest_ms for remote in self.required)
 
     def latest_offset(self) -> int | None:
-        """The end offset for consumers; None before the term's start is committed (R-10).
+        """The end offset for consumers; None before this epoch's start offset is committed (R-10).
 
         None is OFFSET_NOT_AVAILABLE: an earlier leader may have shown a later high watermark.
         """
@@ -159,7 +159,7 @@ class Term:
 
     # Hot: once per fetch that moves a follower.
     def advance(self) -> Effects:
-        """R-3: the least end of the maximal ISR, while the ISR is large enough."""
+        """Move the high watermark to the least end of the maximal ISR, if large enough (R-3)."""
         if self.blocked or self.resigned:
             return NOTHING
         least = self.own_end
@@ -172,7 +172,7 @@ class Term:
         return (AdvanceHighWatermark(least),)
 
     def recount(self, now_ms: int) -> None:
-        """After a change of replicas, ISR, proposal or minimum."""
+        """Work the rules out anew after a change of replicas, ISR, proposal or minimum."""
         negotiation = self.negotiation
         committed = negotiation.committed
         maximal = negotiation.maximal_isr
@@ -187,7 +187,7 @@ class Term:
         self.blocked = self.under_min_isr or self.may_elect_others
 
     def may_join(self, remote: Remote) -> bool:
-        """R-4: it holds all that may be committed, and is registered in the epoch that fetched."""
+        """Whether a follower has all that may be committed, in its registered epoch (R-4)."""
         return (
             remote.end >= self.high_watermark
             and remote.end >= self.epoch_start

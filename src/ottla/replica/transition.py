@@ -17,7 +17,7 @@ class Transition(Enum):
     FOLLOW = "follow"
     # A new leader epoch without a leader, or led by an earlier registration of this broker.
     WAIT = "wait"
-    # The same leader epoch at a higher version: for `Leader.on_state`; no matter to a follower.
+    # The same leader epoch at a higher version: for `Leader.on_state`; followers ignore it.
     UPDATE = "update"
     # This broker hosts no replica (any more).
     LEAVE = "leave"

@@ -1,1 +1,1 @@
-"""Compaction of a broker's logs: when, which, in which process; the work is `storage.cleaner`'s."""
+"""Compaction of a broker's logs: when, which, in which process; `storage.cleaner` does the work."""

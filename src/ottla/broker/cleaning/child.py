@@ -1,8 +1,8 @@
 """The process that cleans one log: a job on its input, the outcome on its output, then it ends.
 
 `python -m ottla.broker.cleaning.child`. It ends as soon as its input does, and so never outlives
-the broker; what it has written until then is removed by the next start. It only ever writes files
-of names that count for nothing (`.cleaned`).
+the broker; the broker's next start removes its files. It only ever writes files with names that
+recovery ignores (`.cleaned`).
 """
 
 import json
@@ -18,13 +18,13 @@ from ottla.storage.cleaner.job import CleaningJob
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.filesystem import OsFileSystem
 
-# Below what serves clients.
+# At a lower priority than the broker.
 _NICE = 10
 _LONGEST_SLEEP_S = 0.1
 
 
 class CleaningThrottle:
-    """So many bytes a second at most, 0 for no limit; and nothing for a broker that has gone."""
+    """Limits the bytes per second, 0 for no limit, and stops when the broker has gone."""
 
     def __init__(self, bytes_per_second: float, input_descriptor: int) -> None:
         self._rate = bytes_per_second
@@ -39,7 +39,7 @@ class CleaningThrottle:
         if self._rate <= 0:
             return
         now_s = time.monotonic()
-        # What was not used in a quiet time is not made up for.
+        # Bytes not used in a quiet time are not made up for.
         self._due_s = max(self._due_s, now_s - 1.0) + count / self._rate
         while (wait_s := self._due_s - time.monotonic()) > 0:
             time.sleep(min(wait_s, _LONGEST_SLEEP_S))
@@ -50,14 +50,14 @@ class CleaningThrottle:
             sys.exit(3)
 
     def _wait_for_end(self) -> None:
-        """The broker writes nothing more: its end of the pipe closes when it is gone."""
+        """Wait for the end of the broker, which closes its end of the pipe."""
         while os.read(self._input, 1):
             pass
         self._broker_gone.set()
 
 
 def main() -> int:
-    """Do the job; what went wrong is told as JSON, too."""
+    """Do the job; an error is reported as JSON, too."""
     lower_priority(_NICE)
     descriptor = sys.stdin.fileno()
     line = bytearray()

@@ -1,8 +1,8 @@
 """The cleaner of a broker: finds the dirtiest compacted log, has it cleaned, and begins again.
 
-A child process does the reading and writing (`worker`), threads wait for the disk; here, on the
-loop, is only what takes microseconds: choosing, and letting the log read the outcome. Every replica
-is cleaned where it is.
+A child process does the reading and writing (`worker`), threads wait for the disk; on the loop
+runs only what takes microseconds: choosing, and letting the log read the outcome. Every broker
+cleans its own replicas.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from ottla.storage.disk.errors import StorageError, storage_error
 
 _log = logging.getLogger(__name__)
 
-# How soon to look again for a log that somebody waits for.
+# How soon to look again for a log that a request waits for.
 _WANTED_PAUSE_S = 0.05
 _LONGEST_SLEEP_S = 60.0
 
@@ -106,7 +106,7 @@ class Cleaner:
             raise storage_error(error, log.folder, "look for records to compact") from error
 
     def health(self) -> CleanerHealth:
-        """How the cleaner is; logs that cannot be read now are not counted as due."""
+        """The cleaner's state; logs that cannot be read now are not counted as due."""
         logs = running = due = due_bytes = 0
         failed: list[tuple[TopicPartition, CleaningStatus]] = []
         for partition in self._partitions:
@@ -137,7 +137,7 @@ class Cleaner:
     # -- what is asked for
 
     def clean_now(self, partition: Partition) -> int:
-        """Clean what the log holds by now, whatever its ratio; the end that is wanted.
+        """Clean all that the log holds now, whatever its dirty ratio; the offset to clean up to.
 
         Raises StorageError.
         """
@@ -207,7 +207,7 @@ class Cleaner:
 
     @staticmethod
     def _is_wanted(status: CleaningStatus, dirt: Dirt) -> bool:
-        """Whether somebody waits for this log, and it is as far as it can come."""
+        """Whether a request waits for this log to be cleaned, and it can be cleaned now."""
         if status.wanted_end < 0:
             return False
         is_far_enough = dirt.end >= status.wanted_end or dirt.waits_for_age
@@ -216,7 +216,7 @@ class Cleaner:
         return is_far_enough and dirt.dirty_bytes > 0
 
     def _roll_overdue(self, partition: Partition, now_ms: int) -> None:
-        """Close an active segment whose records must be compacted by now, as nobody else does."""
+        """Roll an active segment whose records must be compacted by now, as no append does it."""
         log, lag_ms = partition.log, partition.config.max_compaction_lag_ms
         active = log.segments.active
         if active.size and 0 <= active.oldest_timestamp() < now_ms - lag_ms:
@@ -237,7 +237,7 @@ class Cleaner:
             outcome = await self._work(cleaning, dirt)
             done = partition.log is log and await self._put_in_place(cleaning, outcome)
             if not done:
-                _log.info("%s: was cut while it was compacted; again later", log.topic_partition)
+                _log.info("%s: truncated while it was compacted; again later", log.topic_partition)
                 return
             await self._note_cleaned(partition, outcome)
             status.note_success(outcome, clock.now_ms())
@@ -304,7 +304,7 @@ class Cleaner:
 
     async def _put_in_place(self, cleaning: LogCleaning, outcome: CleaningOutcome) -> bool:
         """Replace group after group; whether all were. Raises StorageError."""
-        # Who copies from here asks for it, and must not hear of holes before.
+        # Followers that copy from here fetch up to it, and must not see holes before.
         cleaning.log.ledger.history.compacted_to(outcome.end)
         await write_ledger(self._runtime, cleaning.log)
         swaps = cleaning.swaps(outcome)
@@ -326,7 +326,7 @@ class Cleaner:
         return True
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
-        """Do a job for which the disk may have to be waited for; not to be left half done."""
+        """Do a job that waits for the disk, and that must not be left half done."""
         if self._directories.in_memory:
             job()
             return
@@ -346,7 +346,7 @@ class Cleaner:
 
 
 def _remove_unfinished(cleaning: LogCleaning) -> None:
-    """Give back the space that a broken off pass has taken; what stays, the next start removes."""
+    """Remove the files of an aborted pass; the next start removes any that remain."""
     filesystem, folder = cleaning.log.filesystem, cleaning.log.folder
     if cleaning.log.offline:
         return  # Another log may have the folder by now.

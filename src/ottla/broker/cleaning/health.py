@@ -1,4 +1,4 @@
-"""How a broker's cleaner is, as a value: what it does, what waits, what it cannot clean and why."""
+"""The state of a broker's cleaner as a value: passes, logs that wait, logs that fail and why."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What is known of the compaction of one log: the last pass, what is wrong, who waits."""
+"""What is known of the compaction of one log: the last pass, its error, the wanted end."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ class CleaningStatus:
     last: CleaningOutcome | None = None
     last_at_ms: int = -1
     is_running: bool = False
-    # Somebody wants the log clean up to here now, whatever its ratio.
+    # A request wants the log clean up to here now, whatever its dirty ratio.
     wanted_end: int = -1
-    # Why the last attempt failed, and when to try again; empty where it went well.
+    # Why the last attempt failed, and when to try again; empty where it succeeded.
     failure: str = ""
     failed_since_ms: int = -1
     attempts: int = 0
@@ -26,7 +26,7 @@ class CleaningStatus:
     pause_ms: int = _FIRST_PAUSE_MS
 
     def note_success(self, outcome: CleaningOutcome, now_ms: int) -> None:
-        """A pass is done."""
+        """Note a finished pass."""
         self.passes += 1
         self.last, self.last_at_ms = outcome, now_ms
         self.failure, self.failed_since_ms, self.attempts = "", -1, 0
@@ -35,7 +35,7 @@ class CleaningStatus:
             self.wanted_end = -1
 
     def note_failure(self, why: str, now_ms: int) -> None:
-        """An attempt failed: the next comes later, and each time later still."""
+        """Note a failed attempt: the next comes later, and each time later still."""
         self.failure = why
         self.attempts += 1
         if self.failed_since_ms < 0:

@@ -1,4 +1,4 @@
-"""Who does a cleaning: a child process where there is a real disk, else this process itself."""
+"""Runs a cleaning: in a child process where there is a real disk, else in this process."""
 
 import contextlib
 import json
@@ -69,7 +69,7 @@ class ChildWorker:
             assert child.stderr is not None
             child.stdin.write(job.encode().encode() + b"\n")
             child.stdin.flush()
-            # Its input stays open: that it ends would be the sign to give up.
+            # The child's input stays open: its end would be the sign to give up.
             told, trouble = child.stdout.readline(), child.stderr.read()
             code = child.wait()
         except BrokenPipeError:
@@ -106,7 +106,7 @@ class OwnWorker:
             raise storage_error(error, job.folder, "compact the log") from error
 
     def kill(self) -> None:
-        """Nothing is left running: it is done before anybody else has a turn."""
+        """Do nothing: a cleaning is done before another task has a turn."""
 
 
 def _outcome(job: CleaningJob, told: bytes, trouble: bytes, code: int) -> CleaningOutcome:
@@ -147,4 +147,4 @@ class Damaged(LogCorrupt):
 
 
 def _no_pace(_count: int) -> None:
-    """In memory nothing is slow."""
+    """Set no pace, as memory is fast."""

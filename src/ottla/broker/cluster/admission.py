@@ -1,4 +1,4 @@
-"""Which connections are another broker's: proven by handshake, remembered with the connection."""
+"""Which connections are another broker's, as proven by a handshake on them."""
 
 import logging
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class PeerIdentity:
 
     def __init__(self) -> None:
         self.receiver: Receiver | None = None
-        # Each connection is complained of once, however much it asks.
+        # Logged once for each connection, however many requests it sends.
         self.warned = False
 
 
@@ -35,7 +35,7 @@ class Admission:
     ) -> None:
         self._own = own
         self._image = image
-        # The highest that each broker has proven here; the image may lag behind.
+        # The highest epoch that each broker has proven here; the image may lag behind.
         self._epochs: dict[int, int] = {}
 
     def on_handshake(

@@ -2,8 +2,8 @@
 
 Every broker gives the same address for a broker, its own included: the one that broker registered
 (`endpoints`). librdkafka drops its connection to a broker whose host name changes from one answer
-to the next. A broker that registered no host, since it listens on every interface of the only
-machine of its cluster, is given the host at which the client reached the broker it asks.
+to the next. A broker that registered no host (it listens on every interface of the only machine
+of its cluster) is named with the host at which the client reached the broker it asks.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class BrokerAddress(NamedTuple):
 
 
 class Reached(Protocol):
-    """What is asked of a request: where it came in."""
+    """A request, as far as it says where it came in."""
 
     @property
     def listener(self) -> str: ...
@@ -37,7 +37,7 @@ def broker_addresses(
 ) -> list[BrokerAddress]:
     """All live brokers in ascending order of their ids, as this client should see them.
 
-    `also` are others to be named beside them.
+    `also` are other brokers to be named beside them.
     """
     brokers = [*image.brokers.values(), *also]
     return [_address(each, reached) for each in sorted(brokers, key=lambda each: each.id)]

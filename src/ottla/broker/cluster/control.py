@@ -1,4 +1,4 @@
-"""How the controller's messages reach brokers: others over their connections, this one directly."""
+"""Sends the controller's messages: over connections, or directly to this very broker."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class Control:
         return await self._peers.answers(receiver, within_s)
 
     async def reaches(self, receiver: BrokerImage, within_s: float) -> bool:
-        """Whether the way to a broker is open; see `Peers.reaches`."""
+        """Whether a connection to a broker can be opened; see `Peers.reaches`."""
         if receiver.id == self._broker_id:
             return True
         return await self._peers.reaches(receiver, within_s)

@@ -1,4 +1,4 @@
-"""Refuses controllers that were succeeded, and messages for an earlier broker epoch of this one."""
+"""Refuses messages of earlier controllers, and for earlier broker epochs of this broker."""
 
 import logging
 
@@ -23,8 +23,8 @@ class ControllerFence:
     def check(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
         """Raises OttlaError(STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH).
 
-        A higher broker epoch than our own is that of a registration whose answer is on its way.
-        Roles given before it is here would be dropped with it: the controller asks again.
+        A broker epoch above our own means that the answer to our registration is on its way. Roles
+        taken before it arrives would be dropped then, so the controller has to send again.
         """
         if controller_epoch < self.controller_epoch:
             _log.warning(
@@ -52,15 +52,15 @@ class ControllerFence:
             )
 
     def registered(self, broker_epoch: int) -> None:
-        """This broker has a new registration."""
+        """Note this broker's new registration."""
         assert broker_epoch > self._registered_epoch or broker_epoch == self.broker_epoch
         self.broker_epoch = self._registered_epoch = broker_epoch
         self.is_registered = True
 
     def unregistered(self) -> None:
-        """The registration is gone: what is sent to it is not for us any more.
+        """Note that the registration is gone: messages for it are refused from now on.
 
-        However often it is said: the next registration has the next epoch, or a later one.
+        Idempotent: the next registration has the next broker epoch, or a later one.
         """
         self.broker_epoch = self._registered_epoch + 1
         self.is_registered = False

@@ -1,10 +1,10 @@
-"""Brokers that left a while ago, for clients that cannot bear to miss them at once.
+"""Brokers that left recently, still named to clients that fail when a broker vanishes at once.
 
 librdkafka (2.10 and later) takes down its thread for a broker that Metadata does not name any
 more, and yet may go on waiting for it: `send_offsets_to_transaction` hangs where the group's
 coordinator was that broker (librdkafka #5511), and does not heed its timeout (#5456). As long as
-the broker is named, the library notices by itself that it is down, and asks who coordinates now.
-Kafka takes its time to find out that a broker is dead; here it is known within milliseconds.
+the broker is named, the library notices by itself that it is down, and looks for the coordinator.
+Kafka takes seconds to find out that a broker is dead; Ottla knows within milliseconds.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import BrokerImage
 
-# By then its clients have noticed. A broker that was killed is mostly back.
+# By then its clients have noticed. A killed broker has usually been restarted.
 _NAMED_FOR_MS = 60_000
 _LIBRDKAFKA = ("rdkafka", "confluent-kafka")
 
 
 class Departed:
-    """The brokers of the images before the last that are in it no more."""
+    """The brokers of earlier images that the last one lacks."""
 
     def __init__(self) -> None:
         self._alive: Mapping[BrokerId, BrokerImage] = {}
@@ -38,7 +38,7 @@ class Departed:
         self._alive = alive
 
     def named_to(self, software: str, now_ms: int) -> list[BrokerImage]:
-        """Those to name besides the living; `software` is what the client calls itself."""
+        """Brokers to name besides the live ones; `software` is the client's name for itself."""
         if not self._left or not any(name in software for name in _LIBRDKAFKA):
             return []
         return [broker for broker, until_ms in self._left.values() if until_ms > now_ms]

@@ -16,7 +16,7 @@ from ottla.metadata.image import BrokerImage, Endpoint
 def own_image(
     broker_id: BrokerId, settings: BrokerSettings, ports: Mapping[str, int]
 ) -> BrokerImage:
-    """What the others are to know of this broker; `ports` are those it listens on, by listener.
+    """This broker as it registers; `ports` are those it listens on, by listener.
 
     A host name that was configured is registered as it is. A listener on every interface that
     advertises nothing has, in a cluster of one machine, no host: clients are given the one they

@@ -1,7 +1,7 @@
 """How two brokers prove to each other that they belong to one cluster: they know its secret.
 
 Pure: takes messages, gives messages. Each side sends a challenge of random bytes and answers the
-other's with an HMAC-SHA256, keyed by the secret, over a role and all that was said: cluster, both
+other's with an HMAC-SHA256, keyed by the secret, over a role and all that was sent: cluster, both
 brokers with their epochs, both challenges. A recorded handshake is worth nothing, because the
 challenge differs next time; an answer cannot be turned against its maker, because the role
 differs. It proves which broker opened the connection; it does not encrypt what follows.
@@ -30,7 +30,7 @@ SECRET_REMEDY = (
 
 
 class Party(NamedTuple):
-    """A broker in one of its lives."""
+    """A broker under one of its registrations."""
 
     broker_id: int
     broker_epoch: int
@@ -38,7 +38,7 @@ class Party(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a broker is, and what it knows."""
+    """A broker's id, epoch and cluster, and the cluster's secret."""
 
     broker_id: BrokerId
     cluster_id: str
@@ -129,7 +129,7 @@ class Receiver:
                 if not hmac.compare_digest(expected, request.proof):
                     raise OttlaError(
                         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-                        f"who calls itself broker {self._first.broker_id} does not know the "
+                        f"a peer that claims to be broker {self._first.broker_id} has not the "
                         f"cluster's secret; {SECRET_REMEDY}",
                     )
                 self._stage = _Stage.PROVEN

@@ -16,7 +16,7 @@ _IDLE_MS = 20_000
 
 
 def idle_ms(settings: BrokerSettings) -> int:
-    """After which idle time a connection is closed: before the other broker would close it."""
+    """The idle time after which to close a connection, before the other broker closes it."""
     longest_ms = settings.integer("connections.max.idle.ms")
     return min(_IDLE_MS, max(1, longest_ms // 3)) if longest_ms > 0 else _IDLE_MS
 

@@ -1,8 +1,8 @@
-"""This broker's place in the cluster: its session, its registration, and how it comes back.
+"""This broker's session and registration, and how it registers again.
 
 A registration is lost with the session, or when the controller takes it away because the broker
 could not be reached. Either way the broker first drops all leadership, then registers anew with a
-new broker epoch, and hears from the controller what it leads (S16).
+new broker epoch, and gets its roles from the controller (S16).
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class BrokerMembership:
         self._doubt = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self._left = False
-        # Whether the registration was given up, and others are let go first.
+        # Whether the registration was given up, so that other brokers become controller first.
         self._stands_aside = False
         self.session: Session | None = None
 
@@ -81,7 +81,7 @@ class BrokerMembership:
         self._watch = self._store.watch_data(paths.broker(broker.id), self._doubt.set)
         session, epoch = await self._join(broker, clean=clean)
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
-        # In the turn in which the registration is known: orders to it come from now on.
+        # In the turn in which the registration is known, for LeaderAndIsr may come at once.
         await self._on_joined(session)
         await self._note.write((noted(session),))
         return epoch
@@ -98,7 +98,7 @@ class BrokerMembership:
                 if session is None or session.expired:
                     session = await self._open_session()
                     past = (*past, noted(session))
-                    # Before it registers: whatever comes then, its node is known for its own.
+                    # Before registering, so that after a crash the broker recognises its node.
                     await self._note.write(past)
                 epoch = await self._register_after(past, session, broker, waits, clean=clean)
                 if epoch is not None:
@@ -107,7 +107,7 @@ class BrokerMembership:
                 answered_ms = self._clock.monotonic_ms()
             except (StoreUnavailable, SessionExpired) as error:
                 now_ms = self._clock.monotonic_ms()
-                # A store that was away counts all its sessions' leases anew.
+                # A store that was away restarts the leases of all sessions.
                 waits.begin_anew(now_ms)
                 if now_ms - answered_ms >= self._lease_ms + _MARGIN_MS:
                     raise
@@ -115,7 +115,7 @@ class BrokerMembership:
             await asyncio.sleep(_PAUSE_S)
 
     async def _end(self, past: tuple[NotedSession, ...]) -> None:
-        """End sessions whose holder had the lock that is now this process's, and so is dead."""
+        """End past sessions: their process is dead, as this one holds its lock."""
         for found in past:
             if found.credential:
                 try:
@@ -145,7 +145,7 @@ class BrokerMembership:
             return None
 
     def retire(self) -> None:
-        """Come back no more if the registration is lost: the broker stops."""
+        """Register no more if the registration is lost, as the broker stops."""
         self._left = True
         if self._watch is not None:
             self._watch.cancel()
@@ -161,13 +161,13 @@ class BrokerMembership:
     async def withdraw(self) -> None:
         """Give up the registration, and so all leadership, and register again, leading nothing.
 
-        For a broker that reaches the store and is cut off from the others: they go on without.
+        For a broker that reaches the store and is cut off from the others: they elect leaders.
         """
         if self._left or self._stands_aside or self._broker is None:
             return
         self._stands_aside = True
         broker_id = self._broker.id
-        _log.warning("no follower is heard of any more, though they live: others are to lead")
+        _log.warning("no follower fetches any more, though all are registered: others are to lead")
         try:
             await self._store.multi(
                 [
@@ -214,7 +214,7 @@ class BrokerMembership:
         return epoch.version + 1
 
     async def _keep(self) -> None:
-        """Whenever the registration may be gone: look, and get it back."""
+        """Register again whenever the registration is gone."""
         while True:
             await self._doubt.wait()
             self._doubt.clear()
@@ -237,7 +237,7 @@ class BrokerMembership:
             node = await self._store.get(paths.broker(broker.id))
             epoch = await self._store.get(paths.broker_epoch(broker.id))
             known = None if node is None or epoch is None else epoch.version + 1
-            # One that came about although its answer was lost has yet to be made known here.
+            # A registration that succeeded although its answer was lost is not yet known here.
             if self._fence.is_registered and known == self._fence.broker_epoch:
                 return
         if self._left:
@@ -249,17 +249,17 @@ class BrokerMembership:
         self._fence.unregistered()
         self._on_lost()
         if self._stands_aside:
-            # Another broker is to become the controller before this one stands again.
+            # Another broker is to become the controller before this one is a candidate again.
             await asyncio.sleep(_ASIDE_S)
             self._stands_aside = False
         if session.expired:
             session = await self._open_session()
             await self._note.write((noted(session),))
         try:
-            # The process lived on, and so did all that it had.
+            # The process has run on, so that no record was lost.
             await self._register(session, clean=True)
         except NodeExists:
-            # That of the old session goes when the store has noticed its end.
+            # The old session's node goes when the store has noticed its end.
             await asyncio.sleep(_PAUSE_S)
             self._doubt.set()
             return

@@ -30,7 +30,7 @@ _FEW = 16
 
 
 class PartitionHost(Protocol):
-    """Keeps this broker's partitions as an image says."""
+    """Keeps this broker's partitions in step with the image."""
 
     async def apply(self, image: ClusterImage) -> None:
         """Open, configure and delete partitions until they are what `image` says."""
@@ -59,14 +59,14 @@ class MetadataUpdates:
         self._image_changed = image_changed
         # Held from reading the image to replacing it with a changed one.
         self.changing = asyncio.Lock()
-        # Of topics that the image does not have yet.
+        # Settings of topics that the image does not have yet.
         self._configs: dict[TopicId, Mapping[str, str]] = {}
         self._waiters: list[tuple[Callable[[ClusterImage], bool], asyncio.Future[None]]] = []
-        # Whether a controller has been heard in this registration.
+        # Whether a controller has sent an image in this registration.
         self.heard = False
 
     async def apply(self, request: UpdateMetadataRequest) -> None:
-        """Show clients what the controller says. Raises OttlaError where it is not to be heard."""
+        """Show clients the controller's state. Raises OttlaError where the controller is fenced."""
         self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
         ids = {
             topic.topic_name: TopicId(topic.topic_id)
@@ -92,7 +92,7 @@ class MetadataUpdates:
         self._view.replace(image)
 
     async def configs_of(self, topics: Mapping[str, TopicId]) -> dict[str, Mapping[str, str]]:
-        """What topics set themselves, by name: from the image, or read from the store."""
+        """The topics' own settings, by name: from the image, or read from the store."""
         image = self._view.image
         found: dict[str, Mapping[str, str]] = {}
         unknown: dict[str, TopicId] = {}
@@ -114,7 +114,7 @@ class MetadataUpdates:
         return found
 
     async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
-        """Return True as soon as the image is as wished, False if it is not in time."""
+        """Return True as soon as the image fulfils `condition`, False after the timeout."""
         if condition(self._view.image):
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -183,7 +183,7 @@ def _partitions(
     for state in states:
         known = partitions.get(state.partition_index)
         told = _partition(state)
-        # A state that was overtaken on its way says nothing new.
+        # A state that a later one overtook is dropped.
         if known is None or (told.leader_epoch, told.version) >= (
             known.leader_epoch,
             known.version,

@@ -18,7 +18,7 @@ _MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class RedirectedRequest(Reached, Protocol):
-    """What is asked of a request: its version, and where it came in."""
+    """A request's version, and where it came in."""
 
     @property
     def version(self) -> int: ...
@@ -50,7 +50,7 @@ class NewLeaders:
         self._tell(request, response, produce, moved)
 
     def tell_consumer(self, request: RedirectedRequest, response: fetch.FetchResponse) -> None:
-        """As `tell_producer`; from the first version that can say so on, topics have ids."""
+        """As `tell_producer`; all versions with the field name topics by id."""
         if request.version < _FETCH_SINCE:
             return
         moved = (
@@ -106,7 +106,7 @@ class NewLeaders:
         return "" if topic is None else topic.name
 
     def _leader_of(self, topic: str, index: int) -> _Leader | None:
-        """Another broker that leads, as the newest source here says: the replica, or the image."""
+        """The other broker that leads, by the newest source here: the replica, or the image."""
         state = self._view.image.partition(topic, index)
         partition = self._partitions.find(topic, index)
         known = None if partition is None else partition.image

@@ -1,7 +1,7 @@
 """A start that finds a registration under the broker's own id: its last session's, or another's.
 
-A session is waited for as long as the store may take to end it; a broker that is still registered
-after that, or whose session this one never had, is another one.
+The start waits for as long as the store may take to end a session; a registration that remains
+after that, or whose session this broker never had, is another broker's.
 """
 
 import logging
@@ -14,7 +14,7 @@ from ottla.metadata.nodes import decode_broker
 
 _log = logging.getLogger(__name__)
 
-# How much later than the store has ended a session that may be seen.
+# How long after the store has ended a session this may go unnoticed.
 _MARGIN_MS = 2_000
 
 
@@ -27,11 +27,11 @@ class OldSessionWait:
         self._is_said = False
 
     def begin_anew(self, now_ms: int) -> None:
-        """The store may only now have begun to count the session's lease."""
+        """Wait anew, as the store may only now have begun to count the session's lease."""
         self._counts_from_ms = now_ms
 
     def check(self, node: Node, ends_within_ms: int, now_ms: int) -> None:
-        """The registration `node` of that session stands.
+        """Note that the registration `node` of that session still stands.
 
         Raises OttlaError (DUPLICATE_BROKER_REGISTRATION) where the session should have ended.
         """
@@ -48,7 +48,7 @@ class OldSessionWait:
             )
 
     def end(self, now_ms: int) -> None:
-        """The broker is registered."""
+        """Note that the broker is registered."""
         if self._is_said:
             waited_s = (now_ms - self._began_ms) / 1000
             _log.info("this broker's last session has ended, after %.1f s: going on", waited_s)

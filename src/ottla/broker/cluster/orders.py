@@ -1,8 +1,8 @@
-"""What the controller orders of this broker: one function for each kind of message.
+"""The controller's requests to this broker: one function for each kind of message.
 
 The handlers call them for messages that come over the wire, `control` for those of a controller
-in this very process. An order of a controller that was succeeded is refused with
-STALE_CONTROLLER_EPOCH, one to an earlier registration of this broker with STALE_BROKER_EPOCH
+in this very process. Requests of an earlier controller are refused with
+STALE_CONTROLLER_EPOCH, requests to an earlier registration of this broker with STALE_BROKER_EPOCH
 (KIP-380).
 """
 
@@ -53,14 +53,14 @@ class Orders:
         self._updates = updates
 
     async def update_metadata(self, body: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Show clients what the controller says; all of it or nothing."""
+        """Take the controller's metadata over; all of it or nothing."""
         await self._updates.apply(body)
         return UpdateMetadataResponse()
 
     async def leader_and_isr(self, body: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Open the partitions that are not open and give them roles; report what failed.
+        """Open the partitions that are not open and give them roles; report failures.
 
-        A state that is older than the one acted on is done already.
+        A state older than the present one counts as done.
         """
         self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
         states: list[tuple[TopicImage, int, PartitionImage]] = []
@@ -87,7 +87,7 @@ class Orders:
     async def stop_replica(self, body: StopReplicaRequest) -> StopReplicaResponse:
         """Stop partitions, and delete their logs where that is ordered; each may fail by itself.
 
-        Fenced by leader epoch per partition, too (KIP-570). What is not here is stopped already.
+        Fenced by leader epoch per partition, too (KIP-570). A partition not here counts as stopped.
         """
         self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
         failed = await self._partitions.stop(
@@ -118,7 +118,7 @@ class Orders:
         """How far the logs of partitions without a leader reach.
 
         A replica answers in the leader epoch that the controller asks for and in no other, so
-        that its log stays as it says until a leader is elected.
+        that its log stays as reported until a leader is elected.
         """
         self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
         return LogEndsResponse(
@@ -132,7 +132,7 @@ class Orders:
         )
 
     def _topic(self, ordered: LeaderAndIsrTopicState) -> TopicImage:
-        """The topic as the view has it; a new one gets its settings with the next image."""
+        """The topic as the image has it; a new one gets its settings with the next image."""
         known = self._view.image.topic_by_id(TopicId(ordered.topic_id))
         return known or TopicImage(ordered.topic_name, TopicId(ordered.topic_id), ())
 

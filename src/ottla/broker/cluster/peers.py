@@ -24,13 +24,13 @@ from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)
 
-# Codes that say that nothing came back.
+# Codes for a request without an answer.
 _NO_ANSWER = (
     ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.REQUEST_TIMED_OUT,
 )
-# By then a dead broker has been replaced, or a living one was reached again.
+# By then a dead broker has been replaced, or a live one was reached again.
 _DOUBT_S = 1.0
 
 
@@ -46,10 +46,10 @@ class PeerLimits:
 
 
 class Peers:
-    """The other brokers, as far as this one talks to them.
+    """The connections to the other brokers.
 
     `on_lost` is emitted with the broker's id as soon as a proven connection to it ends otherwise
-    than by this broker's will: a reason to suspect that it has died.
+    than by this broker closing it: a reason to suspect that it has died.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Peers:
         self._dialer = dialer
         self._limits = limits
         self._controls: dict[BrokerId, _Control] = {}
-        # Those whose connection broke, and until when on the loop's clock that counts.
+        # Brokers whose connection broke, and until when on the loop's clock they are left out.
         self._doubted: dict[BrokerId, float] = {}
         # In the order they were opened.
         self._open: dict[PeerConnection, None] = {}
@@ -99,7 +99,7 @@ class Peers:
         return connection
 
     async def answers(self, broker: BrokerImage, within_s: float) -> bool:
-        """Whether a broker answers, be it in refusal: asked where `broker` says it is."""
+        """Whether a broker answers, even with a refusal, at the address in `broker`."""
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
@@ -117,10 +117,10 @@ class Peers:
             return True
 
     async def reaches(self, broker: BrokerImage, within_s: float) -> bool:
-        """Whether the way to a broker is open, both ways: the system it runs on answers.
+        """Whether a broker's machine accepts a connection, so that packets pass both ways.
 
-        That does so though the broker stands still or has too much to do, which is no reason to
-        think that anybody is cut off.
+        The machine does so even if the broker process hangs or is busy: then neither broker is
+        cut off.
         """
         endpoint = self._endpoint(broker)
         loop = asyncio.get_running_loop()
@@ -145,10 +145,10 @@ class Peers:
     def answering(self) -> AbstractSet[BrokerId]:
         """The brokers of the image, except those that broke their connection just now.
 
-        Such a broker is most likely dead, and who leads instead is known in a moment; one of which
-        nothing comes any more may well serve clients that reach it. Clients that are told
-        meanwhile that there is no leader ask again at once; those that are told of the dead one
-        may not ask again for a second.
+        Such a broker is most likely dead, and the next leader is known in a moment; a broker that
+        is merely silent may well serve clients that reach it. Clients that get no leader in the
+        meantime ask again at once; clients that are sent to the dead broker may not ask again
+        for a second.
         """
         alive = self._image().brokers.keys()
         if not self._doubted:
@@ -208,7 +208,7 @@ class Peers:
             return False
         if control.connection is None:
             return True
-        # The image may lag behind what the broker itself said.
+        # The image may lag behind the epoch that the broker itself has proven.
         return control.connection.is_open and broker.epoch <= control.broker_epoch
 
     def _forget(self, broker_id: BrokerId, why: OttlaError | None = None) -> None:
@@ -251,7 +251,7 @@ class Peers:
                 f"broker {broker.id} has no listener {self._listener}, which brokers use among "
                 "themselves here; set inter.broker.listener.name alike on all of them",
             )
-        # Without a host it listens everywhere on the machine that we share with it.
+        # A broker without a host listens on all interfaces of this same machine.
         return endpoint if endpoint.host else Endpoint("localhost", endpoint.port)
 
     async def _connect(
@@ -307,7 +307,7 @@ class _Control:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        # What the broker said of itself.
+        # The broker's own address and epoch, as it proved them.
         self.broker_epoch = 0
         self.connection: PeerConnection | None = None
         self.opening: asyncio.Task[None] | None = None
@@ -331,9 +331,9 @@ class _Knock(asyncio.Protocol):
     """Accepts a connection and closes it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not within the call that makes it.
+        # Closed in the next turn, not within the call that makes it.
         asyncio.get_running_loop().call_soon(transport.close)
 
 
 def _ignore(_answer: Any) -> None:
-    """A ping's answer says that the broker is there, and that is all."""
+    """A ping's answer only shows that the broker is there."""

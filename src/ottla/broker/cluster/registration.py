@@ -28,14 +28,14 @@ from ottla.metadata.nodes import (
 )
 from ottla.metadata.topic_id import topic_id_of
 
-# What the epoch node of a broker holds that was removed; its next registration overwrites it.
+# The content of a removed broker's epoch node; its next registration overwrites it.
 _REMOVED = b"removed"
 
 
 async def prepare(store: Store, beside: Sequence[Create] = ()) -> None:
-    """Make the nodes everything else hangs from, where they lack: in one write, for speed.
+    """Make the missing parent nodes of everything else: in one write, for speed.
 
-    Where the store is new, what it holds `beside` them is made in the same write.
+    In a new store the nodes `beside` them are made in the same write.
     """
     wanted = {
         "/".join(parts[:length])
@@ -68,14 +68,14 @@ async def known_cluster_id(store: Store) -> str | None:
 
 
 def name_cluster(cluster_id: str) -> Create:
-    """What gives the cluster its id."""
+    """The operation that gives the cluster its id."""
     return Create(paths.CLUSTER_ID, encode_cluster_id(cluster_id))
 
 
 async def agree_on_cluster_id(store: Store, proposed: str) -> str:
     """The cluster's id: the one in the store, else `proposed`.
 
-    That is what the data folders say, or a new one. Whether both agree is for the caller to check.
+    `proposed` is that of the data folders, or a new one. The caller checks whether both agree.
     """
     known = await known_cluster_id(store)
     if known is not None:

@@ -1,4 +1,4 @@
-"""The secret by which brokers of one cluster know each other: in the store, where all find it."""
+"""The secret by which brokers of one cluster recognise each other; it is in the store."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ _SECRET_BYTES = 32
 
 
 def new_secret(random_bytes: RandomBytes) -> Create:
-    """What makes a secret."""
+    """The operation that makes a secret."""
     secret = random_bytes(_SECRET_BYTES)
     return Create(paths.CLUSTER_SECRET, encode_cluster_secret(secret))
 

@@ -1,12 +1,12 @@
-"""Which sessions this broker had, kept beside its data: by it a broker knows its own old node.
+"""This broker's past sessions, kept beside its data, by which it recognises its own old node.
 
 After a kill -9 or a power cut a broker may be back before the store has noticed the end of its
 last session. The node under its id is then its own: it is waited for, not taken for another
 broker.
 
 Where the store takes a credential, the session is ended instead. Its holder is dead for certain if
-it had this very folder, for a broker keeps a lock on its data folder and the kernel frees that with
-the process: so the note names the folder's place, and is worth nothing in a copy of the folder.
+it had this very folder, for a broker locks its data folder and the kernel frees the lock with the
+process. So the note names the folder's place, and is ignored in a copy of the folder.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class SessionNote:
             return ()
 
     async def write(self, sessions: Sequence[NotedSession]) -> None:
-        """Note them on the disk. What cannot be written is logged: it only saves waiting."""
+        """Write sessions to the disk. Failure is only logged, as the note merely saves waiting."""
         text = "".join(f"{self._line(session)}\n" for session in sessions).encode("utf-8")
         loop = asyncio.get_running_loop()
         try:
@@ -78,5 +78,5 @@ class SessionNote:
 
 
 def noted(session: Session) -> NotedSession:
-    """What is noted of a session."""
+    """The line for a session."""
     return NotedSession(session.id, session.credential)

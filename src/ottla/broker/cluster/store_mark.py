@@ -1,6 +1,6 @@
 """How far this broker has seen the store go, kept beside its data (S15): a file of one line.
 
-A store that was put back to an older copy would give epochs out a second time, and two leaders
+A store restored from an older copy would hand epochs out a second time, and give two leaders
 the same one. A broker that has seen a later state refuses to start, before it
 writes anything.
 """
@@ -18,7 +18,7 @@ STORE_MARK = "ottla-store.mark"
 
 
 class StoreMark:
-    """The mark in the folder of a broker's data. `run` does what waits for a disk."""
+    """The mark in the folder of a broker's data. `run` runs what waits for a disk."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class StoreMark:
             self._kept = mark
 
     async def keep(self) -> None:
-        """Write down how far the store has come, if that is news."""
+        """Write the store's present state down, if it has advanced."""
         try:
             mark = await self._store.history()
             if mark == self._kept:

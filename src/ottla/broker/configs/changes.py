@@ -94,7 +94,7 @@ class ConfigChanges:
             _log.error("settings that changed cannot be used: %s", error.message)
 
     async def _forget(self, names: list[str]) -> None:
-        """Delete notices that all have had time to read; the first that is young ends the look."""
+        """Delete notices that all brokers had time to read; the first young one ends the scan."""
         oldest_ms = self._clock.now_ms() - _KEPT_MS
         for name in names:
             path = f"{paths.CONFIG_CHANGES}/{name}"

@@ -21,12 +21,12 @@ _PATH = paths.broker_config(ALL_BROKERS)
 
 
 def initial_min_isr(settings: BrokerSettings) -> Create:
-    """What a new cluster begins with."""
+    """The operation that sets the number in a new cluster."""
     return Create(_PATH, encode_configs({_NAME: _own(settings)}))
 
 
 async def agree_on_min_isr(store: Store, settings: BrokerSettings, now_ms: int) -> None:
-    """Write this broker's number where the cluster has none yet; say so where it has another.
+    """Write this broker's number where the cluster has none yet; warn where it has another.
 
     Numbers of single brokers, which earlier versions let set, are removed. Raises StoreError.
     """
@@ -37,7 +37,7 @@ async def agree_on_min_isr(store: Store, settings: BrokerSettings, now_ms: int) 
 
 
 async def _remove_own(store: Store, broker: str, cluster: str, now_ms: int) -> None:
-    """The number stored for one broker: it would acknowledge by another than the others."""
+    """Remove the number stored for one broker, which would acknowledge by another minimum."""
     path = paths.broker_config(broker)
     while (node := await store.get(path)) is not None:
         held = decode_configs(path, node.data)

@@ -78,13 +78,13 @@ class Configs:
         self._settings = settings
         self._host = host
         self._clock = clock
-        # Told when settings that decide elections may be others now.
+        # Called when settings that decide elections may have changed.
         self._on_rules_changed = on_rules_changed
-        # What the store holds for this broker and is refused today.
+        # Settings in the store for this broker that this version refuses.
         self._ignored: list[Ignored] = []
 
     def load(self) -> None:
-        """Put what the store holds for this broker into effect; the image is read by now."""
+        """Put this broker's settings in the store into effect; the image is read by now."""
         self._take_broker_configs(self._view.image)
 
     def describe(self, kind: int, name: str) -> list[Resolved]:
@@ -204,7 +204,7 @@ class Configs:
             raise OttlaError(ErrorCode.INVALID_REQUEST, error.message) from error
 
     def _broker_value(self, name: str, configs: Mapping[str, str]) -> Value:
-        """What a broker setting will be worth with `configs`, as far as this broker knows."""
+        """The value of a broker setting under `configs`, as far as this broker knows."""
         if name in configs:
             return BROKER_SETTINGS[name].parse(configs[name])
         return self._settings.value(name)
@@ -218,7 +218,7 @@ class Configs:
             await self._store.multi([Create(path, data), notice])
 
     async def on_changed(self, entity: str) -> None:
-        """Some broker changed the settings of an entity (`topics/flights`): take them over."""
+        """Take over the settings of an entity (`topics/flights`) that a broker has changed."""
         path = f"/config/{entity}"
         parent, _, name = path.rpartition("/")
         async with self._updates.changing:
@@ -288,7 +288,7 @@ class Configs:
         raise _unsupported(kind)
 
     def _inherited_lists(self, kind: int, held: Mapping[str, str]) -> dict[str, str]:
-        """What list settings are worth where nothing is set for the resource itself."""
+        """The values of list settings where nothing is set for the resource itself."""
         table, _ = _table(kind)
         inherited: dict[str, str] = {}
         for name, setting in table.items():

@@ -53,7 +53,7 @@ class Features:
             return
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Hears of changed settings: takes features over, and passes all else to `others`."""
+        """A callback that takes changed features over, and passes other changes to `others`."""
 
         async def on_changed(entity: str) -> None:
             if entity != _ENTITY:

@@ -1,4 +1,4 @@
-"""What both ways of altering settings over the protocol share: resources, one by one."""
+"""The part common to AlterConfigs and IncrementalAlterConfigs: resources, one by one."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +21,7 @@ R = TypeVar("R", bound=Resource)
 async def alter_each(
     resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
 ) -> list[tuple[R, ErrorCode, str | None]]:
-    """`alter` resources, each of which stands for itself; what became of it, and why.
+    """`alter` resources independently of each other; the outcome of each, and why.
 
     One that is named twice is not altered, for only one of the two could hold.
     """

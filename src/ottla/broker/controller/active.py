@@ -35,7 +35,7 @@ class ActiveController:
     """What the controller knows and does while `epoch` is the newest controller epoch.
 
     `on_deposed` is called when another broker is the controller, `on_isolated` when this one
-    reaches no other broker, and so is not the one to decide.
+    reaches no other broker, so that another must decide.
     """
 
     def __init__(

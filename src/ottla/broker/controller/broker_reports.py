@@ -32,7 +32,7 @@ class BrokerReports:
         self.on_deleted: list[Callable[[BrokerImage, list[TopicPartition]], None]] = []
 
     def deposed(self) -> None:
-        """See `Reports`: the store says whether it is so."""
+        """See `Reports`; the store says whether this controller is deposed."""
         self._jobs.once("check", self._check_epoch)
 
     def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
@@ -42,7 +42,7 @@ class BrokerReports:
 
     def refused(self, broker: BrokerImage) -> None:
         """See `Reports`: such a broker is dead; one that is alive registers again."""
-        why = f"broker {broker.id} died: nobody listens where it was"
+        why = f"broker {broker.id} died: its address refuses connections"
         self._jobs.once(f"refused by {broker.id}", lambda: self._fence(broker, why))
 
     def sending(self, broker: BrokerImage) -> None:

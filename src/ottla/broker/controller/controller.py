@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class Controller:
-    """This broker's part in it: always a candidate, sometimes the active controller."""
+    """This broker's part in the election: always a candidate, sometimes the active controller."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Controller:
         self._watch: Watch | None = None
         self._rebalancing: asyncio.Task[None] | None = None
         self._candidacy: asyncio.Task[None] | None = None
-        # One attempt at a time: each of two would take the other's node for a leftover.
+        # One attempt at a time: of two, each would take the other's node for a leftover.
         self._attempt = asyncio.Lock()
         self._seen = asyncio.Event()
         self._stopped = False
@@ -93,7 +93,7 @@ class Controller:
 
     @property
     def epoch(self) -> int | None:
-        """The epoch of this broker's term; None while another is controller, or none."""
+        """The controller epoch of this broker; None unless it is the active controller."""
         return None if self._active is None else self._active.epoch
 
     async def start(self, session: Session) -> None:
@@ -106,7 +106,7 @@ class Controller:
             self._candidacy = asyncio.get_running_loop().create_task(self._follow())
 
     def stand_down(self) -> None:
-        """The registration is gone: be no candidate until `start` is called with a new one.
+        """Be no candidate, as the registration is gone, until `start` is called with a new one.
 
         A broker that gave up its registration, being cut off, still reaches the store, and would
         else win again before the others see that there is no controller.
@@ -131,7 +131,7 @@ class Controller:
         self._seen.set()
 
     def stop(self) -> None:
-        """The broker stops. The node goes with its session."""
+        """Stop with the broker. The node `/controller` goes with its session."""
         self._stopped = True
         if self._watch is not None:
             self._watch.cancel()
@@ -360,7 +360,7 @@ class Controller:
             await asyncio.sleep(interval_s)
             away = requests.away(percentage)
             if away:
-                # Asked outside the queue, which no silent broker holds up.
+                # Asked outside the queue, so that no silent broker holds it up.
                 unreached = await requests.unreached(away)
                 active.jobs.once("rebalance", partial(requests.rebalance, percentage, unreached))
 

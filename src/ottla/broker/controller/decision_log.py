@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class DecisionLog:
-    """Of one controller epoch. Counts unclean elections; `Decisions` keeps the last decisions."""
+    """Records one controller epoch. Counts unclean elections; `Decisions` keeps the last ones."""
 
     def __init__(self, broker_id: BrokerId, clock: Clock, decisions: Decisions) -> None:
         self._broker_id = broker_id

@@ -96,7 +96,7 @@ class Jobs:
                 await asyncio.sleep(_PAUSE_S)
 
     def _again(self, name: str, job: Job) -> None:
-        """Put the world in order, then repeat; what is asked for was answered and is not."""
+        """Repair the context, then repeat an event; a request was answered and is not repeated."""
         first: dict[str, Job] = {"repair": self._repair}
         if not name.startswith("asked "):
             first[name] = job

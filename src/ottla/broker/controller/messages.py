@@ -96,7 +96,7 @@ class ControllerMessages:
     def log_ends(
         self, context: Context, receiver: BrokerImage, names: Iterable[TopicPartition]
     ) -> LogEndsRequest:
-        """How far the replicas of `names` are, each in its term as it is known now."""
+        """Ask for the log ends of the replicas of `names`, each in its known leader epoch."""
         topics: dict[str, LogEndsTopic] = {}
         for name in names:
             partition = context.partition(name)

@@ -1,4 +1,4 @@
-"""Finds out which brokers the controller cannot reach, and takes from them what they cannot know.
+"""Finds brokers that the controller cannot reach, and elects other leaders in their place.
 
 A registration says that a broker reaches the store, not that the controller reaches the broker.
 """
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reachability:
-    """Of the brokers of one controller epoch.
+    """Judges the brokers of one controller epoch.
 
     `on_isolated` is called when no other broker can be reached, though several are registered:
     then this broker is the one that is cut off. `reaches` opens a connection to a broker,

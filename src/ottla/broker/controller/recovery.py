@@ -29,7 +29,7 @@ class LeaderRecovery:
 
     def __init__(self, active: ActiveController) -> None:
         self._active = active
-        # For each replica its broker epoch, the leader epoch it answered in, and its log's reach.
+        # For each replica its broker epoch, the leader epoch it answered in, and its log's end.
         self._reaches: dict[tuple[TopicPartition, BrokerId], tuple[int, int, LogReach]] = {}
         self._asking: asyncio.Task[None] | None = None
         self._again: asyncio.TimerHandle | None = None

@@ -1,7 +1,7 @@
 """Sends one broker the controller's requests, until it has answered them or is gone.
 
-A sender keeps no requests but what they are about. Each request is built from the newest state
-when it is sent: states that were overtaken are never sent, and a slow broker gets one request for
+A sender keeps the names that requests are due for, not requests. Each is built from the newest
+state when it is sent: overtaken states are never sent, and a slow broker gets one request for
 all that it missed.
 """
 

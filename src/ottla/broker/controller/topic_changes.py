@@ -81,7 +81,7 @@ class TopicChanges:
         states = await read_states(active.store, known, context.topics)
         context.set_partitions(states)
         for name, state in states:
-            # A replica in the ISR works: one that had failed was created again.
+            # A replica in the ISR works: if it had failed, it was created again.
             for broker in state.isr:
                 context.offline.pop((name, broker), None)
         await active.changes.reread(list(grown))
@@ -170,7 +170,7 @@ class TopicChanges:
             await self._finish(topic)
 
     async def _finish(self, topic: TopicImage) -> None:
-        """No replica is left: remove the topic from the store, unless it has grown meanwhile."""
+        """Remove a topic without replicas from the store, unless it has grown meanwhile."""
         active, context = self._active, self._active.context
         found = (await load_topics(active.store, [topic.name])).get(topic.name)
         if found is not None and len(found.partitions) > len(topic.partitions):

@@ -62,7 +62,7 @@ class Planned(NamedTuple):
 async def write_changes(
     store: Store, context: Context, controller_epoch: int, planned: Sequence[Planned]
 ) -> tuple[list[Planned], list[Planned]]:
-    """Write all; return what was written, as written, and what somebody else was faster about.
+    """Write all; return the changes as written, and those that another writer overtook.
 
     The context has what was written. Raises Deposed, StoreUnavailable.
     """
@@ -129,7 +129,7 @@ async def _write(
 async def _overtaken(
     store: Store, planned: Sequence[Planned], known: Sequence[Planned]
 ) -> list[Planned]:
-    """Those besides `known` whose state was written by somebody else meanwhile."""
+    """The changes besides `known` whose state another writer changed meanwhile."""
     states = await store.subtree(paths.TOPICS)
     names = {each.name for each in known}
     return [

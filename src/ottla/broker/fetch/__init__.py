@@ -1,4 +1,4 @@
-"""What is particular to Fetch: sessions, reading, waiting, and the fast way of known consumers.
+"""What is particular to Fetch: sessions, reading, waiting, and the fast path of known consumers.
 
-Begin with `read`, then `delayed`; `shortcut` is the fast way.
+Begin with `read`, then `delayed`; `shortcut` is the fast path.
 """

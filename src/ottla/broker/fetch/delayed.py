@@ -54,7 +54,7 @@ class DelayedFetch(Woken):
             partition.add_waiter(self)
 
     def take_over(self) -> None:
-        """Wait on for what has waited already; it is answered at once where there is cause."""
+        """Go on with a fetch that has waited already; answer at once where there is cause."""
         self.start()
         self._try(at_last=self._body.max_wait_ms <= 0)
 

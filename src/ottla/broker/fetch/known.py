@@ -1,4 +1,4 @@
-"""A fetch of one partition as one consumer repeats it: what changes, and how it is answered."""
+"""The fetch of one partition that a consumer repeats: what changes in it, and its answer."""
 
 from struct import Struct
 from typing import Final
@@ -32,7 +32,7 @@ _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 # High watermark, last stable offset and log start offset, as they stand in an answer.
 _NUMBERS: Final = Struct(">qqq")
-# Numbers that stand for themselves nowhere else in a message.
+# Placeholder numbers that occur nowhere else in a message.
 _MARKS = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
 _EPOCH_MARK: Final = 0x6F740404
 
@@ -74,7 +74,7 @@ class KnownFetch:
         partition: Partition,
         session: FetchSession | None,
     ) -> None:
-        """`body` is what stands at the end of `frame`; of `session` it is the only partition.
+        """`body` is decoded from the end of `frame`; its partition is the only one of `session`.
 
         Raises ValueError where the frame has fields that are not declared, or the answer's numbers
         do not stand in a row; VersionError where the answer has no such version.
@@ -125,7 +125,7 @@ class KnownFetch:
             high_watermark=_MARKS[0],
             last_stable_offset=_MARKS[1],
             log_start_offset=_MARKS[2],
-            # A list, be it empty, is what readers of committed records are given.
+            # Readers of committed records are given a list, even an empty one.
             aborted_transactions=[] if self.committed else None,
             records=FileRegion(0, 0, 0),
         )
@@ -140,7 +140,7 @@ class KnownFetch:
         parts = encode_response(response, ApiKey.FETCH, version, 0)
         place = next(at for at, part in enumerate(parts) if isinstance(part, FileRegion))
         before, after = parts[:place], parts[place + 1 :]
-        # The size of the records is of another length where they are more than none.
+        # The size field of the records is of another length unless they are empty.
         size_bytes = 1 if self._is_flexible else _INT32.size
         self._answer_head = _joined(before)[:-size_bytes]
         self._answer_tail = _joined(after)
@@ -158,12 +158,12 @@ class KnownFetch:
         )
 
     def epoch_of(self, frame: bytes) -> int:
-        """The number of the request in its session."""
+        """The request's epoch in its session."""
         (epoch,) = _INT32.unpack_from(frame, self._epoch_position)
         return int(epoch)
 
     def offset_of(self, frame: bytes) -> int:
-        """Where to read from."""
+        """The fetch offset in a frame."""
         (offset,) = _INT64.unpack_from(frame, self._offset_position)
         return int(offset)
 
@@ -174,13 +174,13 @@ class KnownFetch:
         return session is None or list(session.partitions.values()) == [self.remembered]
 
     def fits_leader(self) -> bool:
-        """Whether the partition is led here, in the term that the consumer knows of if it does."""
+        """Whether the partition is led here, in the leader epoch that the consumer names."""
         epoch = self._wanted.current_leader_epoch
         return self.partition.closed is None and epoch in (-1, self.partition.leader_epoch)
 
     # Hot: once per fetch, and once more where it had to wait.
     def read(self, frame: bytes, offset: int) -> list[Part] | None:
-        """The answer; nothing where there is less than is wanted. None: take the slow path."""
+        """The answer; empty where there are too few bytes. None: take the slow path."""
         partition = self.partition
         log = partition.log
         high_watermark = partition.high_watermark
@@ -208,7 +208,7 @@ class KnownFetch:
         return self._answer(frame, numbers, records, located.size)
 
     def want(self, offset: int) -> None:
-        """Note in the session, if there is one, what was asked."""
+        """Note in the session, if there is one, the offset that was asked for."""
         if self.remembered is not None:
             self.remembered.wanted = self.wanted_at(offset)
 

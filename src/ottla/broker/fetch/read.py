@@ -29,7 +29,7 @@ class Read:
     # The partitions that could be read, to wait for more of them.
     partitions: list[Partition]
     size_bytes: int
-    # An error or a divergence is answered at once, whatever the fetcher would wait for.
+    # An error or a divergence is answered at once, whatever `min_bytes` says.
     urgent: bool
     # For each answer the partition it came from, None where there was an error.
     readable: list[Partition | None] = field(default_factory=list)

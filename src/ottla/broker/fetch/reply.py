@@ -1,4 +1,4 @@
-"""From what was read to the response: everything asked, or only what changed in the session."""
+"""Makes the response from what was read: all partitions, or those changed in the session."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -17,12 +17,12 @@ from ottla.wire.messages.fetch import FetchableTopicResponse, FetchResponse, Par
 
 
 class FetchReply(Protocol):
-    """How one request wants to be answered."""
+    """How to answer one request: in full, or by changes."""
 
     def build(self, found: Read) -> FetchResponse: ...
 
     def nothing(self, sessions: FetchSessions) -> FetchResponse:
-        """An answer that says nothing but that the fetch came too early (KIP-219)."""
+        """An empty answer to a throttled fetch that came too early (KIP-219)."""
         ...
 
 
@@ -54,7 +54,7 @@ class FullReply:
 class IncrementalReply:
     """Answers the partitions with records, errors or other news.
 
-    Those that had records go to the end of the line, so that none starves behind a busy one.
+    Partitions that had records go to the end of the line, so that none starves behind a busy one.
     """
 
     def __init__(self, session: FetchSession) -> None:

@@ -55,7 +55,7 @@ class FetchSession:
     partitions: dict[PartitionKey, Remembered] = field(default_factory=dict)
 
     def bump(self) -> None:
-        """The next request carries the next number; after the greatest comes 1."""
+        """Expect the next epoch in the next request; after the greatest comes 1."""
         self.epoch = 1 if self.epoch == _EPOCH_MAX else self.epoch + 1
 
 
@@ -95,7 +95,7 @@ class FetchSessions:
     def resume(
         self, session_id: int, epoch: int, *, uses_topic_ids: bool, now_ms: int
     ) -> FetchSession:
-        """Return the session of an incremental request, its epoch counted on. Raises OttlaError."""
+        """Return the session of an incremental request, its epoch raised. Raises OttlaError."""
         session = self._sessions.get(session_id)
         if session is None:
             raise OttlaError(

@@ -1,9 +1,9 @@
-"""What a consumer of one partition repeats in every fetch, learnt once per connection.
+"""The fast path of Fetch: what a consumer repeats in every fetch, learnt once per connection.
 
-Such a fetch differs from the one before in its correlation id, its offset and, where there is a
-session, its number; all else stands in the same bytes. Where those are known and there are records
+A fetch of one partition differs from the one before in its correlation id, its offset and, in a
+session, its epoch; all other bytes are the same. Where those are known and there are records
 to send, they are located at once, and the answer is a copy of a known one with other numbers in
-it; where there are none yet, `fetch_wait` waits for them. Everything else takes the slow
+it; where there are none yet, `wait` waits for them. Everything else takes the slow
 path, through the codec and `handlers/fetch`. A client cannot see which of the two answered.
 """
 
@@ -21,7 +21,7 @@ from ottla.wire.messages.fetch import FetchRequest
 from ottla.wire.notation import has_field
 
 _NO_EPOCH = -1
-# A connection whose fetches are never the same twice is not learnt from for ever.
+# After so many fetches that all differ, a connection is no longer learnt from.
 _LEARNT_MAX = 1000
 
 
@@ -49,7 +49,7 @@ class FetchShortcut:
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:
-        """Answer `frame` now or later, or do nothing and return None where it is not known."""
+        """Answer `frame` now or later; None, and nothing done, if it is no known fetch."""
         known = self._known
         if known is None or len(frame) != known.size:
             return None

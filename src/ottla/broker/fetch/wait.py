@@ -1,7 +1,7 @@
-"""A known fetch of one partition that waits for records, as `delayed_fetch` does for any fetch.
+"""A known fetch of one partition that waits for records, as `delayed` does for any fetch.
 
-It is answered without the codec where records came, as nearly all are. In every other case (the
-time is over, the partition moved, an error) it becomes a `DelayedFetch`, and that answers.
+If records come, as they mostly do, it is answered without the codec. In every other case (the
+time is over, the partition moved, an error) a `DelayedFetch` takes over and answers.
 """
 
 from ottla.broker.fetch.delayed import DelayedFetch
@@ -47,7 +47,7 @@ class FetchWait(Woken):
         self._done = False
 
     def start(self) -> None:
-        """Wait, in the request's place in line; its session has counted it."""
+        """Wait, in the request's place in line; its session's epoch is already raised."""
         runtime, known = self._runtime, self._known
         self._received_ms = runtime.clock.monotonic_ms()
         self._slot = self._connection.defer(known.size)

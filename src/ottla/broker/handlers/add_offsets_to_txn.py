@@ -1,6 +1,6 @@
 """AddOffsetsToTxn (25), versions 0-4: a transaction is about to commit offsets of a group.
 
-It adds the group's partition of `__consumer_offsets`. From 2 on the fenced are told
+It adds the group's partition of `__consumer_offsets`. From 2 on a fenced producer gets
 PRODUCER_FENCED.
 """
 

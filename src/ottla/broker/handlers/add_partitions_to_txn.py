@@ -127,7 +127,7 @@ class AddPartitionsToTxn(Handler):
     def on_error(
         body: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None, version: int
     ) -> AddPartitionsToTxnResponse:
-        """The same for all partitions; to brokers above them."""
+        """The same error for all partitions; for brokers the error of the whole response."""
         if version >= _BROKERS_FROM:
             return AddPartitionsToTxnResponse(error_code=code)
         code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)

@@ -1,6 +1,6 @@
 """AlterClientQuotas (49), versions 0-1: set and remove quotas (KIP-546).
 
-Each entity stands for itself; what is set is in effect at once, on all brokers.
+Each entity is altered independently; a quota is in effect at once, on all brokers.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """AlterConfigs (33), versions 0-2: replaces all settings of a resource by those given.
 
-The older way: what the request does not name goes back to its default (KIP-133). Clients of today
+The older API: a setting that the request leaves out gets its default (KIP-133). Clients of today
 send IncrementalAlterConfigs.
 """
 
@@ -33,7 +33,7 @@ class AlterConfigs(Handler):
     async def handle(
         self, _request: RequestContext, body: AlterConfigsRequest
     ) -> AlterConfigsResponse:
-        """Replace the settings of each resource; each stands for itself."""
+        """Replace the settings of each resource independently."""
 
         async def alter(resource: AlterConfigsResource) -> None:
             await self.configs.replace(

@@ -1,7 +1,7 @@
 """AlterPartitionReassignments (45), versions 0-1: moves partitions to other brokers (KIP-455).
 
-The controller's own: others answer NOT_CONTROLLER. Null replicas cancel a move. The answer says
-that a move has begun; where it stands is asked with ListPartitionReassignments.
+Only the controller serves it: others answer NOT_CONTROLLER. Null replicas cancel a move. The
+answer says that a move has begun; ListPartitionReassignments shows its progress.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class AlterPartitionReassignments(Handler):
     async def handle(
         self, _request: RequestContext, body: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
-        """Begin or cancel moves; each partition stands for itself."""
+        """Begin or cancel moves, each partition independently."""
         wanted = {
             TopicPartition(topic.name, partition.partition_index): partition.replicas
             for topic in body.topics

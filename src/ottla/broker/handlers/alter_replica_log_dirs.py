@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs (34), versions 1-2: moves replicas between log directories (KIP-113).
 
-Answered at once: the copying goes on behind it, and DescribeLogDirs shows how far it is. For a
+Answered at once: the copying goes on after that, and DescribeLogDirs shows its progress. For a
 replica that is not here yet the answer is REPLICA_NOT_AVAILABLE, and the directory is remembered.
 """
 

@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (91), version 0: an empty share group begins elsewhere (KIP-932)."""
+"""AlterShareGroupOffsets (91), version 0: sets an empty share group's offsets (KIP-932)."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ _NO_SUCH = KeyAnswer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 @dataclass(frozen=True, slots=True)
 class AlterShareGroupOffsets(Handler):
-    """Serves AlterShareGroupOffsets: deletes the group's state, then initializes it elsewhere."""
+    """Serves AlterShareGroupOffsets: deletes the group's state, then initializes it anew."""
 
     api = ApiKey.ALTER_SHARE_GROUP_OFFSETS
     versions = Versions(0, 0)

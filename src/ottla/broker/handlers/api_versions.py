@@ -1,10 +1,10 @@
 """ApiVersions (18), versions 0-4: what this broker serves, and nothing it does not.
 
-A version from the future is answered by the dispatcher, in version 0 with error 35, as KIP-511
+A version above ours is answered by the dispatcher, in version 0 with error 35, as KIP-511
 asks. Clients switch on the features they see: `transaction.version` 2 says that each transaction
 has an epoch of its own (KIP-890), `share.version` 1 that there are share groups (KIP-932). A
 feature of level 0 is not finalized. APIs of Ottla's own are listed for clients that call themselves
-Ottla; others would only wonder.
+Ottla only.
 """
 
 import re

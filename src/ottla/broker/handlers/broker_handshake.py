@@ -1,7 +1,7 @@
 """BrokerHandshake (1000), version 0: another broker proves that it belongs to this cluster.
 
-Two calls on each new connection between brokers; what they prove stands in
-`broker/cluster/handshake.py`. Not advertised, and taken on the listener that brokers use among
+Two calls on each new connection between brokers; `broker/cluster/handshake.py` says what they
+prove. Not advertised, and served on the listener that brokers use among
 themselves only.
 """
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat (68), versions 0-1: groups whose shares the coordinator makes (KIP-848).
+"""ConsumerGroupHeartbeat (68), versions 0-1: groups that the coordinator assigns (KIP-848).
 
 Joining, reporting and leaving are one request; the settings of the group (KIP-848's
 `consumer.*`) go before the broker's.

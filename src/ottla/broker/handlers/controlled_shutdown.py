@@ -1,6 +1,6 @@
-"""ControlledShutdown (7), versions 2-3: a broker that stops asks the controller to take its place.
+"""ControlledShutdown (7), versions 2-3: a stopping broker has its leadership moved away.
 
-Between brokers only. The answer names what could not be moved; the broker may ask
+Between brokers only. The answer names partitions that could not be moved; the broker may ask
 again or stop anyway.
 """
 

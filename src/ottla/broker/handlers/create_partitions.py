@@ -33,7 +33,7 @@ class CreatePartitions(Handler):
     async def handle(
         self, request: RequestContext, body: CreatePartitionsRequest
     ) -> CreatePartitionsResponse:
-        """Grow each topic; each stands for itself."""
+        """Grow each topic independently."""
         counts = Counter(topic.name for topic in body.topics)
         results: dict[str, CreatePartitionsTopicResult] = {}
         for topic in body.topics:

@@ -1,7 +1,7 @@
 """CreateTopics (19), versions 2-7: counts or replica lists, settings, or a trial run only.
 
-Each topic stands for itself: one that fails does not hinder the others. The answer of version 5
-and up tells the settings in effect (KIP-525).
+Topics are created independently: one that fails does not hinder the others. The answer of
+version 5 and up has the settings in effect (KIP-525).
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""DeleteGroups (42), versions 0-2: forget groups without members, and their offsets.
+"""DeleteGroups (42), versions 0-2: deletes groups without members, and their offsets.
 
 The state of a share group's partitions is deleted first (KIP-932).
 """

@@ -1,6 +1,6 @@
 """DeleteRecords (21), versions 0-2: moves a log's start; older segments then go (KIP-107).
 
-Answered when the replicas that live have moved theirs, with the least of them, or by the timeout.
+Answered when the live replicas have moved theirs, with the least start, or by the timeout.
 """
 
 from dataclasses import dataclass
@@ -104,7 +104,7 @@ class DeleteRecords(Handler):
 
 
 def _move_start(partition: Partition, offset: int) -> int:
-    """Move the start to `offset`, unless it lies beyond; where it is to be now."""
+    """Move the start to `offset`, unless it is beyond already; the wanted start."""
     if "delete" not in partition.config.cleanup_policy:
         raise OttlaError(
             ErrorCode.POLICY_VIOLATION,

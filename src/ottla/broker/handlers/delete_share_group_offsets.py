@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (92), version 0: an empty share group forgets topics (KIP-932)."""
+"""DeleteShareGroupOffsets (92), version 0: deletes an empty share group's topics (KIP-932)."""
 
 from dataclasses import dataclass
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (86), version 0: forgets a share group's state of partitions (KIP-932).
+"""DeleteShareGroupState (86), version 0: deletes a share group's state of partitions (KIP-932).
 
 Between brokers: sent by the leaders of partitions and by group coordinators.
 """

@@ -38,7 +38,7 @@ class DeleteTopics(Handler):
     async def handle(
         self, request: RequestContext, body: DeleteTopicsRequest
     ) -> DeleteTopicsResponse:
-        """Delete what exists; each topic stands for itself."""
+        """Delete the topics that exist, each independently."""
         wanted = _wanted(body)
         if not self.settings.flag("delete.topic.enable"):
             # The code came with version 3 (KIP-322).

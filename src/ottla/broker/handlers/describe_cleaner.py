@@ -1,4 +1,4 @@
-"""DescribeCleaner (1008), version 0: how this broker's log cleaner is.
+"""DescribeCleaner (1008), version 0: the state of this broker's log cleaner.
 
 Ottla's own, and advertised to Ottla's own clients only: `ottla cluster health` asks all brokers.
 """

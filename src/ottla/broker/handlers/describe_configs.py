@@ -1,4 +1,4 @@
-"""DescribeConfigs (32), versions 1-4: settings with their sources, synonyms, types and words.
+"""DescribeConfigs (32), versions 1-4: settings with sources, synonyms, types and documentation.
 
 Topics, brokers, loggers of brokers, groups and subscriptions to clients' metrics. An unknown name
 among the keys asked for is left out, as in Kafka.
@@ -34,7 +34,7 @@ class DescribeConfigs(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeConfigsRequest
     ) -> DescribeConfigsResponse:
-        """Describe each resource; each stands for itself."""
+        """Describe each resource independently."""
         return DescribeConfigsResponse(
             results=[self._describe(resource, body) for resource in body.resources]
         )

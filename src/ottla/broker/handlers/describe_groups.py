@@ -1,4 +1,4 @@
-"""DescribeGroups (15), versions 0-6: members and what they read.
+"""DescribeGroups (15), versions 0-6: members and their assignments.
 
 An unknown group is shown as dead before version 6, and is an error from there on (KIP-1043).
 """

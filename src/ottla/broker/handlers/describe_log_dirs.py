@@ -2,8 +2,8 @@
 
 Sizes are of segments, without indexes. Version 4 has the volume's bytes (KIP-827), version 5
 whether a directory takes no new partitions (KIP-1066). Replicas that are being moved here are
-told as future ones, with the offsets they lack (KIP-113). A directory that failed is told with
-KAFKA_STORAGE_ERROR.
+listed as future ones, with the offsets they lack (KIP-113). A directory that failed is listed
+with KAFKA_STORAGE_ERROR.
 """
 
 from dataclasses import dataclass

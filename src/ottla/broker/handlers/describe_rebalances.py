@@ -1,4 +1,4 @@
-"""DescribeRebalances (1004), version 0: why a group rebalanced here, and what that cost.
+"""DescribeRebalances (1004), version 0: why a group rebalanced here, and how long it took.
 
 Ottla's own, and advertised to Ottla's own clients only. `ottla why rebalance` asks all brokers.
 """

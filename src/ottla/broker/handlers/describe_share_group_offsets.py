@@ -1,6 +1,6 @@
-"""DescribeShareGroupOffsets (90), versions 0-1: where share groups begin (KIP-932).
+"""DescribeShareGroupOffsets (90), versions 0-1: start offsets of share groups (KIP-932).
 
-From version 1 on with the lag: records after the start that are not done with (KIP-1226).
+From version 1 on with the lag: records after the start that are not finished (KIP-1226).
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class DescribeShareGroupOffsets(Handler):
 def _partitions(
     wanted: DescribeShareGroupOffsetsRequestGroup, allowed: Allowed
 ) -> list[TopicPartition]:
-    """What is asked for; where nothing is named, all that the group has state of."""
+    """The partitions asked for; if none is named, all that the group has state of."""
     if wanted.topics is None:
         return [
             TopicPartition(topic.name, index)

@@ -94,7 +94,7 @@ def _check(body: DescribeTopicPartitionsRequest) -> None:
 def _from_cursor(
     body: DescribeTopicPartitionsRequest, image: ClusterImage
 ) -> Iterator[tuple[str, int]]:
-    """(topic, first partition) of what is still to be answered."""
+    """(topic, first partition) for each topic still to be answered."""
     asked = {topic.name for topic in body.topics}
     names = sorted(asked or image.topics)
     cursor: Cursor | None = body.cursor

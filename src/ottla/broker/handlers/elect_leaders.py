@@ -1,7 +1,7 @@
-"""ElectLeaders (43), versions 0-2: preferred leaders, or unclean ones for want of those.
+"""ElectLeaders (43), versions 0-2: elects preferred leaders, or unclean ones.
 
-The controller's own: others answer NOT_CONTROLLER. Of all partitions (null) only those are told
-that needed an election (KIP-183, KIP-460).
+Only the controller serves it: others answer NOT_CONTROLLER. For all partitions (null) the answer
+lists only those that needed an election (KIP-183, KIP-460).
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class ElectLeaders(Handler):
     async def handle(
         self, _request: RequestContext, body: ElectLeadersRequest
     ) -> ElectLeadersResponse:
-        """Hold the elections; each partition stands for itself."""
+        """Hold the elections, each partition independently."""
         outcomes = await self.controller.elect(_kind(body.election_type), _names(body))
         return ElectLeadersResponse(replica_election_results=_results(outcomes))
 

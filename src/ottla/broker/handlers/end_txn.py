@@ -1,6 +1,6 @@
 """EndTxn (26), versions 0-5: commit or abort a transaction.
 
-Answered when the decision is committed; the markers follow. From 2 on the fenced are told
+Answered when the decision is committed; the markers follow. From 2 on a fenced producer gets
 PRODUCER_FENCED; 5 raises the producer's epoch and answers with the new one (KIP-890).
 """
 

@@ -2,8 +2,8 @@
 
 Waits for `min_bytes` or `max_wait_ms`, whichever comes first (P10). The first batch is sent
 whole, even beyond max bytes (KIP-74). Sessions: KIP-227; topic ids from v13 (KIP-516); epochs
-KIP-320, KIP-595; followers for consumers nearby: KIP-392; new leaders in the answer: KIP-951. As
-a replica fetches only a broker that has proven to be that one; see `replication.replica_sessions`.
+KIP-320, KIP-595; followers for consumers nearby: KIP-392; new leaders in the answer: KIP-951.
+Only a broker that has proven its id may fetch as a replica; see `replication.replica_sessions`.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Fetch(Handler):
     replica_selector: RackAwareSelector | None
 
     def handle(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
-        """Answer with what is there, or wait for more."""
+        """Answer with the records there are, or wait for more."""
         replica_id = body.replica_state.replica_id if request.version >= 15 else body.replica_id
         if replica_id >= 0:
             require_broker(request, "Fetch", replica_id)
@@ -99,7 +99,7 @@ class Fetch(Handler):
     def _open(
         self, version: int, body: FetchRequest
     ) -> tuple[list[tuple[PartitionKey, WantedPartition]], FetchReply]:
-        """What is to be read, and how to answer: in full, or with what has changed."""
+        """The partitions to read, and how to answer: in full, or with changes."""
         topic_ids = version >= _TOPIC_IDS_SINCE
         asked = _asked(body, uses_topic_ids=topic_ids)
         sessions = self.parts.sessions

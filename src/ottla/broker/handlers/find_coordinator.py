@@ -1,8 +1,8 @@
 """FindCoordinator (10), versions 0-6: which broker coordinates a group or a transactional id.
 
 Many at once from 4 on. Looking for a coordinator creates `__consumer_offsets`, or
-`__transaction_state` or `__share_group_state`, where it lacks. A group of any kind is looked for as
-a group; key type 2 is for the state of a partition of a share group (KIP-932).
+`__transaction_state` or `__share_group_state`, if missing. Groups of all kinds have key type 0;
+key type 2 is for the state of a partition of a share group (KIP-932).
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ _SHARE_FROM = 6
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinator(Handler):
-    """Serves FindCoordinator; creates the internal topic that lacks."""
+    """Serves FindCoordinator; creates the internal topic if it is missing."""
 
     api = ApiKey.FIND_COORDINATOR
     versions = Versions(0, 6)
@@ -83,7 +83,7 @@ class FindCoordinator(Handler):
         assert index is not None, "the topic was made above"
         partition = self.view.image.partition(topic, index)
         address: BrokerAddress | None = None
-        # One whose connection broke just now is most likely dead, and another known in a moment.
+        # A leader whose connection broke just now is most likely dead, and soon replaced.
         if partition is not None and partition.leader in self.peers.answering():
             address = broker_address(self.view.image, partition.leader, request)
         if address is None:
@@ -104,7 +104,7 @@ class FindCoordinator(Handler):
 
 
 def _topic(key_type: int, version: int) -> str:
-    """The topic that holds what is looked for."""
+    """The internal topic for a type of key."""
     topic = _TOPICS.get(key_type)
     if topic is None or (key_type == _SHARE and version < _SHARE_FROM):
         raise OttlaError(

@@ -1,9 +1,9 @@
 """InitProducerId (22), versions 0-5: a producer id, and the fencing of predecessors.
 
-Without a transactional id it is a new one, for an idempotent producer. With one it is that id's,
-in an epoch of its own: an earlier producer with the id is fenced, and its open transaction aborted.
-From 3 on a producer may name what it had, and go on (KIP-360); from 4 on the fenced are told
-PRODUCER_FENCED.
+Without a transactional id the answer is a new id, for an idempotent producer. With one it is that
+id's, in a new epoch: an earlier producer with the id is fenced, and its open transaction aborted.
+From 3 on a producer may name its id and epoch, and go on (KIP-360); from 4 on a fenced producer
+gets PRODUCER_FENCED.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class InitProducerId(Handler):
     def handle(
         self, request: RequestContext, body: InitProducerIdRequest
     ) -> InitProducerIdResponse | None:
-        """A new producer id in epoch 0; or what the coordinator of the transactional id gives."""
+        """A new producer id in epoch 0; or that of the transactional id's coordinator."""
         if (body.producer_id == NO_PRODUCER_ID) != (body.producer_epoch == NO_PRODUCER_EPOCH):
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST, "a producer id and its epoch must be given together"

@@ -1,4 +1,4 @@
-"""JoinGroup (11), versions 0-9: become a member, or say again that one is (KIP-394, KIP-345).
+"""JoinGroup (11), versions 0-9: a member joins, or joins again (KIP-394, KIP-345).
 
 The answer waits until the join phase of the rebalance ends.
 """

@@ -1,4 +1,4 @@
-"""ListConfigResources (74), versions 0-1: what has settings (KIP-1142).
+"""ListConfigResources (74), versions 0-1: the resources that have settings (KIP-1142).
 
 Version 0 lists subscriptions to clients' metrics only.
 """

@@ -23,7 +23,7 @@ class ListGroups(Handler):
     groups: Groups
 
     def handle(self, _request: RequestContext, body: ListGroupsRequest) -> ListGroupsResponse:
-        """Gather over all shards; an error while one loads, because its groups would lack."""
+        """Gather over all shards; an error while one loads, as its groups would be missing."""
         groups: list[ListedGroup] = []
         for shard in self.groups.shards():
             if shard.coordinator is None:

@@ -2,8 +2,8 @@
 
 -1 latest (the last stable offset for read_committed), -2 earliest, -3 the record with the highest
 timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405), -5 and -6 ask for tiered
-storage, which there is none of: -1 without an error. After an election "latest" waits until the
-new leader knows what its predecessor may have shown (OFFSET_NOT_AVAILABLE, KIP-207).
+storage, which Ottla has not: -1 without an error. After an election "latest" fails until the
+new leader has committed all that the former one may have shown (OFFSET_NOT_AVAILABLE, KIP-207).
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """ListPartitionReassignments (46), version 0: the moves under way (KIP-455).
 
-The controller's own: others answer NOT_CONTROLLER. What does not move is left out.
+Only the controller serves it: others answer NOT_CONTROLLER. Partitions at rest are left out.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class ListPartitionReassignments(Handler):
     def handle(
         self, _request: RequestContext, body: ListPartitionReassignmentsRequest
     ) -> ListPartitionReassignmentsResponse:
-        """Answer from what the controller knows."""
+        """Answer from the controller's context."""
         moves = self.controller.moves()
         asked = None
         if body.topics is not None:

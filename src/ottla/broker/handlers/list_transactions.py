@@ -42,7 +42,7 @@ class ListTransactions(Handler):
             _matcher(body.transactional_id_pattern),
         )
         found = []
-        # Of states that do not exist there are none.
+        # Unknown states match no transaction; the answer names them.
         if states or not body.state_filters:
             now_ms = self.runtime.clock.now_ms()
             for shard in self.transactions.shards():

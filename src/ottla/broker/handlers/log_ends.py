@@ -1,4 +1,4 @@
-"""LogEnds (1002), version 0: how far this broker's replicas without a leader are.
+"""LogEnds (1002), version 0: the log ends of this broker's replicas without a leader.
 
 Ottla's own, and between brokers only; see `cluster.orders`.
 """

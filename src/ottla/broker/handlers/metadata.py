@@ -1,6 +1,6 @@
 """Metadata (3), versions 0-13: brokers, topics, partitions and their leaders.
 
-Brokers that left a moment ago are still named to clients that could not bear it (`departed`).
+Brokers that left a moment ago are still named to clients that would fail without (`departed`).
 An unknown topic is created where the request and `auto.create.topics.enable` allow it. Kafka
 answers UNKNOWN_TOPIC_OR_PARTITION then and lets the client ask again; here creation takes a few
 milliseconds, so the answer waits for it and is complete.
@@ -43,8 +43,8 @@ from ottla.wire.messages.metadata import (
 )
 
 # A client whose leader has died asks within the same millisecond, perhaps before this broker has
-# read that its own connection to it ended too. An answer that names the dead one ends the client's
-# quick search for a leader, and it may take more than a second to ask again: so look a bit later.
+# seen its own connection to that leader end. If the answer names the dead broker, the client may
+# wait more than a second before it asks again: so answer a little later.
 _LOOK_S = 0.005
 
 
@@ -64,7 +64,7 @@ class Metadata(Handler):
     departed: Departed
 
     def handle(self, request: RequestContext, body: MetadataRequest) -> MetadataResponse | None:
-        """Answer from the image at once, or after the topics that lack were created."""
+        """Answer from the image at once, or after missing topics were created."""
         _check_null_names(body, request.version)
         if body.allow_auto_topic_creation and self.settings.flag("auto.create.topics.enable"):
             missing = _missing(self.view.image, body)
@@ -173,9 +173,9 @@ class Metadata(Handler):
         )
 
     def _is_superseded(self, topic: str, index: int, shown: PartitionImage) -> bool:
-        """Whether the replica here knows that the leader shown leads no more.
+        """Whether the replica here knows that the image's leader leads no more.
 
-        The controller's orders come a moment before its news. The new leader may not know yet that
+        LeaderAndIsr comes a moment before UpdateMetadata. The new leader may not know yet that
         it leads, so no leader is named: a client that is sent back to the broker that refused it
         waits a second or more before it asks again.
         """

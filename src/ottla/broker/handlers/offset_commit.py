@@ -1,4 +1,4 @@
-"""OffsetCommit (8), versions 2-10: where a group resumes.
+"""OffsetCommit (8), versions 2-10: stores the offsets at which a group resumes.
 
 From a member, or, with generation -1, from a client that only stores offsets. Versions 2-4 set a
 retention; 6 has the leader epoch (KIP-320), 7 static members, 10 topic ids (KIP-848).

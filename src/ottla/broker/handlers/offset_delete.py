@@ -1,4 +1,4 @@
-"""OffsetDelete (47), version 0: forget offsets of topics that no member reads (KIP-496)."""
+"""OffsetDelete (47), version 0: deletes offsets of topics that no member reads (KIP-496)."""
 
 from dataclasses import dataclass
 

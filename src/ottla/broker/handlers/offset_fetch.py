@@ -1,8 +1,8 @@
-"""OffsetFetch (9), versions 1-10: where groups left off.
+"""OffsetFetch (9), versions 1-10: the committed offsets of groups.
 
 One group before version 8, many from there on (KIP-709); null topics mean all from version 2 on;
-topic ids from 10 (KIP-848). Only what is committed is answered: it waits for the high
-watermark. A stable answer (from 7 on, KIP-447) has nothing that an open transaction may change.
+topic ids from 10 (KIP-848). The answer waits until its offsets are below the high
+watermark. A stable answer (from 7 on, KIP-447) has no offset that an open transaction may change.
 """
 
 from collections.abc import Sequence

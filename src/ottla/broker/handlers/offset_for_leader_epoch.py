@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (23), versions 2-4: where a term of leadership ended (KIP-101, KIP-320).
+"""OffsetForLeaderEpoch (23), versions 2-4: where a leader epoch ended (KIP-101, KIP-320).
 
 Followers get the log's end offset, consumers the high watermark.
 """

@@ -1,7 +1,7 @@
-"""OffsetLedger (1012), version 0: what became of each offset of a range, by the leader's evidence.
+"""OffsetLedger (1012), version 0: the fate of each offset of a range, by the leader's evidence.
 
 Ottla's own, and advertised to Ottla's own clients only. The log is walked by the headers of its
-batches, in a thread: what compaction, retention and elections took is in the ledger already.
+batches, in a thread; removals by compaction, retention and elections are in the ledger already.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from ottla.wire.messages.offset_ledger import (
 )
 
 _HIGH_WATERMARK = -1
-# A log that is cleaned or cut during the walk is walked again.
+# A log that is cleaned or truncated during the walk is walked again.
 _ATTEMPTS = 5
 
 

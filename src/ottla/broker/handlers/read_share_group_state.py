@@ -1,4 +1,4 @@
-"""ReadShareGroupState (84), version 0: what a share group has done of partitions (KIP-932).
+"""ReadShareGroupState (84), version 0: a share group's state of partitions (KIP-932).
 
 Between brokers: sent by the leaders of partitions and by group coordinators.
 """

@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary (87), versions 0-1: how far a share group is in partitions (KIP-932).
+"""ReadShareGroupStateSummary (87), versions 0-1: start offsets of a share group (KIP-932).
 
 Between brokers: sent by the leaders of partitions and by group coordinators.
 """

@@ -13,7 +13,7 @@ from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandsha
 
 
 def no_sasl(request: RequestContext) -> OttlaError:
-    """The refusal, logged once in a while per address."""
+    """The refusal, logged at intervals per address."""
     client = request.connection
     error = OttlaError(
         ErrorCode.ILLEGAL_SASL_STATE,
@@ -38,7 +38,7 @@ class SaslHandshake(Handler):
     versions = Versions(0, 1)
 
     def handle(self, request: RequestContext, _body: SaslHandshakeRequest) -> SaslHandshakeResponse:
-        """There is no mechanism to agree on."""
+        """Refuse, as there is no mechanism to agree on."""
         raise no_sasl(request)
 
     @staticmethod

@@ -42,7 +42,7 @@ class ShareGroupHeartbeat(Handler):
     async def handle(
         self, request: RequestContext, body: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponse:
-        """Have the group's coordinator decide, and initialize state that lacks."""
+        """Have the group's coordinator decide, and initialize missing state."""
         require_feature(self.view.image, SHARE)
         heard = await self._hear(request, body)
         if heard.response.error_code or not (heard.to_begin or heard.to_delete):
@@ -68,7 +68,7 @@ class ShareGroupHeartbeat(Handler):
             return heard.response
         if not response.error_code:
             # The member has its partitions one heartbeat earlier than in Kafka, in the epoch that
-            # Kafka answers with here; the next heartbeat tells it the epoch they belong to.
+            # Kafka answers with here; the next heartbeat's answer has the epoch they belong to.
             response.member_epoch = heard.response.member_epoch
             if response.assignment is None:
                 # Unchanged since the first answer, which the member has not received yet.
@@ -88,13 +88,13 @@ class ShareGroupHeartbeat(Handler):
     async def _begins(
         self, request: RequestContext, heard: Heard, group_id: str
     ) -> dict[ShareKey, Begin]:
-        """Where state begins: in partitions added to a known topic at their first record."""
+        """The start offsets of new state: the first record in partitions added to a known topic."""
         allowed = await self.groups.run_and_wait(
             request,
             group_id,
             lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
         )
-        # Topics whose partitions so far all have state.
+        # Topics of which all partitions had state before.
         grown = {
             topic.id
             for topic in allowed.topics

@@ -1,4 +1,4 @@
-"""StopReplica (5), versions 3-4: the controller takes partitions from this broker.
+"""StopReplica (5), versions 3-4: the controller has this broker give up replicas.
 
 Between brokers only. With `delete_partition` the log goes, too; see `cluster.orders`.
 """
@@ -25,7 +25,7 @@ class StopReplica(Handler):
     async def handle(
         self, _request: RequestContext, body: StopReplicaRequest
     ) -> StopReplicaResponse:
-        """Stop them."""
+        """Stop the partitions."""
         return await self.orders.stop_replica(body)
 
     @staticmethod

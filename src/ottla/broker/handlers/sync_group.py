@@ -1,6 +1,6 @@
-"""SyncGroup (14), versions 0-5: the leader brings the assignment, the others fetch their share.
+"""SyncGroup (14), versions 0-5: the leader brings the assignment, each member gets its part.
 
-From version 5 on the client says which protocol it believes in (KIP-559).
+From version 5 on the client names the group's protocol (KIP-559).
 """
 
 from dataclasses import dataclass
@@ -43,5 +43,5 @@ class SyncGroup(Handler):
     def on_error(
         _body: SyncGroupRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> SyncGroupResponse:
-        """An error and no share."""
+        """The error and no assignment."""
         return SyncGroupResponse(error_code=code)

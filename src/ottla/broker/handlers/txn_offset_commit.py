@@ -1,8 +1,8 @@
-"""TxnOffsetCommit (28), versions 0-5: offsets of a group that count when a transaction commits.
+"""TxnOffsetCommit (28), versions 0-5: a group's offsets, committed with a transaction.
 
 Leader epochs from 2 on; members and generations from 3 on, so that a zombie is refused (KIP-447).
-From 5 on the group's partition is added to the transaction by this request; before, it is made
-sure that AddOffsetsToTxn has done so (KIP-890).
+From 5 on this request adds the group's partition to the transaction; earlier versions verify
+that AddOffsetsToTxn has done so (KIP-890).
 """
 
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 _ADDS_FROM = 5
-# From this version on a producer knows that it is to abort (KIP-890).
+# From this version on a producer understands TRANSACTION_ABORTABLE (KIP-890).
 _ABORTABLE_FROM = 4
-# What a transaction's coordinator says, as a group's coordinator may say it.
+# Errors of a transaction coordinator, by those that a group coordinator may answer.
 _TOLD = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -56,7 +56,7 @@ class TxnOffsetCommit(Handler):
     verifications: Verifications
 
     def handle(self, request: RequestContext, body: TxnOffsetCommitRequest) -> None:
-        """Make sure that the transaction is open, then have the group's coordinator decide."""
+        """Verify that the transaction is open, then have the group's coordinator decide."""
         if not body.transactional_id:
             raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
         adds = request.version >= _ADDS_FROM
@@ -96,7 +96,7 @@ class TxnOffsetCommit(Handler):
 
 
 def _told(code: ErrorCode, version: int) -> ErrorCode:
-    """What a transaction's coordinator says, as a client of this version knows it."""
+    """The transaction coordinator's error, as a client of this version knows it."""
     if version >= _ADDS_FROM:
         return _TOLD.get(code, code)
     return (_TOLD_BEFORE_ADDING if version >= _ABORTABLE_FROM else _TOLD_OF_OLD).get(code, code)

@@ -1,7 +1,7 @@
 """UnregisterBroker (64), version 0: forgets a broker that is gone for good.
 
-From then on new internal topics do not count on it. Its replicas stay where they are until they
-are moved; it is known again as soon as it registers. One that is alive is refused.
+New internal topics then get no replicas for it. Its own replicas stay assigned until they
+are moved; it is known again as soon as it registers. The request is refused for a live broker.
 """
 
 import logging

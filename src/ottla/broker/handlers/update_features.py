@@ -1,6 +1,6 @@
 """UpdateFeatures (57), versions 0-2: raises and lowers the levels of features (KIP-584).
 
-All of a request or nothing, as in Kafka. Any broker takes it; the store makes all agree.
+All updates of a request or none, as in Kafka. Any broker takes it; the store orders the changes.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from ottla.wire.messages.update_features import (
 )
 
 _UPGRADE_TYPE_SINCE = 1
-# From then on the answer is one for all features.
+# From this version on one error code stands for all features.
 _ONE_RESULT_SINCE = 2
 
 
@@ -34,7 +34,7 @@ class UpdateFeatures(Handler):
     async def handle(
         self, request: RequestContext, body: UpdateFeaturesRequest
     ) -> UpdateFeaturesResponse:
-        """Version 0 only upgrades: as in Kafka, its word for a downgrade is not heard."""
+        """Update the features; version 0 ignores `allow_downgrade`, as Kafka does."""
         typed = request.version >= _UPGRADE_TYPE_SINCE
         updates = [
             FeatureUpdate(

@@ -1,4 +1,4 @@
-"""WriteShareGroupState (85), versions 0-1: notes what a group has done of partitions (KIP-932).
+"""WriteShareGroupState (85), versions 0-1: writes a share group's state (KIP-932).
 
 Between brokers: sent by the leaders of partitions and by group coordinators.
 """

@@ -36,7 +36,7 @@ class WriteTxnMarkers(Handler):
     writer: MarkerWriter
 
     def handle(self, request: RequestContext, body: WriteTxnMarkersRequest) -> None:
-        """Write them, and answer when all are committed."""
+        """Write the markers, and answer when all are committed."""
         parted = PartedResponse(
             request, len(body.markers), lambda parts: WriteTxnMarkersResponse(markers=parts)
         )
@@ -72,7 +72,7 @@ def _put(
 
 
 def _partitions(marker: WritableTxnMarker) -> list[TopicPartition]:
-    """In the order of the request, each once."""
+    """The marker's partitions in the order of the request, each once."""
     return list(
         dict.fromkeys(
             TopicPartition(topic.name, index)

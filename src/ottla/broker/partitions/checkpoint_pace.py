@@ -16,18 +16,18 @@ class CheckpointPace:
         self.note(log, now_ms)
 
     def note(self, log: Log, now_ms: int) -> None:
-        """There is a checkpoint of the log as it stands."""
+        """Note that the log has just been checkpointed."""
         self._end = log.log_end_offset
         self._size_bytes = log.size_bytes
         self._when_ms = now_ms
 
     def is_due(self, log: Log, now_ms: int) -> bool:
-        """Whether the log has grown by much, or by anything for long."""
+        """Whether the log has grown much since its checkpoint, or at all since long ago."""
         if log.log_end_offset == self._end:
             return False
         grown_bytes = log.size_bytes - self._size_bytes
         return grown_bytes >= _BYTES or now_ms - self._when_ms >= _MS
 
     def on_copied(self, log: Log) -> None:
-        """The same records are in `log` from now on, in other files."""
+        """Note that the same records are in `log` from now on, in other files."""
         self._size_bytes = log.size_bytes

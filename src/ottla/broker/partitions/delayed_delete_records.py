@@ -15,7 +15,7 @@ Waiting = list[tuple[Partition, int, DeleteRecordsPartitionResult]]
 
 
 def low_watermark(own: OwnStanding, partition: Partition) -> int:
-    """The least start among the replicas that live; -1 while one has not told its own."""
+    """The least log start among live replicas; -1 while one has not reported its own."""
     image = partition.image
     replicas = () if image is None else image.replicas
     standing = own.current

@@ -11,7 +11,7 @@ from ottla.storage.directory.log_directories import LogDirectories
 
 
 class Departures:
-    """Of a broker's log directories. Whoever uses it sees to it that none is opened meanwhile."""
+    """Logs leaving a broker's log directories. Callers see to it that none is opened meanwhile."""
 
     def __init__(self, directories: LogDirectories, removals: Removals) -> None:
         self._directories = directories
@@ -19,7 +19,7 @@ class Departures:
         self._waiting: dict[TopicPartition, Departure] = {}
 
     def announce(self, partitions: Iterable[TopicPartition]) -> None:
-        """All these will be added, in slices: their checkpoints are written once, not per slice."""
+        """Announce logs to be added in slices: their checkpoints are written once for all."""
         for partition in partitions:
             self._directories.forget(partition)
 

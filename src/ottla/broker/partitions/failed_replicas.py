@@ -1,7 +1,7 @@
-"""Tells the controller, through the store, that replicas of this broker went out of use.
+"""Reports to the controller, through the store, that replicas of this broker went offline.
 
-The controller then orders everything anew, and learns from the answers which replicas it must
-not count on (Kafka's `/log_dir_event_notification`).
+The controller then sends all LeaderAndIsr again, and learns from the answers which replicas are
+offline (Kafka's `/log_dir_event_notification`).
 """
 
 import asyncio
@@ -32,13 +32,13 @@ class FailedReplicas:
         self._telling = False
 
     def tell(self) -> None:
-        """Some replica has just failed."""
+        """Report that a replica has just failed."""
         if not self._telling:
             self._telling = True
             self._spawn(self._tell())
 
     async def _tell(self) -> None:
-        # What fails in the same turn is told of with it.
+        # Failures of the same turn share one notice.
         await asyncio.sleep(0)
         self._telling = False
         data = encode_log_dir_event(self._broker_id)
@@ -47,5 +47,5 @@ class FailedReplicas:
                 await self._store.multi([Create(_PREFIX, data, sequential=True)])
                 return
             except StoreError as error:
-                _log.warning("cannot tell the controller of failed replicas: %s", error.message)
+                _log.warning("cannot report failed replicas to the controller: %s", error.message)
             await asyncio.sleep(_RETRY_S)

@@ -1,9 +1,9 @@
 """Group commit: one fsync job at a time, for all partitions that were appended to meanwhile.
 
 What a turn of the loop appends is flushed together; while the disk is busy the next group
-gathers. The completion of a job advances the flushed ends, and so answers who waits for them.
-Where nobody waits (acks=1 and no reader at the end) a job begins a few milliseconds later, so
-that the disk is not driven for nobody's sake.
+gathers. The completion of a job advances the flushed ends, and so answers requests waiting there.
+Where no request waits (acks=1 and no reader at the end) a job begins a few milliseconds later,
+so that the disk is not kept busy without need.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from ottla.storage.log.flush import FlushJob
 from ottla.storage.log.log import Log
 
 _RETRY_S = 1.0
-# How long a group gathers when nobody waits for it.
+# How long a group gathers when no request waits for it.
 _RELAXED_S = 0.005
 
 
@@ -44,7 +44,7 @@ class Worker(Protocol):
         ...
 
     def close(self) -> None:
-        """Return once the last job is done; there will be no more."""
+        """Return once the last job is done; none may be started after that."""
         ...
 
 
@@ -91,18 +91,18 @@ class Flusher:
         self._clock = clock
         self._inline = inline
         self._dirty: dict[Flushable, None] = {}
-        # Those of the dirty that are to be flushed so that a recovery starts there.
+        # The dirty partitions to be flushed so that a recovery starts there.
         self._checkpoints: set[Flushable] = set()
-        # Whether a job runs; else when the next begins, if anything is dirty; and whether somebody
+        # Whether a job runs; else when the next begins, if anything is dirty; and whether a request
         # waits for what is dirty.
         self._running = False
         self._start: asyncio.Handle | None = None
         self._urgent = False
         self._worker = worker or ThreadWorker()
-        # Who waits for the job under way, and for the one after it.
+        # Waiters for the job under way, and for the one after it.
         self._settled: list[asyncio.Future[None]] = []
         self._next_settled: list[asyncio.Future[None]] = []
-        # How many jobs have run: with requests per second, the size of the groups.
+        # How many jobs have run: requests divided by jobs give the size of the groups.
         self.jobs_total = 0
 
     # Hot: once per append.
@@ -113,7 +113,7 @@ class Flusher:
             self._begin_soon()
 
     def hurry(self) -> None:
-        """Somebody waits for what is dirty: flush it at the end of this turn, or next."""
+        """Flush what is dirty at the end of this turn, or next, as a request waits for it."""
         if self._urgent or not self._dirty:
             return
         self._urgent = True
@@ -123,12 +123,12 @@ class Flusher:
             self._start = self._loop.call_soon(self._start_job)
 
     def mark_for_checkpoint(self, partition: Flushable) -> None:
-        """Have it flushed with its indexes and a snapshot of its producers."""
+        """Have a partition flushed with its indexes and a snapshot of its producers."""
         self._checkpoints.add(partition)
         self.mark_dirty(partition)
 
     def forget(self, partition: Flushable) -> None:
-        """The partition is no longer there."""
+        """Forget a partition that is no longer there."""
         self._dirty.pop(partition, None)
         self._checkpoints.discard(partition)
 
@@ -175,7 +175,7 @@ class Flusher:
 
     def _work(self, batch: Batch) -> None:
         outcome = _run(batch)
-        # A loop that was closed without stopping the broker is told nothing.
+        # A loop that was closed without stopping the broker takes no callbacks.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._finish, outcome)
 
@@ -183,7 +183,7 @@ class Flusher:
         now_ms = self._clock.now_ms()
         for partition, log, job, error in outcome:
             if partition.log is not log:
-                continue  # It was moved meanwhile, to a log that was flushed with that.
+                continue  # The partition was moved meanwhile to a log that was flushed then.
             if error is None:
                 log.on_flushed(job, now_ms)
                 partition.on_flushed()

@@ -1,4 +1,4 @@
-"""From a topic's settings, with the broker's behind them, to what its logs need to know."""
+"""What a log needs of its topic's settings, with the broker's as defaults."""
 
 from ottla.base.settings import BrokerSettings, topic_value
 from ottla.controller.change import Rules
@@ -60,7 +60,7 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
 def election_rules(topic: TopicImage, image: ClusterImage, settings: BrokerSettings) -> Rules:
     """The settings of a topic that decide elections, as they are now.
 
-    Those of the image are newer than those `topic` was read with.
+    The image's settings are newer than those that `topic` was read with.
     """
     shown = image.topics_by_id.get(topic.id)
     configs = topic.configs if shown is None else shown.configs

@@ -1,4 +1,4 @@
-"""As whom this broker leads and follows, for all parts of it that must agree on that."""
+"""This broker's present id and epochs, for all parts of it that must agree on them."""
 
 from ottla.replica.standing import Standing
 

@@ -1,7 +1,7 @@
-"""One partition on this broker: its log, its role, its high watermark, and who waits for it.
+"""One partition on this broker: its log, its role, its high watermark, and what waits for it.
 
-Which role, and what follows from it, is decided by the cores in `replica` and carried out by
-`broker.replication.roles`; here is what requests need all day.
+The cores in `replica` decide the role and what follows from it; `broker.replication.roles`
+carries it out; here is what produce and fetch requests need.
 """
 
 from collections import deque
@@ -39,14 +39,14 @@ from ottla.storage.producers.state import Guard, ProducerEntry
 
 
 class PartitionRoles(Protocol):
-    """Carries out what a partition's role asks for; `broker.replication.roles` is one."""
+    """Carries out what a partition's role asks for; `broker.replication.roles` implements it."""
 
     def on_own_end(self, partition: "Partition", own_end: int) -> None:
-        """The log holds everything below `own_end`: flushed, with group commit."""
+        """Note that the log holds everything below `own_end`: flushed, with group commit."""
         ...
 
     def on_failure(self, partition: "Partition") -> None:
-        """The log is out of use."""
+        """Give the role up, as the log is out of use."""
         ...
 
     def on_config(self, partition: "Partition") -> None:
@@ -68,7 +68,7 @@ class PartitionRoles(Protocol):
 
     @property
     def standing(self) -> Standing:
-        """As whom this broker leads and follows."""
+        """The broker's id and epochs under which it leads and follows."""
         ...
 
 
@@ -104,7 +104,7 @@ class Partition:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
-        # The state that the role follows from; the term and the version of it, -1 before any.
+        # The state that the role follows from; its leader epoch and version, -1 before any.
         self.image: PartitionImage | None = None
         self.leader_epoch = -1
         self.version = -1
@@ -112,7 +112,7 @@ class Partition:
         self.follower: Follower | None = None
         # Whether the ISR is too small for acks=all.
         self.under_min_isr = False
-        # Producers whose batches came out of order, in this term.
+        # Producers whose batches came out of order, in this leader epoch.
         self.gaps = SequenceGaps()
         self._flusher = flusher
         self._clock = clock
@@ -120,15 +120,15 @@ class Partition:
         self.group_commit = group_commit
         self.high_watermark = max(min(high_watermark, self.own_end), log.log_start_offset)
         self._on_storage_error = on_storage_error
-        # (offset, callback) of those who wait for the high watermark, in the order of offsets.
+        # (offset, callback) of waiters for the high watermark, in the order of offsets.
         self._acks: deque[tuple[int, Callable[[ErrorCode], None]]] = deque()
         # In the order of their coming, which is the order they are woken in.
         self.waiters: dict[Waiter, None] = {}
         self.watchers: dict[Watcher, None] = {}
-        # Where the logs of followers begin, as they told last; and who waits to hear of it.
+        # Where the logs of followers begin, as last reported; and waiters for a change of it.
         self.follower_starts: dict[int, int] = {}
         self.start_waiters: dict[Waiter, None] = {}
-        # Who is told of the next flush only: a follower's fetcher.
+        # Called after the next flush only: a follower's fetcher.
         self.on_next_flush: Callable[[Partition], None] | None = None
         self._checkpoints = CheckpointPace(log, clock.now_ms())
         # Why the log cannot be used, once its disk has failed or it was given up.
@@ -159,7 +159,7 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Below it no transaction is undecided."""
+        """The offset below which every transaction is decided (LSO)."""
         return self.log.producers.last_stable_offset(self.high_watermark, self.log.log_start_offset)
 
     @property
@@ -202,7 +202,7 @@ class Partition:
     ) -> int | None:
         """Append validated batches with one write, patched in place; the first one's offset.
 
-        They are data, in no transaction, each the next one of the same producer (or of nobody).
+        They are data, in no transaction, each the next one of the same producer (or of none).
         None, and nothing is done, where they are to be appended one by one. Raises OttlaError:
         then none of them is appended.
         """
@@ -260,9 +260,9 @@ class Partition:
         return appended
 
     def _check_old_committed(self, entry: ProducerEntry) -> None:
-        """Have a producer come again that repeats a batch before those kept of `entry`.
+        """Refuse, retriably, a repeated batch that is older than those kept of `entry`.
 
-        It takes DUPLICATE_SEQUENCE_NUMBER for an acknowledgement. Raises OttlaError.
+        A producer takes DUPLICATE_SEQUENCE_NUMBER for an acknowledgement. Raises OttlaError.
         """
         if self.high_watermark < entry.batches[0].first_offset:
             raise OttlaError(
@@ -272,7 +272,7 @@ class Partition:
             )
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> None:
-        """Append what the leader sent. Raises OttlaError; what stood before the fault is kept."""
+        """Append what the leader sent. Raises OttlaError; the batches before the fault are kept."""
         log = self.log
         before = log.log_end_offset
         try:
@@ -311,7 +311,7 @@ class Partition:
         self._flusher.hurry()
 
     def check_leader_epoch(self, epoch: int) -> None:
-        """Refuse a client whose view of the leader is of another term (KIP-320). -1: unknown."""
+        """Refuse a client that names another leader epoch (KIP-320). -1: unknown."""
         if epoch < 0 or epoch == self.leader_epoch:
             return
         if epoch < self.leader_epoch:
@@ -355,10 +355,10 @@ class Partition:
             self.gaps.on_refused(read_header(records), code)
 
     def latest_offset(self) -> int:
-        """What a consumer may take for the end. Raises OttlaError.
+        """The end offset as consumers may see it. Raises OttlaError.
 
-        After an election it is held back until this leader has committed all that its
-        predecessor may have shown (R-10).
+        After an election it is held back until this leader has committed all that the former
+        leader may have shown (R-10).
         """
         self.check_led()
         assert self.leader is not None
@@ -382,11 +382,11 @@ class Partition:
         self.tell_log_start()
 
     def tell_log_start(self) -> None:
-        """Let followers hear at once where the log begins now, also where nothing is written."""
+        """Send followers the new log start at once, even if no record is appended."""
         self._tell_appended()
 
     def on_follower_start(self, broker_id: int, log_start_offset: int) -> None:
-        """A follower's log begins at `log_start_offset`."""
+        """Note that a follower's log begins at `log_start_offset`."""
         self.follower_starts[broker_id] = log_start_offset
         for waiter in list(self.start_waiters):
             waiter.wake()
@@ -398,8 +398,8 @@ class Partition:
     ) -> tuple[int, int]:
         """Append the broker's own records as one batch; return its first and last offset.
 
-        Pairs of key and value; with `producer` as a part of its transaction. They are meant to be
-        committed. Raises OttlaError.
+        Pairs of key and value; with `producer` as a part of its transaction. The caller waits until
+        they are committed. Raises OttlaError.
         """
         assert records
         self.check_in_sync()
@@ -447,7 +447,7 @@ class Partition:
             self._flusher.mark_dirty(self)
 
     def checkpoint_soon(self, now_ms: int) -> bool:
-        """Have a recovery start here, if it would have much to read otherwise; whether it is so."""
+        """Have a recovery start here, if it would have much to read otherwise; whether it would."""
         if self.failure is not None or not self._checkpoints.is_due(self.log, now_ms):
             return False
         self._checkpoints.note(self.log, now_ms)
@@ -455,7 +455,7 @@ class Partition:
         return True
 
     def on_flushed(self) -> None:
-        """A flush job of this log is done, and the log knows its new recovery point."""
+        """Act on a finished flush job of this log; the log knows its new recovery point."""
         if self.failure is not None:
             return
         if self.group_commit:
@@ -465,11 +465,11 @@ class Partition:
             told(self)
 
     def on_flush_failed(self, error: StorageError) -> None:
-        """The disk lost what it was given: the log can no longer be trusted."""
+        """A flush failed, so the disk may have lost writes: trust the log no more."""
         self._on_storage_error(self, error)
 
     def on_storage_error(self, error: StorageError) -> None:
-        """The log could not be written or read; it may be taken out of use."""
+        """Note that the log could not be written or read; it may be taken out of use."""
         self._on_storage_error(self, error)
 
     def replace_log(self, log: Log) -> None:
@@ -499,13 +499,13 @@ class Partition:
             self._closed_code = code
 
     def fail_acks(self, code: ErrorCode) -> None:
-        """Tell everyone who waits for the high watermark that it will not come, or not soon."""
+        """Answer all waiters for the high watermark with `code`: it will not come, or not soon."""
         acks, self._acks = self._acks, deque()
         for _, callback in acks:
             callback(code)
 
     def fail(self, reason: str, code: ErrorCode = ErrorCode.KAFKA_STORAGE_ERROR) -> None:
-        """Serve no more; tell everyone who waits."""
+        """Serve no more; answer everything that waits."""
         self.close_to_clients(reason, code)
         self.failure = self.failure or reason
         self._flusher.forget(self)
@@ -514,7 +514,7 @@ class Partition:
         self.wake_all()
 
     def wake_all(self) -> None:
-        """Have everyone who waits look again: the role or the log's fate has changed."""
+        """Have all waiters look again: the role or the state of the log has changed."""
         self._wake()
         for waiter in list(self.start_waiters):
             waiter.wake()
@@ -538,7 +538,7 @@ class Partition:
             watcher.on_committed()
 
     def lower_high_watermark(self, offset: int) -> None:
-        """The log was cut: what is known to be committed ends with it."""
+        """The log was truncated: what is known to be committed ends with it."""
         self.high_watermark = min(self.high_watermark, offset)
 
     def _tell_appended(self) -> None:

@@ -40,8 +40,8 @@ ConfigOf = Callable[[TopicImage], LogConfig]
 class StopOrder(NamedTuple):
     """To give a replica up, and with `delete` its log.
 
-    An epoch below the one known comes from an order that was overtaken: -1 and -2 ask for no such
-    check (KIP-570).
+    An epoch below the known one is of an order that a later one overtook: -1 and -2 switch the
+    check off (KIP-570).
     """
 
     topic: str
@@ -80,7 +80,7 @@ class Partitions:
         self._by_id: dict[tuple[UUID, int], Partition] = {}
         # Partitions whose log could not be opened, and why.
         self._refused: dict[Key, StorageError] = {}
-        # What the topics set themselves, as it was carried into the logs.
+        # The topics' own settings, as last set in the logs.
         self._configs: dict[str, Mapping[str, str]] = {}
         # Topics of the image that was applied last.
         self._topic_ids: frozenset[TopicId] = frozenset()
@@ -138,10 +138,10 @@ class Partitions:
     async def order(
         self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> dict[Key, OttlaError]:
-        """Open what is not open and give roles; what failed, and why.
+        """Open partitions that are not open and give roles; what failed, and why.
 
-        Returns when that is so: a topic may be answered as created after it. A state older than
-        the one acted on changes nothing.
+        Returns when that is done: only then may a topic be answered as created. A state older than
+        the present one changes nothing.
         """
         async with self._applying:
             return await self._take(states)
@@ -177,9 +177,9 @@ class Partitions:
         return failed
 
     def _give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
-        """Give up what is left of a damaged replica that nobody counts on; whether it was one.
+        """Give up a damaged replica that is in no ISR or ELR; whether it was one.
 
-        So it is where another broker leads, and this one is neither in sync nor eligible.
+        That needs another broker to lead, and this one to be neither in sync nor eligible.
         """
         key = (topic.name, index)
         name, partition = TopicPartition(*key), self._by_name.get(key)
@@ -225,7 +225,7 @@ class Partitions:
         return failed
 
     def _is_stale(self, order: StopOrder) -> bool:
-        """Whether the order is of an earlier term than the partition is in."""
+        """Whether the order is of an earlier leader epoch than the partition's."""
         partition = self._by_name.get((order.topic, order.partition_index))
         return partition is not None and 0 <= order.leader_epoch < partition.leader_epoch
 
@@ -260,11 +260,11 @@ class Partitions:
     def on_storage_error(self, partition: Partition, error: StorageError) -> None:
         """A log could not be written or read: take offline what the error concerns."""
         if self._by_name.get((partition.topic, partition.index)) is not partition:
-            return  # It was deleted meanwhile; another may have its name.
+            return  # The partition was deleted meanwhile; another may have its name.
         now_ms = self._clock.monotonic_ms()
         is_kept = self._keep_damaged(partition, error)
         if (error.stops_log and not is_kept) or now_ms >= self._silent_until_ms:
-            # A full disk refuses every batch, and is told now and then.
+            # A full disk refuses every batch, and is logged at intervals.
             self._silent_until_ms = now_ms + _REMINDER_MS
             _log.error("%s%s", error.message, _KEPT if is_kept else "")
         if is_kept:
@@ -278,14 +278,14 @@ class Partitions:
             self.on_failed.emit()
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """For the checkpoint."""
+        """The high watermarks of all partitions, for the checkpoint."""
         return {
             partition.topic_partition: partition.high_watermark
             for partition in self._by_name.values()
         }
 
     def close(self) -> None:
-        """Serve no more; whoever waits for a partition is told. The logs stay open."""
+        """Serve no more; answer all requests that wait. The logs stay open."""
         for partition in self:
             partition.fail("the broker stops", ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._by_name.clear()
@@ -294,7 +294,7 @@ class Partitions:
     async def _delete_gone(self, image: ClusterImage) -> None:
         """Delete what belongs to a topic that was there in the last image, and is not in this.
 
-        A topic that no image had yet is not gone: orders may come before news.
+        A topic that no image had yet is not gone: LeaderAndIsr may come before UpdateMetadata.
         """
         gone = self._topic_ids.difference(image.topics_by_id)
         self._topic_ids = frozenset(image.topics_by_id)
@@ -378,7 +378,7 @@ class Partitions:
         self._by_id[topic.id, key[1]] = partition
 
     def _is_last_resort(self, topic: TopicImage | None, index: int) -> bool:
-        """Whether coordinators need what is left of a damaged log: no other broker has a copy."""
+        """Whether coordinators need the rest of a damaged log, as no other broker has a copy."""
         if topic is None or not topic.is_internal or index >= len(topic.partitions):
             return False
         return topic.partitions[index].replicas == (self._roles.standing.broker_id,)

@@ -10,7 +10,7 @@ _log = logging.getLogger(__name__)
 
 
 class Removals:
-    """Deletions that are not due yet. With `inline` (memory) files are removed on the loop."""
+    """Deletions not yet due. With `inline` (memory) files are removed on the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, inline: bool = False) -> None:
         self._loop = loop
@@ -38,7 +38,7 @@ class Removals:
         if self._inline:
             _run(deletion)
         else:
-            # To remove a file of a gigabyte takes the system a while.
+            # Removing a file of a gigabyte takes the system a while.
             self._loop.run_in_executor(self._thread, _run, deletion)
 
 

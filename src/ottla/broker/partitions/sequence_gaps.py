@@ -1,15 +1,15 @@
-"""Gaps in a producer's sequence that may close by themselves, in one term of a leader. Pure.
+"""Gaps in a producer's sequence that may close by themselves, in one leader epoch. Pure.
 
-A producer has several batches on the way. One of them comes before its predecessor where that was
-refused for a passing reason, or where it went to the former leader and is yet to be sent again:
+A producer has several batches on the way. A batch comes before its predecessor if that was
+refused with a retriable error, or went to the former leader and is yet to be sent again:
 librdkafka may send what follows first, as one thread of it gives a batch back while another takes
 the next one. OUT_OF_ORDER_SEQUENCE_NUMBER would say that records are lost. librdkafka then begins
-a new epoch in all partitions, and what was appended elsewhere, unanswered, is appended twice. To
-append it where nothing is known of the producer is worse: the client takes that for the proof that
-what was before it was appended, too.
+a new epoch in all partitions, and unanswered batches that were appended elsewhere are appended
+twice. Appending the batch where the producer is unknown is worse: the client takes that as proof
+that the batches before it were appended, too.
 
-So such a batch is sent back once with an error that says: again. A client sends again in order.
-A producer that sends the same batch a second time has nothing before it, and the gap is one.
+So such a batch is refused once with a retriable error. A client sends its batches again in order.
+A producer that sends the same batch a second time has nothing before it: the gap is real.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -23,13 +23,13 @@ _HALF = SEQUENCE_MASK // 2
 
 
 class _Doubt:
-    """One producer of which a batch was refused or sent back, and none was appended since."""
+    """A producer that had a batch refused or sent back, and none appended since."""
 
     __slots__ = ("code", "producer_epoch", "refused", "sent_back")
 
     def __init__(self, producer_epoch: int) -> None:
         self.producer_epoch = producer_epoch
-        # The first sequence of the earliest batch that was refused, and with what.
+        # The first sequence of the earliest batch that was refused, and its error.
         self.refused = NO_SEQUENCE
         self.code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         # First sequences of batches that were sent back, the latest ones.
@@ -37,7 +37,7 @@ class _Doubt:
 
 
 class SequenceGaps:
-    """What a partition's leader remembers of producers whose batches did not come in order."""
+    """What a partition's leader remembers of producers whose batches came out of order."""
 
     __slots__ = ("_doubts", "_epoch_start")
 
@@ -56,24 +56,24 @@ class SequenceGaps:
         return bool(self._doubts)
 
     def on_refused(self, header: BatchHeader, code: ErrorCode) -> None:
-        """A batch was refused with an error after which clients try again."""
+        """Note a batch that was refused with a retriable error."""
         if header.producer_id < 0 or header.base_sequence == NO_SEQUENCE:
             return
         doubt = self._of(header)
         sequence = header.base_sequence
         if doubt.refused == NO_SEQUENCE or not _is_before(doubt.refused, sequence):
             doubt.refused, doubt.code = sequence, code
-            # It has yet to come again, so what follows it may come too early again.
+            # The batch has yet to come again, so the next ones may come too early again.
             doubt.sent_back.clear()
 
     def on_appended(self, producer_id: int) -> None:
-        """The producer is in order."""
+        """Note that the producer's batches are in order again."""
         self._doubts.pop(producer_id, None)
 
     def check(self, entry: ProducerEntry | None, header: BatchHeader) -> None:
         """Send a batch back that does not continue `entry`, if what is missing may yet come.
 
-        Raises OttlaError: NOT_LEADER_OR_FOLLOWER, or what an earlier batch was refused with.
+        Raises OttlaError: NOT_LEADER_OR_FOLLOWER, or the error of an earlier refused batch.
         """
         sequence = header.base_sequence
         doubt = self._doubts.get(header.producer_id)

@@ -1,4 +1,4 @@
-"""Folders in the log directories that hold no log of this cluster, as the log tells of them."""
+"""Folders in the log directories that hold no log of this cluster, and the warnings of them."""
 
 import logging
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Who hears of what happens to a partition, as the partition knows them."""
+"""The interfaces through which a partition notifies waiting fetches and fetch sessions."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ class Waiter(Protocol):
     """A fetch that waits for more records."""
 
     def wake(self) -> None:
-        """There may be enough now; looked at once per turn."""
+        """Look, once per turn of the loop, whether there is enough now."""
         ...
 
 
@@ -15,13 +15,13 @@ class Watcher(Protocol):
     """A follower's fetch session, as far as one partition of it is concerned."""
 
     def on_appended(self) -> None:
-        """There are records it has not been sent, or a log start that cannot wait."""
+        """Note records not yet sent to the follower, or a log start that cannot wait."""
         ...
 
     def on_committed(self) -> None:
-        """The high watermark or the log's start has moved."""
+        """Note that the high watermark or the log start has moved."""
         ...
 
     def on_role(self) -> None:
-        """What was said about its last fetch holds no more."""
+        """Note a change of role: the answer decided for the last fetch is void."""
         ...

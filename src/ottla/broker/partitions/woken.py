@@ -15,7 +15,7 @@ class Woken(ABC):
         self._look_scheduled = False
 
     def wake(self) -> None:
-        """What it waits for may be there: look once, after all appends of this turn."""
+        """Look once, after all appends of this turn, whether the wait is over."""
         if not self._look_scheduled:
             self._look_scheduled = True
             self._runtime.loop.call_soon(self._look_now)
@@ -26,4 +26,4 @@ class Woken(ABC):
 
     @abstractmethod
     def _look(self) -> None:
-        """It was woken, perhaps before it was answered: see whether it must still wait."""
+        """See whether a woken request must still wait; it may have been answered meanwhile."""

@@ -1,9 +1,9 @@
-"""The life of one broker: starts its parts in order, and stops them in the opposite one.
+"""One broker: starts its parts in order, and stops them in the opposite one.
 
 Order of start: the store, folders and their lock, the image as the store has it, listeners, the
-registration; then the controller says what to host, and `start` returns when that is done. It
-runs on whatever loop calls `start`, touches neither signals nor the loop's policy, and so can
-live inside any process.
+registration; then the controller says what to host, and `start` returns when that is done. The
+broker runs on the loop that calls `start`, touches neither signals nor the loop's policy, and so
+can live inside any process.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
 _log = logging.getLogger(__name__)
 
 _PATIENCE_S = 2.0
-# How long a broker that leads nothing any more answers before it hangs up.
+# How long a broker that leads nothing any more still answers before it closes connections.
 _FAREWELL_S = 0.05
 
 T = TypeVar("T")
@@ -47,9 +47,9 @@ T = TypeVar("T")
 class _Ending(NamedTuple):
     """How the broker is to stop."""
 
-    # With all that was appended on the disk; else as after a crash.
+    # Whether to flush all that was appended; if not, it is as after a crash.
     clean: bool
-    # With its leadership moved to other brokers first.
+    # Whether to move leadership to other brokers first.
     hands_over: bool
 
 
@@ -151,7 +151,7 @@ class Broker:
         self.listeners = listeners(self.parts)
 
     def _close_at_the_end(self) -> None:
-        """Say how each part is closed; the last is closed first."""
+        """Register how each part is closed; the last is closed first."""
         parts, closing = self.parts, self._closing
         closing.push(parts.membership.leave)
         closing.push(parts.runtime.purgatory.close)
@@ -187,7 +187,7 @@ class Broker:
         parts = self.parts
         await self._ask_store(parts.config_changes.start)
         loaded = await self._ask_store(lambda: load_image(parts.store, parts.view.cluster_id))
-        # Until the controller sends a newer one: the leaders are those that the store names.
+        # The leaders are those in the store, until the controller sends a newer image.
         parts.updates.show(loaded.image)
         warn_of_strays(parts.log_directories.found_at_start, loaded.image)
         parts.configs.load()
@@ -197,7 +197,7 @@ class Broker:
             parts.removals.remove_later(deletion)
 
     async def _register(self) -> None:
-        """Announce the broker, with the ports it has now, and wait to hear what it hosts."""
+        """Register the broker, with the ports it has now, and wait for its first LeaderAndIsr."""
         parts, view = self.parts, self.parts.view
         image = own_image(view.broker_id, self.settings, self.listeners.ports)
         clean = parts.log_directories.kept_all
@@ -207,10 +207,10 @@ class Broker:
         updates = parts.updates
         updates.show(view.image.with_broker(replace(image, epoch=epoch)))
         if not await updates.wait_for(lambda _image: updates.heard, _PATIENCE_S):
-            _log.warning("no controller has told this broker yet what it hosts; it serves anyway")
+            _log.warning("no controller has sent this broker its partitions yet; it serves anyway")
 
     async def _finish_requests(self) -> None:
-        """Hand leadership over and answer what waits, while clients can still be answered."""
+        """Hand leadership over and answer waiting requests, while connections are still open."""
         if not self._ending.clean:
             return
         if self._ending.hands_over:
@@ -234,8 +234,8 @@ class Broker:
             return
         if self.settings.flag("controlled.shutdown.enable"):
             await hand_over(parts.view, parts.fence, parts.controller, parts.peers)
-            # Clients that come meanwhile are redirected; those whose connection ends without
-            # an answer first try here again.
+            # Clients that come meanwhile are redirected; clients whose connection ends without
+            # an answer would first try here again.
             await asyncio.sleep(_FAREWELL_S)
 
     def _close_logs(self) -> None:

@@ -1,4 +1,4 @@
-"""Closes what was begun, in the opposite order."""
+"""Closes the parts that were started, in the opposite order."""
 
 import inspect
 from collections.abc import Awaitable, Callable

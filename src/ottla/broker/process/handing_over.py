@@ -24,7 +24,7 @@ _REQUEST_TIMEOUT_MS = 5_000
 async def hand_over(
     view: ClusterView, fence: ControllerFence, controller: Controller, peers: Peers
 ) -> None:
-    """Ask the controller until it has moved all it can; after some attempts stop anyway."""
+    """Ask the controller until it has moved all leaders it can; after some attempts stop anyway."""
     for _ in range(_ATTEMPTS):
         try:
             remaining = await asyncio.wait_for(

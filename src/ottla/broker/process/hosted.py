@@ -1,4 +1,4 @@
-"""Everything on this broker that follows the cluster image, brought in step in its order."""
+"""Everything on this broker that follows the cluster image, updated in order."""
 
 from ottla.broker.groups import Groups
 from ottla.broker.partitions.partitions import Partitions
@@ -25,6 +25,6 @@ class Hosted:
             self._groups.on_topics_deleted(deleted)
 
     def update_configs(self, image: ClusterImage) -> None:
-        """Carry changed settings into the logs at once, and into what throttles their copies."""
+        """Set changed settings in the logs and in the replication throttles at once."""
         self._replication.throttles.configure(image)
         self._partitions.update_configs(image)

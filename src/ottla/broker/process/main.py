@@ -15,8 +15,8 @@ from ottla.broker.process.broker import Broker
 
 _log = logging.getLogger(__name__)
 
-# Requests make almost no cycles; looking for them rarely keeps pauses out of the latencies, and
-# looking through few objects at a time keeps the pauses that remain short.
+# Requests make almost no reference cycles: rare collections keep pauses out of the latencies, and
+# looking through few objects at a time keeps the remaining pauses short.
 _WARM_UP_S = 0.5
 _GC_THRESHOLDS = (10_000, 50, 50)
 
@@ -27,9 +27,9 @@ def run(
     on_ready: Callable[[Broker], None] | None = None,
     ends_with_others: bool = False,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then stop. `on_ready` is called once clients can come.
+    """Serve until SIGTERM or SIGINT, then stop. `on_ready` is called once clients can connect.
 
-    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that none is left to
+    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that no other can
     take leadership over. Raises OttlaError, with cause and remedy, where the broker cannot start.
     """
     _run_loop(_serve(settings, on_ready, ends_with_others=ends_with_others))
@@ -75,7 +75,7 @@ def _call_on_signal(
 
 
 def _tune_garbage_collection() -> None:
-    """What start-up made stays; it is not looked through again."""
+    """Exempt the objects made at start-up from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)

@@ -1,4 +1,4 @@
-"""What a broker does now and then: flush by time, retention, expiry of producers, checkpoints.
+"""A broker's periodic work: flush by time, retention, expiry of producers, checkpoints.
 
 Each chore has a timer of its own; what takes the disk long runs in a thread. A chore that fails is
 logged and tried again at its next time.
@@ -19,7 +19,7 @@ from ottla.storage.disk.errors import StorageError
 
 _log = logging.getLogger(__name__)
 
-# Kafka never looks at flush.ms unless log.flush.scheduler.interval.ms is set, too; we look often.
+# Kafka ignores flush.ms unless log.flush.scheduler.interval.ms is set, too; Ottla looks often.
 _FLUSH_CHECK_MS = 500
 
 # Logs whose checkpoint begins in one turn of the loop: 40 µs each.
@@ -139,7 +139,7 @@ class Maintenance:
                     await chore()
                 except StorageError as error:
                     _log.error("%s: %s", chore.__name__, error.message)
-                except Exception:  # noqa: BLE001  # The supervisor of chores: the next time may go well.
+                except Exception:  # noqa: BLE001  # The supervisor of chores: the next run may succeed.
                     _log.exception("%s failed", chore.__name__)
 
         self._tasks.append(asyncio.get_running_loop().create_task(repeat()))

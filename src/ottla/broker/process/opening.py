@@ -1,4 +1,4 @@
-"""Opens what a broker stands on: the store and the log directories, of one and the same cluster."""
+"""Opens a broker's store and log directories, which must belong to the same cluster."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Opened:
     """The store and the folders of one broker, and what all brokers of its cluster agree on."""
 
     store: Store
-    # None where the store was given: its owner answers for it.
+    # None where the store was given: its owner checks it.
     store_mark: StoreMark | None
     cluster_id: str
     secret: bytes
@@ -67,7 +67,7 @@ async def open_storage(
             mark = StoreMark(seams.filesystem, paths[0], store, runtime.in_thread)
     opened = store
     found = LogDirectories.find_cluster_id(seams.filesystem, paths)
-    # Another cluster's store is refused as that, by its id.
+    # Another cluster's store is recognised by its id, and refused.
     if mark and await known_cluster_id(opened) in (None, found):
         await mark.check()
     proposed = found or new_cluster_id(random_bytes)
@@ -89,7 +89,7 @@ async def open_storage(
 
 
 async def _own_store(settings: BrokerSettings, seams: Seams) -> Store:
-    """Where the settings say; else a file in the first log directory, or memory like that."""
+    """The configured store; else a file in the first log directory, or memory like it."""
     address = settings.text("coordination.connect")
     if address:
         return await connect(

@@ -1,7 +1,7 @@
 """The parts of one broker, each built once by `wiring` and complete from then on.
 
-Only the process that runs the broker, tests and the simulation see all of them; a part and a
-handler receive those that they use.
+Only the process that runs the broker, tests and the simulation see all of them; each part and
+each handler receives those that it uses.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Waits out a store that does not answer for a moment."""
+"""Repeats an action while the store does not answer for a moment."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 async def patiently(action: Callable[[], Awaitable[T]], clock: Clock, limit_ms: int) -> T:
-    """The result of `action`, which may be done twice. Raises StoreUnavailable after `limit_ms`."""
+    """The result of an idempotent `action`. Raises StoreUnavailable after `limit_ms`."""
     deadline_ms = clock.monotonic_ms() + limit_ms
     while True:
         try:

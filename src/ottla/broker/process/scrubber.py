@@ -1,7 +1,7 @@
-"""Looks through all logs slowly, again and again, for records that the disk has damaged.
+"""Reads all logs slowly, again and again, to find records that the disk has damaged.
 
-One step at a time in a thread, so many bytes a second at most. What is found takes the replica
-out of use; the controller hears of it, and where others are in sync it is made anew from them.
+One step at a time in a thread, at a limited rate. Damage takes the replica offline, which
+is reported to the controller; if others are in sync, the replica is copied anew from them.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from ottla.storage.recovery.scrub import SegmentScrub, scrubs
 
 _log = logging.getLogger(__name__)
 
-# After an orderly start others have more urgent things to do.
+# After an orderly stop there is no hurry: requests come first.
 _FIRST_PAUSE_S = 60.0
 _SECOND_LOOK_S = 0.5
 _SHORTEST_SLEEP_S = 0.1
@@ -38,23 +38,23 @@ class Scrubber:
         self._runtime = runtime
         self._partitions = partitions
         self._directories = directories
-        # Rounds through all logs that were finished, and what was found in all of them.
+        # Finished rounds through all logs, and the damage found in all of them.
         self.rounds = 0
         self.damages = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to go round."""
+        """Begin to scrub."""
         self._task = self._runtime.loop.create_task(self.run())
 
     async def stop(self) -> None:
-        """Look at nothing more."""
+        """Stop scrubbing."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def run(self) -> None:
-        """Go round for ever; begin soon where the last run was not stopped in order."""
+        """Scrub for ever; begin soon if the broker's last stop was unclean."""
         clock = self._runtime.clock
         if all(directory.run.was_clean for directory in self._directories.online):
             await asyncio.sleep(_FIRST_PAUSE_S)
@@ -70,7 +70,7 @@ class Scrubber:
             await asyncio.sleep(min(max(rest_ms / 1000, _SHORTEST_SLEEP_S), _LONGEST_SLEEP_S))
 
     async def round(self) -> None:
-        """Look through every log once."""
+        """Scrub every log once."""
         for partition in self._partitions:
             if partition.failure is None:
                 for scrub in scrubs(partition.log):
@@ -91,7 +91,7 @@ class Scrubber:
             scrub.close()
 
     async def _look_again(self, partition: Partition, scrub: SegmentScrub) -> None:
-        """Believe it when it is seen twice: what is read wrong once need not be wrong."""
+        """Report damage only when it is read twice: a single wrong read need not be damage."""
         await asyncio.sleep(_SECOND_LOOK_S)
         try:
             await self._step(scrub)
@@ -102,7 +102,7 @@ class Scrubber:
 
     @staticmethod
     def _concerns(partition: Partition, scrub: SegmentScrub) -> bool:
-        """Whether the partition's log still is what is looked at."""
+        """Whether the scrubbed segment is still part of the partition's log."""
         return partition.failure is None and partition.log is scrub.log and scrub.still_holds
 
     async def _step(self, scrub: SegmentScrub) -> int:
@@ -115,5 +115,5 @@ class Scrubber:
         return self._settings.integer("log.scrub.max.bytes.per.second")
 
     def _pause_s(self, taken: int) -> float:
-        """How long so many bytes are to take."""
+        """How long to pause after `taken` bytes."""
         return taken / max(self._rate, 1)

@@ -1,4 +1,4 @@
-"""What a broker has of its surroundings; tests and the simulation put others in their place."""
+"""The clock, disk, network and store of a broker; tests and the simulation replace them."""
 
 import random
 from dataclasses import dataclass

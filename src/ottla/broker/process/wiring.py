@@ -1,4 +1,4 @@
-"""Builds the parts of a broker from the bottom up, and says which part hears of which event."""
+"""Builds the parts of a broker from the bottom up, and subscribes them to each other's events."""
 
 from typing import NamedTuple
 
@@ -85,7 +85,7 @@ _PING_INTERVAL_MS = 10_000
 
 
 class Meeting(NamedTuple):
-    """How this broker proves itself to others, and others to it."""
+    """The handshakes in which this broker and the others prove their identity."""
 
     admission: Admission
     peers: Peers
@@ -110,7 +110,7 @@ class Transacting(NamedTuple):
 
 
 class ShareParts(NamedTuple):
-    """Share groups, besides their membership."""
+    """The parts of share groups, besides their membership."""
 
     share_states: ShareStates
     persister: Persister
@@ -121,7 +121,7 @@ class ShareParts(NamedTuple):
 
 
 class Upkeep(NamedTuple):
-    """What works beside requests."""
+    """The parts that work beside requests."""
 
     cleaner: Cleaner
     retention: RetentionKeeper
@@ -152,7 +152,7 @@ def listeners(parts: Parts) -> Listeners:
 
 
 class _Wiring:
-    """What most parts take."""
+    """The arguments that most parts take."""
 
     def __init__(
         self, settings: BrokerSettings, seams: Seams, runtime: Runtime, opened: Opened
@@ -166,7 +166,7 @@ class _Wiring:
         self.view = ClusterView(BrokerId(settings.broker_id), opened.cluster_id)
         self.fence = ControllerFence()
         self.decisions = Decisions()
-        # Emitted when the registration is lost: what this broker leads, it leads no more (S16).
+        # Emitted when the registration is lost: this broker then leads nothing more (S16).
         self.registration_lost: Signal[[]] = Signal()
         # Emitted when no other broker can be reached: this broker gives its registration up.
         self.isolated: Signal[[]] = Signal()
@@ -255,7 +255,7 @@ class _Wiring:
         return parts
 
     def _subscribe(self, parts: Parts) -> None:
-        """Which part hears of what happens in another."""
+        """Subscribe parts to the events of others."""
         on_role = parts.replication.roles.on_role
         on_role.subscribe(parts.groups.on_role)
         on_role.subscribe(parts.transactions.on_role)
@@ -474,5 +474,5 @@ class _Wiring:
 
 
 def _ping_interval_ms(idle_ms: int) -> int:
-    """So often that the other broker, of like settings, takes no connection for idle."""
+    """Often enough that another broker with the same settings closes no connection as idle."""
     return min(_PING_INTERVAL_MS, max(1, idle_ms // 3)) if idle_ms > 0 else _PING_INTERVAL_MS

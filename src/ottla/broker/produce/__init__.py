@@ -1,4 +1,4 @@
-"""What is particular to Produce: the fast way of producers that repeat themselves, and answers.
+"""What is particular to Produce: the fast path of producers that repeat themselves, and answers.
 
-Begin with `shortcut` for the fast way, and with `broker.handlers.produce` for the slow path.
+Begin with `shortcut` for the fast path, and with `broker.handlers.produce` for the slow path.
 """

@@ -1,4 +1,4 @@
-"""The answer to a produce request that waits until what it brought is committed."""
+"""The answer to a produce request, which waits until the request's records are committed."""
 
 from struct import Struct
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _INT32 = Struct(">i")
 
 
 class Asked(NamedTuple):
-    """What `new_leaders` asks of a produce request."""
+    """The parts of a produce request that `new_leaders` needs."""
 
     version: int
     listener: str

@@ -1,4 +1,4 @@
-"""One partition as one producer addresses it: what its batches may be, and how its answers look."""
+"""One partition as one producer addresses it: which batches are usual, and their answers."""
 
 from struct import Struct
 from typing import Final
@@ -57,7 +57,7 @@ class Known:
         # API key and version, as a number and as bytes.
         self.head = head
         self.opening = _INT32.pack(head)
-        # What is repeated between correlation id and records.
+        # The bytes that repeat between correlation id and records.
         self.prefix = prefix
         self.version = version
         self.is_flexible = layout.is_flexible
@@ -65,7 +65,7 @@ class Known:
         self.acks = body.acks
         self.timeout_ms = body.timeout_ms
         self.partition = partition
-        # Whether the last batch was taken as it was: a producer of others sends more of them.
+        # Whether the last batch was usual: a producer of unusual ones sends more of them.
         self.was_usual = True
         self._topic_name = body.topic_data[0].name
         parts = self._encode(
@@ -85,7 +85,7 @@ class Known:
 
     # Hot: once per request.
     def usual(self, frame: memoryview, position: int, now_ms: int) -> BatchHeader | None:
-        """The header of a batch that is taken as it is; None where it must be looked at closely."""
+        """The header of a batch that needs no full validation; None where it does."""
         if not self._takes_usual():
             return None
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
@@ -97,7 +97,7 @@ class Known:
 
     # Hot: once per receive.
     def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> list[Arrived]:
-        """The batches that are taken as they are, from the start of what was received on."""
+        """The batches that need no full validation, from the start of `received` on."""
         if not self._takes_usual():
             return []
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
@@ -136,7 +136,7 @@ class Known:
         return self._is_plain
 
     def _take(self, config: LogConfig) -> None:
-        """Remember what the topic's settings, which are replaced as a whole, mean for a batch."""
+        """Remember what the topic's settings mean for a batch; they are replaced as a whole."""
         self._config = config
         self._after_max_ms = config.message_timestamp_after_max_ms
         self._size_max = min(config.max_message_bytes, config.segment_bytes)

@@ -27,7 +27,7 @@ from ottla.wire.notation import has_field
 TRAILER: Final[bytes] = bytes(TRAILER_SIZE)
 # Base offset, time of the append and log start offset, as they stand in an answer.
 NUMBERS: Final = Struct(">qqq")
-# Values of them that stand nowhere else in an answer.
+# Placeholder values that occur nowhere else in an answer.
 MARKS: Final = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
 _ERROR_MARK: Final = 0x6F74
 _ERROR_AND_NUMBERS: Final = Struct(">hqqq")

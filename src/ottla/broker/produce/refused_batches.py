@@ -1,4 +1,4 @@
-"""The log's line about a batch that is refused because of a setting, or of its own content.
+"""The log line about a batch that is refused because of a setting, or of its own content.
 
 The producer gets the same in its answer; the line is for an operator, who sees neither the client's
 log nor its code. The shortcuts for known requests leave all such batches to the slow path, which
@@ -44,7 +44,7 @@ def log_refused_batch(
 ) -> None:
     """Log why a batch of `size` bytes was refused, where that concerns an operator.
 
-    Once in a while for each topic, client id, address and error.
+    At intervals for each topic, client id, address and error.
     """
     if error.code not in _CAUSES:
         return

@@ -39,7 +39,7 @@ _ACKS_ALL = -1
 
 _HEAD = Struct(">ii")
 _INT32 = Struct(">i")
-# One batch goes its own way, which knows more kinds.
+# A single batch is left to `serve`, which knows more kinds.
 _RUN_MIN = 2
 # Connections to more partitions than this use the slow path for the rest.
 _KNOWN_MAX = 1024
@@ -56,12 +56,12 @@ class ProduceShortcuts:
         self._listener = listener
         self._now_ms = parts.runtime.clock.now_ms
         self._known: dict[bytes, Known] = {}
-        # Where the prefix ends that was learnt last; it is as long for all partitions of a topic.
+        # Where the prefix learnt last ends; all partitions of a topic have the same length.
         self._prefix_end = 0
 
-    # Hot: once per request, on the way of nearly every batch.
+    # Hot: once per request, for nearly every batch.
     def serve(self, frame: memoryview) -> list[Part] | None:
-        """Do what `frame` asks, or nothing at all and return None where it is no known request."""
+        """Append what `frame` brings; None, and nothing done, if it is no known request."""
         prefix_end = self._prefix_end
         known = self._known.get(frame[AFTER_CORRELATION_ID:prefix_end].tobytes())
         if known is None:
@@ -114,9 +114,9 @@ class ProduceShortcuts:
 
     # Hot: once per receive that brought several requests.
     def serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
-        """Do at once what several requests ask that follow one another, each behind its size.
+        """Append at once what several successive requests bring, each preceded by its size.
 
-        How many bytes of them were served, and the answers. Or nothing at all, and None: then
+        Returns how many bytes of them were served, and the answers. None, and nothing done: then
         the first request is to be served by itself.
         """
         begin, end = SIZE_BYTES + AFTER_CORRELATION_ID, SIZE_BYTES + self._prefix_end

@@ -1,10 +1,10 @@
-"""Answers that cut a follower's log wait here until the disk trusts no more than will be left.
+"""Answers that truncate a follower's log wait here for a lower recovery-point checkpoint.
 
-The recovery point checkpoint is lowered before the log is cut: a crash in between must find no
-less than the checkpoint promises. Writing it takes an fsync, which the loop does not wait for.
+The checkpoint is lowered to the truncation offset before the log is truncated: a crash in between
+must find no less than it promises. Writing it takes an fsync, which the loop does not wait for.
 Meanwhile the answer counts as on its way: the follower asks for nothing else, and whatever makes
-an answer stale (a new term, a lost connection) makes this one stale. What a turn of the loop
-brings shares one write for each log directory.
+an answer stale (a new leader epoch, a lost connection) makes this one stale. The answers of one
+turn of the loop share one write for each log directory.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class _Held:
 
 
 class Cuts:
-    """`take` carries an answer out, `fail` is told where the checkpoint could not be written."""
+    """`take` carries an answer out; `fail` is called where the checkpoint could not be written."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class Cuts:
         self._next: dict[LogDirectory, list[_Held]] = {}
 
     def must_wait(self, partition: Partition, floor: int) -> bool:
-        """Whether the disk may promise anything of the log from `floor` on."""
+        """Whether the recovery-point checkpoint of the log is above `floor`."""
         name = partition.topic_partition
         return name in self._held or not self._directories.is_low(name, floor)
 
     def hold(self, partition: Partition, floor: int, data: PartitionData, taken: Taken) -> None:
-        """Take the answer in, and call `taken`, once the disk promises nothing from `floor` on."""
+        """Take the answer in, and call `taken`, once the checkpoint is at or below `floor`."""
         follower = partition.follower
         assert follower is not None
         name = partition.topic_partition
@@ -89,7 +89,7 @@ class Cuts:
     def _release(self, held: _Held, home: LogDirectory, failure: StorageError | None) -> None:
         partition, name = held.partition, held.partition.topic_partition
         if self._held.get(name) is not held:
-            return  # The answer of a later term waits.
+            return  # The answer of a later leader epoch waits.
         del self._held[name]
         try:
             if partition.follower is held.follower:

@@ -37,7 +37,7 @@ class DelayedReplicaFetch(Woken):
         self._deadline = self._runtime.purgatory.schedule(wait_ms, self.answer)
 
     def answer(self) -> None:
-        """Answer with what there is: time is up, or the follower has something else to say."""
+        """Answer with what there is: time is up, or the follower has sent its next fetch."""
         self._finish()
         self._request.reply(
             self._session.respond(self._max_bytes, self._runtime.clock.monotonic_ms())

@@ -2,8 +2,8 @@
 
 One connection of its own, callbacks, no task per fetch. A request names the partitions whose
 answers are in and, with group commit, on the disk: so it says by their offsets what this replica
-holds. A fetch without news waits at the leader; what becomes durable meanwhile is told by the
-next one, which ends the wait of the one before. Two are on their way at most, and one question
+holds. A fetch without news waits at the leader; the next fetch reports what became durable
+meanwhile, and ends the wait of the one before. Two are on their way at most, and one question
 per partition (R-7).
 """
 
@@ -25,10 +25,10 @@ from ottla.wire.messages.fetch import FetchPartition, FetchResponse
 
 _log = logging.getLogger(__name__)
 
-# How long a fetch for other partitions waits for the flush of what was just appended: then one
-# fetch tells of all.
+# How long a fetch for other partitions waits for the flush of what was just appended: one fetch
+# then reports all new ends.
 _FLUSH_PATIENCE_S = 0.01
-# How soon to look again whether what is throttled still is.
+# How soon to look again whether the throttle lets more through.
 _HELD_MS_MAX = 500
 
 Key = tuple[UUID, int]
@@ -73,7 +73,7 @@ class ReplicaFetcher:
         self._soon()
 
     def remove(self, partition: Partition) -> None:
-        """Fetch it no more."""
+        """Stop fetching a partition."""
         key = (partition.topic_id, partition.index)
         if self.partitions.get(key) is not partition:
             return
@@ -97,7 +97,7 @@ class ReplicaFetcher:
     # -- asking
 
     def _ask(self, partition: Partition) -> None:
-        """Ask for it as soon as what it holds is durable."""
+        """Ask for a partition's next records as soon as what it holds is durable."""
         if partition.own_end < partition.log_end_offset and partition.failure is None:
             self._flushing[partition] = None
             partition.on_next_flush = self._on_flushed
@@ -134,7 +134,7 @@ class ReplicaFetcher:
         if not self._session.may_send:
             return
         if self._flushing and self._patience is not None and not in_flight:
-            return  # Told by `_on_flushed`, or when patience is at its end.
+            return  # `_on_flushed` calls again, or the timer that ends the wait.
         questions = self._questions()
         if in_flight and not questions and not self._forgotten:
             return
@@ -225,7 +225,7 @@ class ReplicaFetcher:
         self._soon()
 
     def _on_taken(self, partition: Partition) -> None:
-        """An answer was taken in after the turn that it came in: its log was to be cut."""
+        """An answer was taken in after the turn it arrived in, as it truncates the log."""
         if self.partitions.get((partition.topic_id, partition.index)) is not partition:
             return
         if partition.follower is not None and partition.follower.nonce == NO_FETCH:

@@ -10,7 +10,7 @@ from ottla.broker.replication.source_link import SourcePeers, Spawn
 
 
 class Fetchers:
-    """`num.replica.fetchers` for each broker that leads what this one follows."""
+    """`num.replica.fetchers` for each broker that leads a partition followed here."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Fetchers:
         fetcher.add(partition)
 
     def remove(self, partition: Partition) -> None:
-        """Pull for it no more."""
+        """Stop pulling for a partition."""
         fetcher = self._homes.pop(partition, None)
         if fetcher is not None:
             fetcher.remove(partition)

@@ -1,4 +1,4 @@
-"""A fetch session (KIP-227) as the follower has it: what the leader is told, and in which order."""
+"""A fetch session (KIP-227) as the follower has it: what it sends, and in which order."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class FetchLimits:
 
 
 class FollowerSession:
-    """One session after the other. Invariant: answers of one that has ended are known as that."""
+    """One session after the other. Invariant: the answers of an ended session are recognised."""
 
     def __init__(self, limits: FetchLimits) -> None:
         self._limits = limits
@@ -44,7 +44,7 @@ class FollowerSession:
 
     @property
     def may_send(self) -> bool:
-        """Whether another request may set out: not while the session's id is on its way."""
+        """Whether another request may be sent: not while the session's id is on its way."""
         if not self.in_flight:
             return True
         return self.in_flight < _IN_FLIGHT_MAX and self._epoch != _INITIAL_EPOCH
@@ -84,7 +84,7 @@ class FollowerSession:
         return request
 
     def on_answer(self, session_id: int) -> None:
-        """An answer without an error; the first one tells the session's id."""
+        """An answer without an error; the first one brings the session's id."""
         if self._epoch == _INITIAL_EPOCH:
             self._id, self._epoch = session_id, 1
 

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 # The first wait after a refused fetch; it doubles up to replica.fetch.backoff.ms.
 FIRST_RETRY_MS = 20
 
-# Told about once per partition and term: they pass by themselves while news travel.
+# Logged once per partition and leader epoch: they pass by themselves while metadata spreads.
 _PASSING = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -72,12 +72,12 @@ class Following:
 
     @property
     def standing(self) -> Standing:
-        """As whom this broker fetches."""
+        """The broker's id and epochs that its fetches carry."""
         return self._own.current
 
     # Hot: once per partition of a fetch.
     def room(self, partition: Partition) -> int:
-        """Bytes of it that may be fetched now; 0 where the throttle holds it back."""
+        """Bytes of a partition that may be fetched now; 0 where the throttle holds it back."""
         throttle = self._throttle
         if not throttle.is_on or not throttle.covers(partition, self.standing.broker_id):
             return UNLIMITED
@@ -92,7 +92,7 @@ class Following:
     def take(self, partition: Partition, data: PartitionData, taken: Taken) -> None:
         """Take an answer in; one that was not asked for, or not any more, does nothing.
 
-        One that cuts the log may be taken in later, and `taken` is called then.
+        An answer that truncates the log may be taken in later, and `taken` is called then.
         """
         if data.error_code or data.diverging_epoch.end_offset >= 0:
             floor = _floor(partition, data)
@@ -109,7 +109,7 @@ class Following:
         effects: tuple[FollowerEffect, ...]
         if data.error_code:
             code = ErrorCode(data.error_code)
-            # The core knows the answer by its nonce; an error speaks of another term by nature.
+            # The core knows the answer by its nonce; an error usually means another leader epoch.
             effects = follower.on_error(
                 data.nonce, follower.leader_epoch, code, data.log_start_offset, now_ms=now_ms
             )
@@ -203,13 +203,13 @@ class Following:
             partition.topic_partition, offset, self._clock.now_ms()
         )
         partition.high_watermark = offset
-        # The new beginning is to be durable before anything counts as held.
+        # The new log start must be durable before the follower reports any record as held.
         partition.flush_soon()
         for deletion in deletions:
             self._removals.remove_later(deletion)
 
     def _cannot_cut(self, partition: Partition, error: StorageError) -> None:
-        """The checkpoint could not be written: it is as if no answer had come."""
+        """The checkpoint could not be written: go on as if no answer had come."""
         follower = partition.follower
         assert follower is not None
         follower.on_no_answer(follower.nonce, now_ms=self._clock.monotonic_ms())
@@ -217,7 +217,7 @@ class Following:
         self._back_off(partition)
 
     def _back_off(self, partition: Partition) -> None:
-        """Something here went wrong: fetch again later, and the next time later still."""
+        """After a local error, fetch again later, and the next time later still."""
         follower = partition.follower
         if follower is not None:
             follower.retry_at_ms = self._clock.monotonic_ms() + follower.retry_ms
@@ -225,10 +225,10 @@ class Following:
 
 
 def _lost_end(partition: Partition, follower: Follower) -> tuple[int, int]:
-    """Before which offset what is cut off was not this replica's alone, and in which term it went.
+    """The offset below which truncated records may have been committed, and the leader epoch.
 
-    That is all of it, where a leader was elected since that may lack what was committed: nobody
-    can tell any more. Else only what is known to be committed.
+    After an unclean election that is the whole truncated end, for the new leader may lack committed
+    records. Otherwise it is what is known to be committed.
     """
     unclean_epoch = -1 if partition.image is None else partition.image.unclean_epoch
     if unclean_epoch > follower.last_fetched_epoch:
@@ -237,7 +237,7 @@ def _lost_end(partition: Partition, follower: Follower) -> tuple[int, int]:
 
 
 def _learn(partition: Partition, data: PartitionData) -> None:
-    """What the leader's ledger says of what this replica never sees, or never saw."""
+    """Learn from the leader's ledger which offsets were deleted or lost before this replica."""
     history = partition.log.ledger.history
     history.compacted_to(data.compacted_below)
     for told in data.deleted:
@@ -245,7 +245,7 @@ def _learn(partition: Partition, data: PartitionData) -> None:
 
 
 def _floor(partition: Partition, data: PartitionData) -> int | None:
-    """The least offset that the log may be cut at by an answer; None where it is not cut."""
+    """The least offset that an answer may truncate the log to; None where it does not truncate."""
     follower = partition.follower
     if follower is None or data.nonce != follower.nonce:
         return None

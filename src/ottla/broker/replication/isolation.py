@@ -1,4 +1,4 @@
-"""Whether this broker is cut off from those who follow it, though its store says that they live."""
+"""Whether this broker is cut off from its followers, though the store has them registered."""
 
 import asyncio
 from collections.abc import Iterable
@@ -14,11 +14,11 @@ from ottla.replica.standing import NEVER, Standing
 
 
 class Isolation:
-    """Looks now and then; `limits` say how often, and how long a silence is too long.
+    """Looks at intervals; `limits` say how often, and how long a silence is too long.
 
-    Followers fetch whether or not there are records: so a leader that nobody reaches any more,
-    clients neither, is found out as well. Before the silence is too long the ways to them are
-    tried: where one is open, they have too much to do, and nothing would be better elsewhere.
+    Followers fetch whether or not there are records: so a leader that no broker and no client
+    reaches is found out as well. Before the silence is too long this broker connects to them:
+    if one connection succeeds, they are merely slow, and another leader would not help.
     """
 
     def __init__(
@@ -36,20 +36,20 @@ class Isolation:
         self._spawn = spawn
         self._on_isolated = on_isolated
         self._every_ms = limits.look_every_ms
-        # Known before the silent would be proposed out of the ISR.
+        # Decided before silent followers would be proposed out of the ISR.
         self._doubt_ms = limits.silence_ms_max // 2
         self._trial_ms = limits.silence_ms_max // 4
         self._looked_ms = NEVER
         self._is_trying = False
-        # Whether it may be this broker that is cut off: nobody is to be proposed out meanwhile, who
-        # would then be missing to the one that leads instead.
+        # Whether this broker may be the one cut off: it then proposes no follower out of the ISR,
+        # since the next leader would lack that follower.
         self.is_undecided = False
 
     def look(self, standing: Standing, led: Iterable[Partition]) -> None:
-        """Find out whether others are to lead what is `led` here."""
+        """Find out whether other brokers are to lead the partitions `led` here."""
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
-        # Where this process stood still, what was sent to it has yet to be read.
+        # After a pause of this process the requests sent to it have yet to be read.
         if self._is_trying or now_ms - before_ms > 3 * self._every_ms:
             return
         since_ms = now_ms - self._doubt_ms
@@ -66,7 +66,7 @@ class Isolation:
         ]
 
     async def _try(self, silent: list[BrokerId], since_ms: int) -> None:
-        """Try the ways to all that are silent; where none is open, it is this broker."""
+        """Connect to all silent brokers; if no connection succeeds, this broker is cut off."""
         within_s = self._trial_ms / 1000
         try:
             ways = [self._peers.reaches_known(broker_id, within_s) for broker_id in silent]

@@ -1,8 +1,8 @@
-"""Takes a leader's changes of the ISR to the store: one `multi` with checks for many partitions.
+"""Writes leaders' changes of the ISR to the store: one `multi` with checks for many partitions.
 
-What the store must hold for a change to be made is said by `replica.isr.IsrChange`. A change whose
-fate is not known is settled by reading the state (S15). Changes made are announced together under
-`/isr_change_notification`, from where the controller tells everyone (P17).
+`replica.isr.IsrChange` says what the store must hold for a change to be made. If the outcome of a
+write is unknown, the state is read instead (S15). Changes made are announced together under
+`/isr_change_notification`, from where the controller sends them to all brokers (P17).
 """
 
 import asyncio
@@ -45,7 +45,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class Outcomes(Protocol):
-    """Who is told what became of a change."""
+    """Receives the outcome of each change."""
 
     def become(self, partition: Partition, image: PartitionImage) -> object: ...
 
@@ -56,7 +56,7 @@ class Outcomes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _PendingChange:
-    """A change that one leader, in one term, wants made; None: it wants the state read."""
+    """A change that one leader, in one epoch, proposes; None: it wants the state read."""
 
     outcomes: Outcomes
     partition: Partition
@@ -77,7 +77,7 @@ class IsrWriter:
         self._controller_epoch: int | None = None
 
     def propose(self, leading: Outcomes, partition: Partition, change: IsrChange) -> None:
-        """Make the change, and report to `leading` what became of it."""
+        """Make the change, and report its outcome to `leading`."""
         self._add(leading, partition, change)
 
     def read(self, leading: Outcomes, partition: Partition) -> None:
@@ -117,7 +117,7 @@ class IsrWriter:
             await self._announce(made)
 
     async def _write_together(self, wishes: Sequence[_PendingChange]) -> bool:
-        """Whether all were made at once. If not, nothing is known of any."""
+        """Whether all changes were made at once; if not, the outcome of each is unknown."""
         try:
             operations = [await self._operations(wish) for wish in wishes]
             results = await self._store.multi([one for each in operations for one in each])
@@ -130,7 +130,7 @@ class IsrWriter:
         return True
 
     async def _write_one(self, wish: _PendingChange) -> bool:
-        """Whether the change was made; whatever became of it is told."""
+        """Whether the change was made; its outcome is reported either way."""
         change = wish.change
         assert change is not None
         state_path = paths.partition_state(wish.partition.topic, wish.partition.index)
@@ -185,7 +185,7 @@ class IsrWriter:
             wish.outcomes.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
 
     async def _announce(self, made: Sequence[_PendingChange]) -> None:
-        """Have the controller tell everyone. If this fails it learns of it by its next look."""
+        """Announce the changes to the controller; if this fails, its next full read finds them."""
         changed = [
             {"topic": wish.partition.topic, "partition": wish.partition.index} for wish in made
         ]

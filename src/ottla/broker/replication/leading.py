@@ -35,7 +35,7 @@ STORAGE = Refuse(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 class IsrStore(Protocol):
-    """Takes a leader's wishes to the store, and what became of them to `leading`."""
+    """Writes leaders' proposals to the store, and reports their outcomes to `leading`."""
 
     def propose(self, leading: "Leading", partition: Partition, change: IsrChange) -> None: ...
 
@@ -59,7 +59,7 @@ class Leading(ABC):
 
     @property
     def standing(self) -> Standing:
-        """As whom this broker leads."""
+        """The broker's id and epochs under which it leads."""
         return self._own.current
 
     @abstractmethod
@@ -158,13 +158,13 @@ class Leading(ABC):
             self.settle(partition)
 
     def is_confirmed(self, now_ms: int) -> bool:
-        """Whether the store says that this broker still is who it was."""
+        """Whether the store confirms this broker's registration."""
         return now_ms < self.standing.confirmed_until_ms
 
     def on_still_followed(
         self, broker_id: int, partitions: Iterable[Partition | None], at_ms: int
     ) -> None:
-        """A follower that has nothing new to say followed us at `at_ms`."""
+        """A follower without a new offset still followed this leader at `at_ms`."""
         for partition in partitions:
             leader = None if partition is None else partition.leader
             if partition is not None and leader is not None:
@@ -176,7 +176,7 @@ class Leading(ABC):
     ) -> None:
         """Look whether followers have fallen behind, and whether this broker still leads.
 
-        `heard_ms`: when each broker was last heard of, about any partition.
+        `heard_ms`: when each broker last fetched here, whatever the partition.
         """
         leader = partition.leader
         if leader is None:
@@ -186,7 +186,7 @@ class Leading(ABC):
         self.settle(partition)
 
     def stand_down(self, partition: Partition, reason: str) -> None:
-        """Lead no more; tell who waits that somebody else may know."""
+        """Lead no more; answer waiting requests so that clients look for the new leader."""
         partition.close_to_clients(reason)
         if partition.leader is not None:
             partition.leader = None
@@ -194,7 +194,7 @@ class Leading(ABC):
             partition.fail_acks(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def settle(self, partition: Partition) -> None:
-        """Carry into the partition what requests are checked against."""
+        """Set on the partition what requests are checked against."""
         leader = partition.leader
         if leader is None:
             return

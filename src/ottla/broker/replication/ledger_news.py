@@ -1,4 +1,4 @@
-"""What leaders and followers tell each other of their ledgers, beside the records."""
+"""The parts of their ledgers that leaders and followers exchange beside the records."""
 
 from ottla.broker.partitions.partition import Partition
 from ottla.ledger.history import Gone, Loss, StartCause
@@ -6,7 +6,7 @@ from ottla.wire.messages.fetch import DeletedOffsets, LostOffsets, PartitionData
 
 
 def told_lost(partition: Partition) -> list[LostOffsets]:
-    """What this replica had committed and had to cut off: its leader, old or new, is to know."""
+    """The committed offsets that this replica truncated, to be reported to its leader."""
     return [
         LostOffsets(
             start=loss.start, end=loss.end, leader_epoch=loss.leader_epoch, at_ms=loss.at_ms
@@ -16,7 +16,7 @@ def told_lost(partition: Partition) -> list[LostOffsets]:
 
 
 def learn_lost(partition: Partition, told: list[LostOffsets]) -> None:
-    """Take a follower's word for what was lost."""
+    """Enter into the ledger the offsets that a follower reports as lost."""
     history = partition.log.ledger.history
     for loss in told:
         history.lose(Loss(loss.start, loss.end, loss.leader_epoch, loss.at_ms))
@@ -25,7 +25,7 @@ def learn_lost(partition: Partition, told: list[LostOffsets]) -> None:
 def tell_ledger(partition: Partition, data: PartitionData, follower_start: int) -> None:
     """Add to an answer why the leader's log begins where it does.
 
-    `follower_start`: where the follower's log begins; what lies before is known there.
+    `follower_start`: where the follower's log begins; it knows why offsets before that are gone.
     """
     history, start = partition.log.ledger.history, partition.log_start_offset
     data.compacted_below = history.compacted_below
@@ -45,7 +45,7 @@ def _told(one: Gone) -> DeletedOffsets:
 
 
 def gone_of(told: DeletedOffsets) -> Gone:
-    """The entry that a leader told of."""
+    """The ledger entry for a deletion that the leader reports."""
     known = {int(cause) for cause in StartCause}
     counts: dict[StartCause, int] = {}
     for number, count in zip(told.causes, told.counts, strict=True):

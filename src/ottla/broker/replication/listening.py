@@ -2,15 +2,15 @@
 
 from ottla.replica.standing import NEVER
 
-# How often in a row a pause may interrupt the listening. A process whose every turn takes so long
-# reads between its pauses: it judges in the end, or a late follower would stay in the ISR for ever.
+# How often in a row a pause may restart the listening. A process whose every turn takes so long
+# reads between its pauses; without a limit a late follower would stay in the ISR for ever.
 INTERRUPTIONS_MAX = 10
 
 
 class Listening:
     """A process that ran `pause_ms` late stood still; it then listens `listening_ms` long.
 
-    A pause within the listening begins it anew. Every timer that may judge calls `on_ran` first:
+    A pause within the listening restarts it. Each timer that judges followers calls `on_ran` first:
     after a pause late timers run in the order of their deadlines, and any may be the first.
     """
 
@@ -23,7 +23,7 @@ class Listening:
         self._interruptions = 0
 
     def on_ran(self, now_ms: int) -> None:
-        """A timer of this process runs."""
+        """Note that a timer of this process runs."""
         before_ms, self._ran_ms = self._ran_ms, now_ms
         if before_ms - self.awake_ms >= self._listening_ms:
             self._interruptions = 0

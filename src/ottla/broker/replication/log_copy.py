@@ -1,7 +1,7 @@
 """One log on its way into another directory: copied from the log in use, by a follower's rules.
 
-The copy follows the log in use as a follower follows its leader, only that both are here. So it
-survives what happens to that log meanwhile: records deleted at its start, a tail cut off.
+The copy follows the log in use as a follower follows its leader, but on the same broker. So it
+survives what happens to that log meanwhile: records deleted at its start, a truncated end.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from ottla.storage.log.answers import Slice
 from ottla.storage.log.log import Log
 from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
 
-# The one that follows is no broker, and the one it follows is always here.
+# The core wants ids: the copy is no broker, and its source is always on this one.
 _COPY, _LOCAL = BrokerId(-3), BrokerId(0)
 _LOCAL_IMAGE = PartitionImage(leader=_LOCAL, leader_epoch=0, replicas=(_LOCAL,), isr=(_LOCAL,))
 _STEP_BYTES = 1 << 20
@@ -100,14 +100,14 @@ class LogCopy:
         return len(records)
 
     def finish(self) -> bool:
-        """Copy the little that is left at once; whether all is there. Raises OttlaError."""
+        """Copy the rest at once; whether the copy is complete. Raises OttlaError."""
         found = self._next()
         if found is not None:
             self._take(found.file.pread(found.size, found.position))
         return self._next() is None and self.lag == 0
 
     def _next(self) -> Slice | None:
-        """What to copy next; None where the copy has all. Cuts it where the two part."""
+        """What to copy next; None where it has all. Truncates the copy where the logs diverge."""
         follower, source = self._follower, self.partition.log
         self.log.ledger.history.compacted_to(source.ledger.history.compacted_below)
         while True:
@@ -126,7 +126,7 @@ class LogCopy:
                 start = source.log_start_offset
                 code = ErrorCode.OFFSET_OUT_OF_RANGE
                 effects = follower.on_error(follower.nonce, 0, code, start, now_ms=now_ms)
-            assert effects, "a log knows where another one parts from it"
+            assert effects, "a log knows where another one diverges from it"
             self._carry_out(effects, b"")
         end = source.log_end_offset
         if follower.fetch_offset == end:
@@ -139,7 +139,7 @@ class LogCopy:
             return None
 
     def _take(self, records: bytes) -> None:
-        """Append what was read, unless the log in use was cut below it meanwhile."""
+        """Append what was read, unless the log in use was truncated below it meanwhile."""
         if compare(self.partition.log, self.log.log_end_offset, self.log.last_epoch) is None:
             self._carry_out(self._answer(empty=not records), records)
 
@@ -169,7 +169,7 @@ class LogCopy:
                 case RestartAt():
                     self._discard(restart_at(log, effect.offset, now_ms))
                 case AdvanceHighWatermark() | Decision():
-                    pass  # Nobody reads from the copy, and nobody counts on it.
+                    pass  # The copy is neither read nor counted as a replica.
                 case _:
                     assert_never(effect)
 

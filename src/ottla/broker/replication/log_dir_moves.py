@@ -1,7 +1,7 @@
 """Moves replicas between the log directories of this broker (KIP-113), one after the other.
 
-A move is a folder: what the broker finds under a name that ends with `-future` it goes on to copy
-after a restart. Clients notice nothing but one longer flush, when the copy takes the log's place.
+A folder whose name ends with `-future` is a move: after a restart the broker goes on copying into
+it. Clients notice nothing but one longer flush, when the copy takes the log's place.
 """
 
 import asyncio
@@ -62,10 +62,10 @@ class LogDirMoves:
                     self._want(name, directory)
 
     def move(self, topic: str, index: int, path: str) -> None:
-        """Have a replica moved to the directory at `path`, or stay where that is its place.
+        """Have a replica moved to the directory at `path`, or stay if it is there.
 
-        Raises OttlaError: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE for one
-        that is not here: should it come, it goes there.
+        Raises OttlaError: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where
+        no such replica is here: if it is created later, it is placed in that directory.
         """
         directory = self._directories.at(path)
         if directory is None:
@@ -148,7 +148,7 @@ class LogDirMoves:
             if copied:
                 self._quota.record(copied, self._clock.monotonic_ms())
                 continue
-            # From here to the end in one turn of the loop: nobody appends in between.
+            # From here to the end in one turn of the loop: no append comes in between.
             if self._is_wanted(partition, target) and copy.finish():
                 self._removals.remove_later(self._directories.move(name, target))
                 partition.replace_log(copy.log)
@@ -158,7 +158,7 @@ class LogDirMoves:
         if self._partitions.find(name.topic, name.partition) is not partition:
             self._wanted.pop(name, None)
         elif partition.failure is not None:
-            # What is copied is kept: the log it was copied from is out of reach.
+            # The copy is kept: the log it was copied from cannot be read.
             self._wanted.pop(name, None)
             return
         self._drop(name, target)

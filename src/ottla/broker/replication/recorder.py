@@ -18,7 +18,7 @@ class Recorder:
 
     def record(self, decision: Decision) -> None:
         """Remember a decision, and log it."""
-        # The cores go by a clock that only counts; people and other brokers by the day's.
+        # The cores use the monotonic clock; people and other brokers the wall clock.
         self._decisions.record(replace(decision, at_ms=self._clock.now_ms()))
         _log.info(
             "%s: %s: %s (%s)",

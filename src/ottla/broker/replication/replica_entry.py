@@ -16,11 +16,11 @@ class EntrySession(Protocol):
     """The fetch session that an entry belongs to; `ReplicaSession` is one."""
 
     def add_ready(self, entry: "ReplicaEntry") -> None:
-        """There is something to answer to the question of `entry`."""
+        """Note that the question of `entry` can be answered."""
         ...
 
     def add_news(self, entry: "ReplicaEntry") -> None:
-        """The high watermark or the log's start of `entry` has moved."""
+        """Note that the high watermark or the log start of `entry` has moved."""
         ...
 
 
@@ -57,7 +57,7 @@ class ReplicaEntry:
         self.log_start = -1
 
     def attach(self, partition: Partition | None) -> None:
-        """Be told of what happens to `partition` from now on."""
+        """Watch `partition` from now on."""
         if self.partition is not partition:
             if self.partition is not None:
                 self.partition.watchers.pop(self, None)
@@ -91,11 +91,11 @@ def waiting_bytes(entry: ReplicaEntry) -> int:
     try:
         return log.read(entry.offset, entry.max_bytes, max_offset=log.log_end_offset).size
     except OttlaError:
-        return entry.max_bytes  # There is an error to tell.
+        return entry.max_bytes  # There is an error to send.
 
 
 def has_news(entry: ReplicaEntry) -> bool:
-    """Whether high watermark or log start are others than the follower was told."""
+    """Whether high watermark or log start differ from those last sent to the follower."""
     partition = entry.partition
     return partition is not None and (
         partition.high_watermark != entry.told_high_watermark
@@ -143,7 +143,7 @@ def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionD
 
 
 def good(entry: ReplicaEntry) -> PartitionData:
-    """An answer without an error, and without records so far. The question is answered by it."""
+    """An answer without an error, and without records so far; it answers the question."""
     partition = entry.partition
     assert partition is not None
     entry.asked = False
@@ -160,7 +160,7 @@ def good(entry: ReplicaEntry) -> PartitionData:
         records=b"",
     )
     if is_start_new or partition.log.ledger.history.compacted_below:
-        # Once again what was told before, where the follower has not come to it yet.
+        # Send again what was sent before, if the follower has not reached it yet.
         start = entry.log_start if is_start_new else partition.log_start_offset
         tell_ledger(partition, data, start)
     return data

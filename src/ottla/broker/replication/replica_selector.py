@@ -1,6 +1,6 @@
 """Points a consumer to a replica in its own rack, where `replica.selector.class` asks for it.
 
-KIP-392. Kafka's class for it is known by its name; it sends the consumer to the in-sync replica of
+KIP-392. Kafka's class is recognised by its name: it sends the consumer to the in-sync replica of
 its rack that holds most, and to the leader where there is none.
 """
 
@@ -14,7 +14,7 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 class RackAwareSelector:
-    """Chooses by rack."""
+    """Chooses the replica by rack."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view

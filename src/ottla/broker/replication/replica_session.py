@@ -1,7 +1,7 @@
-"""What one fetcher of one follower wants from this broker, and what there is to tell it.
+"""What one fetcher of one follower wants from this broker, and what there is to answer.
 
-Who is not in sync is asked to ask again twice a second, as if it had news: whatever kept it out
-(a change that the store refused, a leader that had not heard that it lives) may have passed.
+A follower out of sync is answered twice a second, as if there were news, so that it fetches again:
+the obstacle (a change that the store refused, a leader that saw it unregistered) may have passed.
 """
 
 from typing import Protocol
@@ -31,7 +31,7 @@ class WaitingFetch(Protocol):
     """The follower's fetch that waits for an answer; `DelayedReplicaFetch` is one."""
 
     def wake(self) -> None:
-        """There may be something to answer; looked at once per turn."""
+        """Look, once per turn of the loop, whether there is something to answer."""
         ...
 
     def answer(self) -> None:
@@ -40,7 +40,7 @@ class WaitingFetch(Protocol):
 
 
 class ReplicaSession:
-    """What one fetcher of one follower wants, and what there is to tell it."""
+    """The partitions that one fetcher of one follower wants, and the answers due to it."""
 
     def __init__(
         self,
@@ -56,23 +56,23 @@ class ReplicaSession:
         self.broker_epoch = broker_epoch
         # The epoch the next request must carry.
         self.epoch = 1
-        # When its last fetch was heard, and the one before: the follower sent the last one after it
-        # had heard the answer to that, so it certainly followed then.
+        # When its last fetch arrived, and the one before: the follower sent the last one after it
+        # had read the answer to that one, so it certainly followed then.
         self.used_ms = NEVER
         self.followed_ms = NEVER
         self.entries: dict[PartitionKey, ReplicaEntry] = {}
         # What the follower waits for: replica.fetch.min.bytes of its own.
         self.min_bytes = 1
-        # Answered before anything else; and what is told when an answer goes out anyway.
+        # Entries answered before all others; and those whose news join an answer sent anyway.
         self._ready: dict[ReplicaEntry, None] = {}
         self._news: dict[ReplicaEntry, None] = {}
-        # With records that are held back until the throttle lets some go.
+        # Entries whose records are held back until the throttle lets some go.
         # Invariant: no entry is in two of `_ready` and `_held`.
         self._held: dict[ReplicaEntry, None] = {}
         self.waiting: WaitingFetch | None = None
-        # Whether news alone are worth an answer: somebody reads from followers.
+        # Whether news alone are worth an answer: consumers may read from followers.
         self.news_are_urgent = False
-        # When outsiders were last asked to ask again.
+        # When followers out of sync were last answered without news.
         self._outsiders_ms = now_ms
 
     @property
@@ -84,7 +84,7 @@ class ReplicaSession:
         return self._has_enough()
 
     def _has_enough(self) -> bool:
-        """Whether the records there are make `min_bytes`, or something is to be told at once."""
+        """Whether the records make `min_bytes`, or something is to be sent at once."""
         size_bytes = 0
         for entry in self._ready:
             if isinstance(entry.answer, (Diverging, Refuse)) or not entry.has_records:
@@ -112,7 +112,7 @@ class ReplicaSession:
     def ask(
         self, key: PartitionKey, wanted: FetchPartition, partition: Partition | None, answer: Answer
     ) -> None:
-        """Take a question in; `answer` is what the partition's leader says of it."""
+        """Take a question in; `answer` is the partition leader's answer to it."""
         entry = self.entries.get(key)
         if entry is None:
             entry = self.entries[key] = ReplicaEntry(self, key)
@@ -148,11 +148,11 @@ class ReplicaSession:
 
     @property
     def held_ms(self) -> int:
-        """How long until something that is held back may go; negative where nothing is."""
+        """How long until records held back may be sent; negative where none are."""
         return self._throttle.wait_ms() if self._held else -1
 
     def close(self) -> None:
-        """Be told of nothing any more."""
+        """Stop watching the partitions."""
         for entry in self.entries.values():
             entry.attach(None)
         self.entries.clear()
@@ -161,7 +161,7 @@ class ReplicaSession:
         self._held.clear()
 
     def respond(self, max_bytes: int, now_ms: int) -> FetchResponse:
-        """Tell what there is, up to `max_bytes` of records; the rest waits for the next fetch."""
+        """Answer with up to `max_bytes` of records; the rest waits for the next fetch."""
         told: list[tuple[PartitionKey, PartitionData]] = []
         size_bytes = 0
         self._let_go()
@@ -193,7 +193,7 @@ class ReplicaSession:
     def _answer(
         self, entry: ReplicaEntry, budget: int, *, first: bool
     ) -> tuple[PartitionData, int]:
-        """The answer to its question; of what is throttled no more than may go, but a batch."""
+        """The answer to its question; if throttled, as many bytes as may go, or one batch."""
         throttle = self._throttle
         if not throttle.is_on or not self._is_throttled(entry):
             return answer(entry, budget, first=first)
@@ -202,7 +202,7 @@ class ReplicaSession:
         return data, size
 
     def _is_throttled(self, entry: ReplicaEntry) -> bool:
-        """Whether it waits for records that count; errors and the like do not."""
+        """Whether an entry waits for throttled records; errors and the like are not throttled."""
         return (
             entry.partition is not None
             and not isinstance(entry.answer, (Diverging, Refuse))
@@ -215,7 +215,7 @@ class ReplicaSession:
         return throttle.is_on and throttle.available() <= 0 and self._is_throttled(entry)
 
     def _let_go(self) -> None:
-        """What was held back may go, as far as the throttle lets it."""
+        """Release the records held back, as far as the throttle lets them go."""
         if self._held and (not self._throttle.is_on or self._throttle.available() > 0):
             held, self._held = self._held, {}
             self._ready.update(held)

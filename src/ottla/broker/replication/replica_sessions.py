@@ -2,8 +2,8 @@
 
 A follower asks for a partition once, with the end it holds, and is answered once: with records,
 an error, a divergence, or what else is new. Then it asks again. So a fetch names only what has
-changed since the one before, and a thousand idle partitions cost nothing. Partitions tell their
-sessions what happens to them; a session that waits is answered at the end of the turn.
+changed since the one before, and a thousand idle partitions cost nothing. Partitions notify their
+sessions of changes; a session that waits is answered at the end of the turn.
 """
 
 import random
@@ -71,10 +71,10 @@ class ReplicaSessions:
         return session
 
     def tell_followed(self) -> None:
-        """Let all leaders know until when they were followed.
+        """Report to all leaders until when they were followed.
 
-        They are not told with each fetch while the store confirms the broker's session. When it
-        does so no more, only the followers can tell whether this broker still leads (S33).
+        This is not done with each fetch while the store confirms the broker's session. When it no
+        longer does, only the followers' fetches show whether this broker still leads (S33).
         """
         for session in self._sessions.values():
             self._tell_followed(session)
@@ -85,7 +85,7 @@ class ReplicaSessions:
         )
 
     def heard_ms(self, broker_id: BrokerId) -> int:
-        """When a broker fetched here last, whatever it asked for."""
+        """When a broker last fetched from this one, whatever the partition."""
         return self._heard_ms.get(broker_id, NEVER)
 
     def close(self, session: ReplicaSession) -> None:

@@ -20,10 +20,10 @@ from ottla.coordination.store import Session
 from ottla.metadata.image import ClusterImage
 from ottla.replica.standing import Standing
 
-# How soon a leader whose session is in doubt is held back, and let go on again.
+# How often to look whether a leader's session is in doubt, or confirmed again.
 _CERTAINTY_S = 0.1
-# A timer that is so much later than it should be tells that this process stood still; so long it
-# listens after that before it judges others.
+# A timer so much later than it should be means that this process stood still; it then listens
+# for as long before it judges followers.
 _LATE_MS = 250
 _LISTENING_MS = 100
 
@@ -61,12 +61,12 @@ class Replication:
             pause_ms=int(_CERTAINTY_S * 1000) + _LATE_MS,
             listening_ms=_LISTENING_MS,
         )
-        # The one that the present registration belongs to.
+        # The store session that the present registration belongs to.
         self._session: Session | None = None
 
     @property
     def standing(self) -> Standing:
-        """As whom this broker leads and follows."""
+        """The broker's id and epochs under which it leads and follows."""
         return self._own.current
 
     def start(self) -> None:
@@ -90,13 +90,13 @@ class Replication:
         self._own.current = standing
 
     def _confirm(self, standing: Standing) -> None:
-        """For three quarters of a lease after a renewal nobody else can be given what is ours."""
+        """For three quarters of a lease after a renewal no other broker can be elected here."""
         if self._session is not None:
             lease_ms = standing.session_ms
             standing.confirmed_until_ms = self._session.confirmed_ms + lease_ms * 3 // 4
 
     def on_unregistered(self) -> None:
-        """The session has ended: nobody counts on this broker any more. Await orders (S16)."""
+        """The session has ended, and with it the registration. Await LeaderAndIsr (S16)."""
         for partition in self._partitions:
             self.roles.resign(partition, "the broker's session has ended")
             partition.leader_epoch = -1
@@ -114,7 +114,7 @@ class Replication:
     def _judge_when_listened(self) -> None:
         """Judge the followers, after a pause once what was sent to this process has been read.
 
-        It may stand still again before: so the timer that waited asks once more.
+        The process may stand still again before that: so the timer that waited checks once more.
         """
         self._notice_pause()
         judge = self._judge_when_listened
@@ -136,13 +136,13 @@ class Replication:
             return
         heard_ms: dict[BrokerId, int] = {}
         for partition in self._led():
-            # Where all is committed no follower is late: so it is with all but a few.
+            # Where all is committed no follower is late, as in nearly all partitions.
             if partition.high_watermark < partition.log_end_offset or _retries(partition):
                 heard_ms = heard_ms or self._heard()
                 self.roles.on_deadline(partition, heard_ms)
 
     def _heard(self) -> dict[BrokerId, int]:
-        """When each live broker was last heard of, or could have been for the first time."""
+        """When each live broker last fetched here, or could have done so for the first time."""
         return {
             broker_id: max(self.sessions.heard_ms(broker_id), self._listening.awake_ms)
             for broker_id in self.standing.live
@@ -152,8 +152,8 @@ class Replication:
         self._notice_pause()
         self._confirm(self.standing)
         confirmed = self.roles.is_confirmed(self._clock.monotonic_ms())
-        # A session may be in doubt, and renewed, between two looks: that closed what was then
-        # judged, and an idle partition is not judged again.
+        # Between two looks a session may be in doubt and then renewed: partitions judged meanwhile
+        # were closed, and an idle partition is not judged again.
         if confirmed and self._was_confirmed and not self.roles.closed_in_doubt:
             return
         if self._was_confirmed and not confirmed:

@@ -1,7 +1,7 @@
 """Makes a partition leader or follower.
 
-A transition happens within one turn of the loop, wholly or not at all; the term is noted last, so
-that one that failed is not taken for done when it is ordered again (R-9).
+A transition happens within one turn of the loop, wholly or not at all. The leader epoch is noted
+last, so that a failed transition is carried out when it is ordered again (R-9).
 """
 
 import logging
@@ -84,7 +84,7 @@ class Roles(Leading):
 
     def _lead(self, partition: Partition, image: PartitionImage) -> None:
         log = partition.log
-        # Before the core is made: it learns from the log where its term begins.
+        # Before the core is made: it learns from the log where its leader epoch begins.
         log.begin_epoch(image.leader_epoch)
         term = Term(
             partition.topic_partition,
@@ -123,7 +123,7 @@ class Roles(Leading):
             retry_ms=FIRST_RETRY_MS,
         )
         reason = f"{partition.topic_partition} is led by broker {image.leader}"
-        # Known before anybody who waits is sent on.
+        # Set before waiting requests are answered with the new leader.
         partition.image = image
         self.give_up(partition, reason)
         partition.follower = follower
@@ -137,7 +137,7 @@ class Roles(Leading):
         )
 
     def give_up(self, partition: Partition, reason: str) -> None:
-        """Neither lead nor follow; tell who waits that somebody else may know."""
+        """Neither lead nor follow; answer waiting requests so that clients look for the leader."""
         self._stop_following(partition)
         self.stand_down(partition, reason)
 

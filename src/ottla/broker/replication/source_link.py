@@ -25,9 +25,9 @@ class SourcePeers(Protocol):
 
 
 class SourceLink:
-    """`connection` is None until it is wanted and there. `on_turn`: there is something to do.
+    """`connection` is None until it is wanted and open. `on_turn` is called when work is due.
 
-    After a failure it waits twice as long as after the one before, up to `retry_ms_max`.
+    After each failure the link waits twice as long as after the one before, up to `retry_ms_max`.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class SourceLink:
         self._wake_up: asyncio.TimerHandle | None = None
 
     def want(self) -> None:
-        """Open it, unless that is under way or is to wait."""
+        """Open the connection, unless that is under way or is to wait."""
         if not self._connecting and self._wake_up is None:
             self._connecting = True
             self._spawn(self._open())
 
     def end(self) -> None:
-        """Close it; it is opened when it is wanted next."""
+        """Close the connection; it is opened when it is wanted next."""
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.close()
@@ -70,24 +70,24 @@ class SourceLink:
             self._wake_up.cancel()
 
     def on_success(self) -> None:
-        """The source answers: after the next failure the waiting begins anew."""
+        """The source answers: after the next failure the wait is the shortest again."""
         self._retry_ms = _FIRST_RETRY_MS
 
     def on_news(self) -> None:
-        """The source leads, so it lives: not the time to wait for it."""
+        """The source was just elected leader, so it is alive: connect without waiting."""
         self._retry_ms = _FIRST_RETRY_MS
         if self._wake_up is not None:
             self._wake_up.cancel()
             self._wake_up = None
 
     def wait(self) -> None:
-        """Something failed: have a turn later, and the next time later still."""
+        """After a failure, have a turn later, and the next time later still."""
         if not self._closed:
             self.wake_after(self._retry_ms)
             self._retry_ms = min(self._retry_ms * 2, self._retry_ms_max)
 
     def wake_after(self, delay_ms: int) -> None:
-        """Have a turn then, and not try to connect before."""
+        """Have a turn after `delay_ms`, and do not try to connect before."""
         if self._wake_up is not None:
             self._wake_up.cancel()
         loop = asyncio.get_running_loop()

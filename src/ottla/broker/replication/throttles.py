@@ -1,8 +1,8 @@
 """Throttled replication (KIP-73): which replicas are held to which rates on this broker.
 
 A leader leaves throttled partitions of followers that are not in sync out of its answers while
-the rate is used up; a follower does not ask for them. Who is in sync is never throttled, and what
-it copies is not counted: a move cannot take a replica out of sync.
+the rate is used up; a follower does not ask for them. An in-sync replica is never throttled, and
+what it copies is not counted: a move cannot take a replica out of sync.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class ReplicaThrottle:
     def __init__(
         self, quota: ReplicationQuota, clock: Clock, exempt: Callable[[Partition, BrokerId], bool]
     ) -> None:
-        """`exempt(partition, follower)` tells who is in sync."""
+        """`exempt(partition, follower)`: whether the follower is in sync."""
         self.quota = quota
         # Whether anything may be held back at all.
         self.is_on = False
@@ -37,13 +37,13 @@ class ReplicaThrottle:
         self._exempt = exempt
 
     def set(self, bytes_per_s: int, replicas: ThrottledPartitions) -> None:
-        """What holds from now on."""
+        """Set the rate and the throttled replicas."""
         self.quota.set_rate(bytes_per_s)
         self._replicas = replicas
         self.is_on = self.quota.is_limited and bool(replicas)
 
     def covers(self, partition: Partition, follower: BrokerId) -> bool:
-        """Whether what `follower` copies of `partition` counts, and may have to wait."""
+        """Whether the throttle counts what `follower` copies of `partition`."""
         name = partition.topic_partition
         return (
             self.is_on
@@ -60,12 +60,12 @@ class ReplicaThrottle:
         return self.quota.wait_ms(self._now_ms())
 
     def record(self, size: int) -> None:
-        """Bytes that it covers were copied."""
+        """Count bytes that the throttle covers as copied."""
         self.quota.record(size, self._now_ms())
 
 
 class Throttles:
-    """All of one broker: as leader, as follower, and between its own log directories."""
+    """All throttles of one broker: as leader, as follower, and between its log directories."""
 
     def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
         self._settings = settings
@@ -80,7 +80,7 @@ class Throttles:
         )
         move_num = settings.integer("alter.log.dirs.replication.quota.window.num")
         move_s = settings.integer("alter.log.dirs.replication.quota.window.size.seconds")
-        # Between log directories every replica is meant.
+        # Between log directories every replica is throttled.
         self.moves = ReplicationQuota(window_num=move_num, window_ms=move_s * 1000)
         self._topics: Mapping[str, TopicImage] = {}
         self._leading: ThrottledPartitions = {}
@@ -110,11 +110,11 @@ class Throttles:
 
 
 def _is_in_sync(partition: Partition, follower: BrokerId) -> bool:
-    """What the leader knows."""
+    """Whether the follower is in the ISR, as the leader knows it."""
     return partition.leader is not None and follower in partition.leader.term.isr
 
 
 def _has_caught_up(partition: Partition, _follower: BrokerId) -> bool:
-    """What the follower knows: it has all that was committed when it heard of it last."""
+    """Whether the follower has all that was committed at the leader's last answer."""
     follower = partition.follower
     return follower is not None and 0 <= follower.leader_high_watermark <= partition.log_end_offset

@@ -1,1 +1,1 @@
-"""Retention: what goes when, and who is waited for."""
+"""Retention: which segments are deleted when, and which readers are waited for."""

@@ -1,7 +1,7 @@
-"""Carries retention out: what goes is in the ledger before it goes, and readers are waited for.
+"""Deletes by retention: enters offsets in the ledger first, and waits for readers.
 
-Who leads a partition decides; followers of a partition that waits for readers delete what their
-leader has deleted, and nothing else.
+The leader of a partition decides; followers of a partition that waits for readers delete what
+their leader has deleted, and nothing else.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _SLICE = 32
 
 
 class RetentionKeeper:
-    """Of all partitions of a broker."""
+    """Applies retention to all partitions of a broker."""
 
     def __init__(
         self,
@@ -45,17 +45,17 @@ class RetentionKeeper:
         self.readers = readers
         # By base offset, when retention first wanted a segment to go that readers still need.
         self._wanted_since: dict[Partition, dict[int, int]] = {}
-        # What is held now, and for whom: where each group stands.
+        # The holds now, with the committed offset of each group waited for.
         self.held: dict[Partition, tuple[Hold, dict[str, int]]] = {}
 
     def keep_only(self, partitions: Iterable[Partition]) -> None:
-        """Forget what is known of others."""
+        """Forget what is known of all other partitions."""
         known = set(partitions)
         self.held = {one: held for one, held in self.held.items() if one in known}
         self._wanted_since = {p: since for p, since in self._wanted_since.items() if p in known}
 
     async def apply(self, partition: Partition, now_ms: int) -> None:
-        """Delete what retention lets go. Raises StorageError."""
+        """Delete the segments that retention releases. Raises StorageError."""
         log = partition.log
         verdict = old_segments(log, now_ms, partition.high_watermark)
         segments, truncations = log.segments.as_list(), log.truncations
@@ -80,9 +80,9 @@ class RetentionKeeper:
         while verdict.count:
             held = log.segments.as_list()
             if log.offline or log.truncations != truncations or held[: len(segments)] != segments:
-                return  # Something else happened to it meanwhile: another time.
+                return  # The log has changed meanwhile: try again next time.
             if verdict.count == len(held) and log.log_end_offset != log_end:
-                return  # The last one was written to meanwhile, and is not old any more.
+                return  # The last segment was appended to meanwhile, and is not old any more.
             some = verdict.at_most(min(verdict.count, _SLICE))
             for deletion in delete_old_segments(log, now_ms, partition.high_watermark, some):
                 self._removals.remove_later(deletion)
@@ -95,13 +95,13 @@ class RetentionKeeper:
 
     @staticmethod
     def _end(log: Log, verdict: Verdict) -> int:
-        """Where what goes ends."""
+        """The end offset of what is to be deleted."""
         if verdict.count < len(log.segments):
             return log.segments[verdict.count].base_offset
         return log.log_end_offset
 
     def _forget(self, partition: Partition) -> None:
-        """What was known of its hold is looked at anew; of partitions that are gone, nothing."""
+        """Forget a partition's hold."""
         self.held.pop(partition, None)
         if not partition.config.hold_groups:
             self._wanted_since.pop(partition, None)
@@ -143,7 +143,7 @@ class RetentionKeeper:
         setting: str,
         now_ms: int,
     ) -> None:
-        """A bound was reached: say who has lost what."""
+        """Log and record which groups lose which unread offsets, as a bound is reached."""
         for group, committed in readers.items():
             first = max(start, committed)
             if first >= end:

@@ -1,4 +1,4 @@
-"""Where groups stand, asked of their coordinators by who leads a partition that they read."""
+"""Committed offsets of groups, which a partition's leader asks their coordinators for."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 
-# Not known, or nothing committed: either way nobody says that the records were read.
+# Unknown, or nothing committed: either way no coordinator says that the records were read.
 UNKNOWN = -1
 _TIMEOUT_MS = 30_000
 _IDLE_MS = 60_000
@@ -33,7 +33,7 @@ _SILENCE_MS = 60_000
 
 @dataclass(slots=True)
 class _Asker:
-    """Stands for a client's request, where this broker coordinates the group itself."""
+    """Takes a client's place where this broker coordinates the group itself."""
 
     version: int = 0
     client_id: str = "ottla-retention"
@@ -56,7 +56,7 @@ class Readers:
         self._links.close()
 
     async def committed(self, groups: Sequence[str], partition: TopicPartition) -> dict[str, int]:
-        """What each group has committed in a partition; UNKNOWN where nobody can say."""
+        """The committed offset of each group in a partition; UNKNOWN without an answer."""
         answers = await asyncio.gather(*(self._committed(group, partition) for group in groups))
         return dict(zip(groups, answers, strict=True))
 

@@ -30,7 +30,7 @@ def automatic_topic(
     """The topic to create; internal ones count on `known`, all brokers of the cluster.
 
     Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where a replication factor was set that so few
-    brokers cannot give: an internal topic keeps for ever what it is made with.
+    brokers cannot give: an internal topic keeps its replication factor for ever.
     """
     if name == CONSUMER_OFFSETS:
         prefix, compression = "offsets.topic", "producer"
@@ -49,7 +49,7 @@ def automatic_topic(
     if name != CONSUMER_OFFSETS:
         configs["min.insync.replicas"] = str(min(settings.integer(f"{prefix}.min.isr"), factor))
     if name == SHARE_GROUP_STATE:
-        # A snapshot is followed by updates of the same key: its coordinator cuts it, by offsets.
+        # A snapshot is followed by updates of the same key: its coordinator deletes by offset.
         configs |= {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
     return RequestedTopic(
         name,
@@ -60,7 +60,7 @@ def automatic_topic(
 
 
 def _replicas(name: str, setting: str, settings: BrokerSettings, known: int) -> int:
-    """As many as are set; where it is not set, the default or as many as there are brokers."""
+    """The replication factor that is set; else the default, or the number of brokers if less."""
     factor = settings.integer(setting)
     if factor <= known:
         return factor

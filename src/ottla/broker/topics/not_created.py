@@ -12,7 +12,7 @@ _SETTINGS = {
     ErrorCode.INVALID_PARTITIONS: "num.partitions",
     ErrorCode.INVALID_REPLICATION_FACTOR: "default.replication.factor",
 }
-# Logged where it was found, or no failure.
+# Logged elsewhere, or no failure.
 _LOGGED_BEFORE = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.TOPIC_ALREADY_EXISTS,
@@ -21,7 +21,7 @@ _LOGGED_BEFORE = (
 
 
 def log_not_created(request: RequestContext, topic: str, error: OttlaError) -> None:
-    """Once in a while for each address, topic and error."""
+    """Log the failure, at intervals for each address, topic and error."""
     if error.code in _LOGGED_BEFORE:
         return
     client = request.connection

@@ -1,4 +1,4 @@
-"""What creating, growing and deleting a topic writes: one `multi` each."""
+"""The writes that create, grow and delete a topic: one `multi` each."""
 
 from collections.abc import Sequence
 
@@ -59,7 +59,7 @@ def announcement(changed: Sequence[TopicPartition]) -> Operation:
 
 
 def topic_node(topic: TopicImage) -> TopicNode:
-    """What the node of the topic is to hold."""
+    """The content of the topic's node."""
     partitions = list(enumerate(topic.partitions))
     return TopicNode(
         topic.id,

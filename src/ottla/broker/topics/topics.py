@@ -1,9 +1,9 @@
-"""Creates, grows and deletes topics: writes what is wanted to the store, and waits for the image.
+"""Creates, grows and deletes topics: writes them to the store, and waits for the image.
 
 Any broker may write a topic. It is written with all its partitions in one `multi`, so that a
-crash leaves the whole topic or nothing of it; the controller sees it there and tells the brokers,
-whose answer to the client waits until their own image has it. A deletion is a mark that the
-controller acts on, and finishes however often it dies in between.
+crash leaves the whole topic or nothing of it. The controller reads it there and sends it to the
+brokers, which answer the client once their own image has it. A deletion is a mark that the
+controller acts on; it completes however often controllers die in between.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ PATIENCE_MS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
-    """What became of one topic of a request: the topic as it is now, or why not."""
+    """The outcome for one topic of a request: the topic as it is now, or an error."""
 
     name: str
     topic: TopicImage | None = None
@@ -64,7 +64,7 @@ class ImageWait(Protocol):
     """Waits for an image that fulfils a condition."""
 
     async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
-        """Return True as soon as the image is as wished, False if it is not in time."""
+        """Return True as soon as the image fulfils `condition`, False after the timeout."""
         ...
 
 
@@ -141,7 +141,7 @@ class Topics:
             return outcome.topic
         assert outcome.error is not None
         if outcome.error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
-            # Another was faster, here or elsewhere.
+            # Another request created it first, here or on another broker.
             await self._updates.wait_for(lambda now: name in now.topics, PATIENCE_MS / 1000)
             topic = self._view.image.topic(name)
             if topic is not None:
@@ -218,7 +218,7 @@ class Topics:
         ]
 
     async def _wait_until_gone(self, topic: TopicImage, timeout_ms: int) -> None:
-        """So that a topic of the same name can be made at once."""
+        """Wait, so that a topic of the same name can be created at once."""
         alive = self._view.image.brokers
         if any(broker not in alive for p in topic.partitions for broker in p.replicas):
             return
@@ -236,7 +236,7 @@ class Topics:
             watch.cancel()
 
     async def automatic(self, name: str) -> RequestedTopic:
-        """What an automatically created topic looks like; internal ones have settings of theirs.
+        """An automatically created topic; internal ones have settings of their own.
 
         Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where there are too few brokers for one.
         """
@@ -319,7 +319,7 @@ class Topics:
 
 
 def patience_ms(asked_ms: int) -> int:
-    """How long to wait for what a request started; Kafka's tools leave out the time at times."""
+    """How long a request waits for its outcome; Kafka's tools sometimes set no timeout."""
     return asked_ms if asked_ms > 0 else PATIENCE_MS
 
 
