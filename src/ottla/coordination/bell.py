@@ -1,7 +1,7 @@
 """Notifies the processes that share a file of a change, without polling.
 
-Who has changed the file touches its times; Linux's inotify wakes those who listen. A ring may be
-lost (its ringer may die before it), so listeners also look on their own from time to time.
+A process that has changed the file touches its times; Linux's inotify wakes the listeners. A ring
+may be lost (its process may die before it), so listeners also look at intervals.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ class Bell:
 
     @classmethod
     def listen(cls, path: str) -> "Bell | None":
-        """None where the system has no such thing, or no more of them."""
+        """Listen to `path`; None where the system has no inotify, or no more instances."""
         if sys.platform != "linux":
             return None
         libc = ctypes.CDLL(None, use_errno=True)

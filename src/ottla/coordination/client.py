@@ -1,4 +1,4 @@
-"""What the clients of all stores do alike, on top of what each does in its own way."""
+"""The methods that the clients of all stores share."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -7,7 +7,7 @@ from ottla.coordination.store import Create, Node, NodeExists, Operation, Result
 
 
 class Watchers(Protocol):
-    """Who wants to know of which changes."""
+    """The watches of a client, by path."""
 
     def add_data(self, path: str, callback: Callable[[], None]) -> Watch: ...
 

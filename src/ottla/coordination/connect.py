@@ -22,9 +22,9 @@ async def connect(
     """A client of the store at `address`.
 
     `sqlite:///path/of/the/file` (its folder is made), `zookeeper://host:port,host:port/path`, or
-    `memory:`, a store of its own. `user` and `password` (settings `coordination.user` and
+    `memory:`, a new store in memory. `user` and `password` (settings `coordination.user` and
     `coordination.password`) are for ZooKeeper's digest authentication; with them all nodes are
-    made for that user alone. `timeout_ms` is how long to wait for the first answer.
+    readable by that user alone. `timeout_ms` is how long to wait for the first answer.
 
     Raises StoreUnavailable, StoreDenied, StoreDamaged; OttlaError for an address of no kind.
     """

@@ -1,4 +1,4 @@
-"""What the store refuses, and what it could not finish."""
+"""The errors of the store: refusals, and unknown outcomes."""
 
 from ottla.base.errors import ErrorCode, OttlaError
 
@@ -59,14 +59,14 @@ class StoreUnavailable(StoreError):
 
 
 class StoreDenied(StoreError):
-    """The store knows us too little to let us: name or password are wrong, or missing."""
+    """The store denies access: name or password are wrong, or missing."""
 
     def __init__(self, message: str) -> None:
         super().__init__("", message, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 class StoreDamaged(StoreError):
-    """The store contradicts itself, or what was seen of it before. Nothing may be built on it."""
+    """The store contradicts itself, or what was read before. It must not be used."""
 
     def __init__(self, message: str) -> None:
         super().__init__("", message, ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""What goes wrong between a simulated store and its clients: drawn from a seed, or on demand.
+"""Faults between a simulated store and its clients: drawn from a seed, or on demand.
 
 Everything runs on the loop's time, so that under a virtual loop a run is a function of its seed.
 """
@@ -16,22 +16,22 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Line:
-    """One client's way to the store: first in, first out, both ways."""
+    """One client's connection to the store: first in, first out, both ways."""
 
     cut: bool = False
     paused: bool = False
     # Answers to lose next, oldest first: True where the request is to be carried out.
     losses: list[bool] = field(default_factory=list)
-    # News that came while the client could not be reached.
+    # Notifications due while the client could not be reached.
     news: list[Callable[[], None]] = field(default_factory=list)
     request_due_s: float = 0.0
     answer_due_s: float = 0.0
 
 
 class StoreFaults:
-    """The network and the store's own troubles. Ranges are (least, most) milliseconds.
+    """The faults of the network and of the store. Ranges are (least, most) milliseconds.
 
-    `lost_answer_rate` of all changes end in StoreUnavailable, half of them carried out.
+    A `lost_answer_rate` of all changes ends in StoreUnavailable; half of those are carried out.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class StoreFaults:
         self._on_return: list[Callable[[], None]] = []
 
     def outage(self) -> None:
-        """The store is away for everyone. No session ends meanwhile."""
+        """Make the store unreachable for all clients. No session ends meanwhile."""
         self.out = True
 
     def restore(self) -> None:
-        """It is back, and gives every session its full lease again, as ZooKeeper does."""
+        """End the outage; every session gets its full lease again, as in ZooKeeper."""
         self.out = False
         for callback in self._on_return:
             callback()
         self._wake()
 
     def cut(self, client: str) -> None:
-        """Nothing passes between the store and one client, either way."""
+        """Let nothing pass between the store and one client, either way."""
         self._line(client).cut = True
 
     def heal(self, client: str) -> None:
@@ -73,7 +73,7 @@ class StoreFaults:
         self._wake()
 
     def pause(self, client: str) -> None:
-        """The client's process stands still: it sends nothing and hears nothing until `resume`."""
+        """Stop the client's process: it sends and receives nothing until `resume`."""
         self._line(client).paused = True
 
     def resume(self, client: str) -> None:
@@ -81,16 +81,16 @@ class StoreFaults:
         self._wake()
 
     def lose_next_answer(self, client: str, *, applied: bool) -> None:
-        """The client's next change ends in StoreUnavailable, carried out or not."""
+        """Have the client's next change end in StoreUnavailable, carried out or not."""
         self._line(client).losses.append(applied)
 
     def reachable(self, client: str) -> bool:
-        """Whether client and store can talk now."""
+        """Whether messages pass between client and store now."""
         line = self._line(client)
         return not (self.out or line.cut or line.paused)
 
     async def exchange(self, client: str, action: Callable[[], T], *, changes: bool) -> T:
-        """Carry a request to the store, do it there, and bring the answer back.
+        """Carry a request to the store, carry it out, and bring the answer back.
 
         Raises StoreUnavailable where the request or the answer is lost.
         """
@@ -105,7 +105,7 @@ class StoreFaults:
         error: Exception | None = None
         try:
             answer = action()
-        except Exception as raised:  # noqa: BLE001 The answer travels, whatever it is.
+        except Exception as raised:  # noqa: BLE001 The answer travels, errors too.
             error = raised
         line.answer_due_s = self._arrival_s(line.answer_due_s)
         await self._sleep_until(line.answer_due_s)
@@ -117,7 +117,7 @@ class StoreFaults:
         return answer  # type: ignore[return-value]  # None only where T is.
 
     def tell(self, client: str, news: Callable[[], None]) -> None:
-        """Call `news` once it has come to a client, which takes its time."""
+        """Call `news` once a notification has reached the client, after a delay."""
         delay_s = self._draw_s(self.watch_delay_ms)
         asyncio.get_running_loop().call_later(delay_s, self._deliver, client, news)
 
@@ -127,7 +127,7 @@ class StoreFaults:
             await self._moved.wait()
 
     def on_return(self, callback: Callable[[], None]) -> None:
-        """Call `callback` at the end of each outage, before any client hears of it."""
+        """Call `callback` at the end of each outage, before any client notices it."""
         self._on_return.append(callback)
 
     def _line(self, client: str) -> _Line:
@@ -158,18 +158,18 @@ class StoreFaults:
             raise StoreUnavailable(f"the store {why}; ask again later") from None
 
     async def _silence(self, why: str) -> StoreUnavailable:
-        """What a client finds out, after a while, of something lost."""
+        """The error that a client gets, after a while, for a lost request or answer."""
         await asyncio.sleep(self._draw_s(self.latency_ms))
         return StoreUnavailable(f"{why}; read what became of the change")
 
     def _arrival_s(self, after_s: float) -> float:
-        """When what sets out now arrives: not before whoever set out earlier."""
+        """When a message sent now arrives: not before a message sent earlier."""
         due_s = asyncio.get_running_loop().time() + self._draw_s(self.latency_ms)
-        # A microsecond apart, for a loop may call whom it wants first at one instant.
+        # A microsecond apart, for a loop may run callbacks of one instant in any order.
         return max(due_s, after_s + 1e-6)
 
     async def _sleep_until(self, due_s: float) -> None:
-        """By the loop's own clock: `asyncio.sleep` would begin at a later look at it."""
+        """Sleep by the loop's clock: `asyncio.sleep` would read it again, later."""
         loop = asyncio.get_running_loop()
         due = asyncio.Event()
         timer = loop.call_at(due_s, due.set)

@@ -1,8 +1,8 @@
-"""The thread that shows this process's life in its session's file, and sees whether others do.
+"""The thread that sends this session's heartbeats, and watches the peers' heartbeats.
 
-It does nothing that may wait for a disk, so that a slow one ends no session. A stopped process
-shows no life, for the thread is stopped with it; nor does one whose loop has not turned for a
-whole lease.
+A heartbeat is a write to the session's file. The thread never waits for a disk, so that a slow
+disk ends no session. A stopped process sends none, for the thread is stopped with it; nor does a
+process whose loop has not turned for a whole lease.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from ottla.coordination.session_lock import SessionLock
 
 _BEATS_PER_LEASE = 8
 _LEAST_INTERVAL_MS = 10
-# The system's own: what sessions show each other must be of one clock.
+# The system's monotonic clock, which all sessions of the file share.
 CLOCK = SystemClock()
 
 
@@ -36,7 +36,7 @@ class Lease:
         on_late: Callable[[], None],
         on_silent: Callable[[Peer], None],
     ) -> None:
-        """`on_late` is to call `confirm` if the session still is; `on_silent` to end a peer's.
+        """`on_late` is to call `confirm` if the session still exists; `on_silent` to end a peer's.
 
         Both are called on this thread.
         """
@@ -54,12 +54,12 @@ class Lease:
         self._thread.start()
 
     def stop(self) -> None:
-        """Show life no more; returns when the thread has ended."""
+        """Send no more heartbeats; returns when the thread has ended."""
         self._stopped.set()
         self._thread.join()
 
     def confirm(self) -> None:
-        """Show life now. The caller knows that nobody ends the session meanwhile."""
+        """Send a heartbeat now. The caller knows that no peer ends the session meanwhile."""
         now_ms = CLOCK.monotonic_ms()
         self._lock.beat(now_ms)
         self.confirmed_ms = now_ms
@@ -72,11 +72,11 @@ class Lease:
                 return
             self._renew(now_ms)
             due_ms = self._look_at_peers(now_ms)
-            # A peer's silence is to be seen when it is too long, and not a beat later.
+            # A peer's silence must be noticed when it is too long, and not a beat later.
             wait_ms = min(max(due_ms - now_ms, _LEAST_INTERVAL_MS), interval_ms)
 
     def _ask_loop(self) -> bool:
-        """Have the loop show that it turns. False where it is closed for good."""
+        """Have the loop note that it turns. False where it is closed for good."""
         if not self._loop_asked:
             self._loop_asked = True
             try:
@@ -93,18 +93,18 @@ class Lease:
         if now_ms - self._loop_turned_ms > self._lease_ms:
             return
         if now_ms - self.confirmed_ms <= self._lease_ms // 4:
-            # The time of the look at the clock: should this thread stand still just here, the
-            # beat says no more than what is true.
+            # The time read from the clock before: if this thread pauses just here, the beat
+            # still claims no more than what is true.
             self._lock.beat(now_ms)
             self.confirmed_ms = now_ms
         else:
-            # Somebody may be ending the session right now: ask the file first.
+            # A peer may be ending the session right now: ask the file first.
             self._on_late()
 
     def _look_at_peers(self, now_ms: int) -> int:
         """Find peers silent for a lease, all of it seen by a thread that was itself awake.
 
-        Returns when the next one will be, if it shows no life before.
+        Returns when the next one will be, if it sends no heartbeat before.
         """
         if now_ms - self._round_ms > self._lease_ms // 2:
             self._attentive_since_ms = now_ms

@@ -29,7 +29,7 @@ T = TypeVar("T")
 class MemoryStore(StoreClient):
     """One client of a `MemoryTree`; implements `Store`.
 
-    `faults` is shared by all clients of a tree and knows each by its `name`. `clock` is the
+    `faults` is shared by all clients of a tree and distinguishes them by `name`. `clock` is the
     client's own, for `Session.confirmed_ms`.
     """
 
@@ -91,13 +91,13 @@ class MemoryStore(StoreClient):
         self._leave()
 
     def abandon(self) -> None:
-        """The client's process has died: its session ends when its lease does."""
+        """Let the client's process die: its session ends with its lease."""
         if self._session is not None:
             self._session.abandon()
         self._leave()
 
     def on_changes(self, changes: ChangedPaths) -> None:
-        """The tree tells of a change, this client's own ones too."""
+        """Call the watches that a change of the tree concerns, this client's own changes too."""
         if self._faults is None:
             self._watches.fire(changes, asyncio.get_running_loop())
         elif self._watches.concern(changes):
@@ -112,7 +112,7 @@ class MemoryStore(StoreClient):
             self._tree.clients.remove(self)
 
     async def _ask(self, action: Callable[[], T], *, changes: bool = False) -> T:
-        """Have `action` done on the tree: at once, or past all faults."""
+        """Run `action` on the tree: at once, or through the faults."""
         if self._faults is None:
             return action()
         sent_ms = self._clock.monotonic_ms()

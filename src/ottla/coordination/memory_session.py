@@ -8,15 +8,15 @@ from ottla.coordination.faults import StoreFaults
 from ottla.coordination.memory_tree import MemoryTree
 from ottla.coordination.store import StoreUnavailable
 
-# Of its lease, how often a client is heard of at least.
+# How many heartbeats a client sends in a lease, at least.
 _HEARTBEATS_PER_LEASE = 6
 
 
 class MemorySession:
     """A session that lives until it is closed or made to expire.
 
-    With faults its client must be heard of within the lease, and learns of its end only when it
-    can be reached again.
+    With faults its client must send a heartbeat within the lease, and learns of the session's end
+    only when it can be reached again.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MemorySession:
                     self._client, lambda: self._tree.end_session(self.id), changes=False
                 )
             except StoreUnavailable:
-                # It ends with its lease; to its holder it has ended now.
+                # The session ends with its lease; for its holder it has ended now.
                 self._be_told()
         self.expire()
         self._be_told()
@@ -87,15 +87,15 @@ class MemorySession:
             self._faults.tell(self._client, self._be_told)
 
     def abandon(self) -> None:
-        """The holder's process has died: it is not heard of again, and told nothing."""
+        """Let the holder's process die: it sends no more heartbeats, and is not notified."""
         self._abandoned = True
 
     def hear(self) -> None:
-        """The store hears of the holder, or excuses its silence: the lease counts anew."""
+        """Restart the lease, after a heartbeat or an outage of the store."""
         self._heard_s = self._loop.time()
 
     def confirm(self, sent_ms: int) -> None:
-        """The holder has the store's answer to what it sent at `sent_ms` by its own clock."""
+        """Note the store's answer to what the holder sent at `sent_ms` by its own clock."""
         if self._tree.is_alive(self.id):
             self._confirmed_ms = max(self._confirmed_ms, sent_ms)
 
@@ -116,7 +116,7 @@ class MemorySession:
         self._again(self._lease_s / _HEARTBEATS_PER_LEASE, self._beat)
 
     def _watch_over(self) -> None:
-        """The store's side: end the session when the lease has run out."""
+        """On the store's side, end the session when the lease has run out."""
         assert self._faults is not None
         left_s = self._heard_s + self._lease_s - self._loop.time()
         if not self._tree.is_alive(self.id):

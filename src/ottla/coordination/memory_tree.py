@@ -1,4 +1,4 @@
-"""The nodes of a store in memory, and the sessions that live."""
+"""The nodes of a store in memory, and its open sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Client(Protocol):
 
 
 class TreeEntry:
-    """A node with what its readers do not see."""
+    """A node, its owner and its counters."""
 
     __slots__ = ("children", "data", "owner", "sequence", "version")
 

@@ -1,4 +1,4 @@
-"""The rules of the store, once for every implementation: what each operation does to the nodes."""
+"""The rules of the store, for every implementation: what each operation does to the nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class Nodes(Protocol):
     def is_ephemeral(self, path: str) -> bool: ...
 
     def is_alive(self, session_id: int) -> bool:
-        """Whether the store still knows a session."""
+        """Whether a session is still open."""
         ...
 
     def next_sequence(self, path: str) -> int:
@@ -52,7 +52,7 @@ class Nodes(Protocol):
 
 @dataclass(slots=True)
 class ChangedPaths:
-    """Which watches a committed multi concerns: paths in the order of the changes."""
+    """The paths that a committed multi changed, in order, for the watches."""
 
     data: dict[str, None] = field(default_factory=dict)
     children: dict[str, None] = field(default_factory=dict)

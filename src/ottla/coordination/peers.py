@@ -1,4 +1,4 @@
-"""The other sessions in a shared file. For each a thread waits for its lock, and so for its end."""
+"""The other sessions of a shared file. A thread for each waits for its lock, and so for its end."""
 
 import asyncio
 import os
@@ -13,13 +13,13 @@ class Peer:
     """Another session, watched until its holder gives it up or dies."""
 
     def __init__(self, row: SessionRow, path: str) -> None:
-        """Raises FileNotFoundError where the holder has gone already."""
+        """Raises FileNotFoundError where the session has ended already."""
         self.row = row
         self.path = path
         self._lock = OthersLock(path)
 
     def silent_since_ms(self, at_least_ms: int) -> int:
-        """When it last showed life, or `at_least_ms` if that is later."""
+        """The time of its last heartbeat, or `at_least_ms` if that is later."""
         return max(self._lock.last_beat_ms() or 0, at_least_ms)
 
     def is_silent(self, now_ms: int) -> bool:
@@ -59,7 +59,7 @@ class FilePeers:
         self.living = tuple(known.values())
 
     def close(self) -> None:
-        """Tell no more. Threads that wait go on until those they wait for have ended."""
+        """Call `on_end` no more. Waiting threads go on until their sessions have ended."""
         self._closed = True
         self.living = ()
 

@@ -10,8 +10,8 @@ from ottla.coordination.store import Node, parent_of
 # Version 0 had neither checksums nor changes.
 SCHEMA_VERSION = 2
 
-# A change is one committed transaction: which paths it concerned, and a mark nobody can guess,
-# by which a copy that was put back is told from what it was a copy of.
+# A change is one committed transaction: the paths it changed, and a random mark, by which
+# a restored older copy is distinguished from the file it was copied from.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS nodes (
     path     TEXT PRIMARY KEY,

@@ -1,9 +1,9 @@
-"""The file that proves a session alive, twice.
+"""The file that proves a session alive: by its kernel lock, and by its heartbeat.
 
-Its kernel lock lives exactly as long as the process that holds it: when that dies, however it
-dies, the kernel gives the lock up at once, and whoever waits for it wakes. Its content is when
-the holder last showed life, on the system's monotonic clock; it is never synced, for no session
-outlives a boot. Each session has a file of its own, so nobody takes another's place by trying.
+The kernel lock lasts exactly as long as the process that holds it: when the process dies, the
+kernel frees the lock at once, and the waiting threads wake. The file's content is the time of
+the last heartbeat, on the system's monotonic clock; it is never synced, for no session outlives
+a boot. Each session has a file of its own, so that trying a lock takes over no session.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str:
-    """Different after each start of the system; empty where the system does not tell."""
+    """Different after each start of the system; empty where the system has no such id."""
     if sys.platform != "linux":
         return ""
     return _BOOT_ID.read_text().strip()
@@ -35,7 +35,7 @@ class SessionLock:
 
     @classmethod
     def take(cls, path: str) -> "SessionLock | None":
-        """The lock of the file, made where it lacks; None where somebody else has it."""
+        """The lock of the file, made if missing; None where another process holds it."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o600)
         if file_lock.try_lock(descriptor):
             return cls(descriptor, path)
@@ -43,7 +43,7 @@ class SessionLock:
         return None
 
     def beat(self, now_ms: int) -> None:
-        """Show life. Waits for no disk."""
+        """Write a heartbeat. Waits for no disk."""
         system.pwrite(self._descriptor, _BEAT.pack(now_ms), 0)
 
     def release(self) -> None:
@@ -55,23 +55,23 @@ class SessionLock:
 
 
 class OthersLock:
-    """Another session's file, to see whether it lives."""
+    """Another session's file, to see whether that session is alive."""
 
     def __init__(self, path: str) -> None:
-        """Raises FileNotFoundError where it was removed, which its holder does at its end."""
+        """Raises FileNotFoundError where the session's holder has removed it, at its end."""
         self._descriptor = os.open(path, os.O_RDONLY | system.OPEN_FLAGS)
         # One thread reads while another may close.
         self._closing = threading.Lock()
 
     def last_beat_ms(self) -> int | None:
-        """When its holder last showed life; None where this is not known."""
+        """The time of the last heartbeat; None where this is not known."""
         with self._closing:
             descriptor = self._descriptor
             content = system.pread(descriptor, _BEAT.size, 0) if descriptor >= 0 else b""
         return int(_BEAT.unpack(content)[0]) if len(content) == _BEAT.size else None
 
     def is_free(self) -> bool:
-        """Whether its holder is dead or has given it up. Nobody can take a session over."""
+        """Whether its holder is dead or has given it up. No process can take a session over."""
         return file_lock.is_free(self._descriptor)
 
     def wait_until_free(self) -> None:
@@ -87,7 +87,7 @@ class OthersLock:
 def remove(path: str) -> None:
     """Remove a session's file, unless it is gone, or open where that prevents it (Windows).
 
-    What is left over is removed when a process next opens the store.
+    A file that remains is removed when a process next opens the store.
     """
     with contextlib.suppress(FileNotFoundError, PermissionError):
         os.unlink(path)

@@ -1,8 +1,8 @@
 """The store in a SQLite file: embedded, durable, shared by the brokers of one machine.
 
 All calls run on one thread of this store's own, in the order they were made, so that the event
-loop never waits. Other processes' changes are heard by a bell (`bell`), the death of one by the
-kernel's lock on its session's file (`peers`), and one that stands still by its lease (`lease`).
+loop never waits. A bell (`bell`) signals other processes' changes, the kernel's lock on a session
+file (`peers`) the death of a process, and the lease (`lease`) a process that stands still.
 The folder must be on a disk of this machine.
 """
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# Between two looks nobody rang for; without a bell there are no others.
+# Between two looks without a ring; without a bell all looks are such.
 _LOOK_S = 0.25
 _LOOK_WITHOUT_BELL_S = 0.01
 
@@ -59,7 +59,7 @@ class SqliteStore(StoreClient):
 
     @classmethod
     async def open(cls, path: str) -> "SqliteStore":
-        """Open the file, and make it where it lacks; its folder must exist.
+        """Open the file, and make it if missing; its folder must exist.
 
         Raises StoreUnavailable where it cannot be opened, StoreDamaged where it is no store.
         """
@@ -170,7 +170,7 @@ class SqliteStore(StoreClient):
         self._look_later()
 
     def _look_soon(self) -> None:
-        """Have changes of others looked for; once more if that is under way."""
+        """Look for changes of others; once more if that is under way."""
         if self._looking:
             self._look_again = True
         else:
@@ -184,7 +184,7 @@ class SqliteStore(StoreClient):
                 self._look_again = False
                 await self._look_once()
         except StoreError as error:
-            # The next round asks again; whoever calls the store learns of it himself.
+            # The next round asks again; callers of the store get the error themselves.
             _log.warning("%s", error.message)
         finally:
             self._looking = False
@@ -224,7 +224,7 @@ class SqliteStore(StoreClient):
             self._spawn(self._end(row.id, still_true))
 
     async def _end(self, session_id: int, still_true: Callable[[], bool]) -> None:
-        """Remove another's session, however long the file does not answer."""
+        """Remove another's session; try until the file answers."""
         try:
             while True:
                 try:

@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 # How long a call waits for another process's write before it gives up.
 _BUSY_TIMEOUT_S = 5.0
-# Changes kept, for those who look seldom and for marks of history.
+# Changes kept, for clients that look seldom and for marks of history.
 _CHANGES_KEPT = 10_000
 _MARK_KIND = "sqlite"
 
 
 class SessionRow(NamedTuple):
-    """What the file says of a session. `lock_file` is a name in the file's own folder."""
+    """A session's row. `lock_file` is a name in the folder of the SQLite file."""
 
     id: int
     lock_file: str
@@ -37,10 +37,10 @@ class SessionRow(NamedTuple):
 
 
 class SqliteFile:
-    """One connection. Raises sqlite3.Error and OSError where the file does not serve."""
+    """One connection. Raises sqlite3.Error and OSError where the file cannot be used."""
 
     def __init__(self, path: str) -> None:
-        """Open the file, and make it where it lacks; its folder must exist.
+        """Open the file, and make it if missing; its folder must exist.
 
         Raises StoreDamaged where it is no store, or contradicts itself.
         """
@@ -52,7 +52,7 @@ class SqliteFile:
             path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         self.nodes = SqlNodes(self._connection)
-        # Changes up to here have been told; the newest of the running transaction, 0 for none.
+        # The last change already reported; the newest of the running transaction, 0 for none.
         self._seen_id = 0
         self._noted_id = 0
         self._data_version = 0
@@ -68,7 +68,7 @@ class SqliteFile:
         self._connection.close()
 
     def multi(self, operations: Sequence[Operation]) -> tuple[list[Result], ChangedPaths]:
-        """Do all operations or none, and say whom they concern."""
+        """Do all operations or none; their results and the paths changed."""
         return self.transact(lambda: self._apply(operations))
 
     def transact(self, change: Callable[[], T]) -> T:
@@ -90,7 +90,7 @@ class SqliteFile:
         return result
 
     def require_same_file(self) -> None:
-        """Raises StoreDamaged where another file stands in this one's place."""
+        """Raises StoreDamaged where another file has replaced this one."""
         found = os.stat(self.path)
         if (found.st_dev, found.st_ino) != self._identity:
             raise StoreDamaged(
@@ -186,7 +186,7 @@ class SqliteFile:
         return results, changes
 
     def _note(self, changes: ChangedPaths) -> None:
-        """Enter a change for those who look."""
+        """Enter a change in the table that other clients read."""
         cursor = self._connection.execute(
             "INSERT INTO changes (mark, paths) VALUES (?, ?)",
             (secrets.token_hex(8), json.dumps([list(changes.data), list(changes.children)])),

@@ -30,7 +30,7 @@ class Ask(Protocol):
 
 
 class SqliteSession:
-    """A session that lives until it is closed, its process dies or stands still for its lease."""
+    """A session that lasts until it is closed, or its process dies or stands still for a lease."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class SqliteSession:
             await self.end()
 
     async def end(self) -> None:
-        """The session is no longer in the file: give its lock up and tell its holder."""
+        """Give the lock up and notify the holder, as the session is no longer in the file."""
         async with self._ending:
             if self.expired:
                 return
@@ -106,7 +106,7 @@ class SqliteSession:
     def _enter(self) -> int:
         lock_file = f"{self._file.path}.session-{uuid4().hex}"
         lock = SessionLock.take(lock_file)
-        assert lock is not None, "nobody else knows this name"
+        assert lock is not None, "no other process knows this name"
         self._lock = lock
         lock.beat(CLOCK.monotonic_ms())
         try:
@@ -121,7 +121,7 @@ class SqliteSession:
         self._lock.release()
 
     def _on_late(self) -> None:
-        """On the lease's thread, which must not wait."""
+        """Called on the lease's thread, which must not wait."""
         self._loop.call_soon_threadsafe(self._settle_late)
 
     def _settle_late(self) -> None:
@@ -160,8 +160,8 @@ def bury_the_dead(file: SqliteFile) -> ChangedPaths:
             everything.data.update(changes.data)
             everything.children.update(changes.children)
             remove(path)
-    # Of processes that died between making their file and entering their session. Not the newest:
-    # one that has just been made may not be locked yet.
+    # Files of processes that died before entering their session. The newest is spared, as it may
+    # have just been made and not be locked yet.
     for path in glob(escape(os.path.join(folder, name)) + ".session-*"):
         if path not in known and _age_s(path) > _ORPHAN_AGE_S and _is_free(path):
             remove(path)

@@ -49,7 +49,7 @@ __all__ = [
     "parent_of",
 ]
 
-# As the `version` of a change: whatever the version is.
+# As the `version` of a change: any version.
 ANY_VERSION = -1
 
 
@@ -65,7 +65,7 @@ class Node(NamedTuple):
 
 
 class Session(Protocol):
-    """A lease on being alive. Ephemeral nodes belong to one and end with it."""
+    """A client's lease. Ephemeral nodes belong to a session and are deleted at its end."""
 
     @property
     def id(self) -> int:
@@ -84,8 +84,8 @@ class Session(Protocol):
     def confirmed_ms(self) -> int:
         """When the store last confirmed the session, on the monotonic clock (`Clock`).
 
-        No later than the lease counts from: a holder that finds it three quarters of the lease
-        ago acts as if the session had ended, for others may soon see it so.
+        The lease begins no earlier. If this is three quarters of the lease ago, the holder acts
+        as if the session had ended, for others may soon see it so.
         """
         ...
 
@@ -93,7 +93,7 @@ class Session(Protocol):
     def ends_within_ms(self) -> int:
         """How long the store may take to end the session once its holder is dead.
 
-        It may be longer than the lease that was asked for: ZooKeeper counts in ticks.
+        It may be longer than the lease that was asked for: ZooKeeper rounds to ticks.
         """
         ...
 
@@ -105,7 +105,7 @@ class Session(Protocol):
     def on_expired(self, callback: Callable[[], None]) -> None:
         """Call `callback` once, on the loop, when the session has ended.
 
-        The store lives on: `open_session` gives a session of the next generation.
+        The store stays open: `open_session` gives a session of the next generation.
         """
         ...
 
@@ -168,11 +168,11 @@ class Store(Protocol):
     """A client of the store. All paths are absolute: `/brokers/ids/1`.
 
     Every method may raise StoreUnavailable. After one, the fate of a change is unknown: it may
-    have been made, and may even be made a little later. Reading tells that it was made; only
+    have been made, and may even be made a little later. Reading shows that it was made; only
     another change on the same version settles that it will not be.
 
     One client's calls are carried out in the order they were made. A read sees every change that
-    was answered, to whomever, before it was asked.
+    was answered, to any client, before the read was sent.
     """
 
     async def get(self, path: str) -> Node | None:
@@ -198,8 +198,8 @@ class Store(Protocol):
     def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
         """Call `callback` on the loop after the node was made, changed or deleted.
 
-        Watch first, then read: no change is missed. Changes may be told together, and a call may
-        come where nothing changed (after a lost connection, always): read the node again to
+        Watch first, then read: no change is missed. One call may stand for several changes, or for
+        none (after a lost connection, always): read the node again to
         learn what it is now.
         """
         ...
@@ -209,7 +209,7 @@ class Store(Protocol):
         ...
 
     async def open_session(self, lease_ms: int) -> Session:
-        """Begin a session that ends `lease_ms` after its holder was last heard of.
+        """Begin a session that ends `lease_ms` after the last heartbeat of its holder.
 
         One at a time: the one before must have ended.
         """
@@ -227,7 +227,7 @@ class Store(Protocol):
         ...
 
     async def require_history(self, mark: str) -> None:
-        """Raises StoreRolledBack where the store is not a continuation of what `mark` saw."""
+        """Raises StoreRolledBack where the store lacks changes that `mark` covers."""
         ...
 
     async def close(self) -> None:

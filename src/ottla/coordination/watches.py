@@ -1,4 +1,4 @@
-"""Who wants to know of which changes. Callbacks run on the loop, after the change."""
+"""Callbacks for changes of nodes. They run on the loop, after the change."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -67,7 +67,7 @@ class Watches:
         )
 
     def fire_all(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call every watch: what changed is not known."""
+        """Call every watch, as it is not known what changed."""
         _fire(self._data, self.data_paths, loop)
         _fire(self._children, self.children_paths, loop)
 

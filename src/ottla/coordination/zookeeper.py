@@ -1,7 +1,7 @@
 """The store in a ZooKeeper ensemble, for brokers of many machines. Uses kazoo.
 
-Nodes lie as they are under `chroot`, so that ZooKeeper's own client reads them. With a user all
-are made for that user alone, otherwise for everyone.
+Nodes are stored unchanged under `chroot`, so that ZooKeeper's own client reads them. With a user
+only that user may access them, otherwise everyone.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from ottla.coordination.zookeeper_session import ZookeeperSession
 from ottla.coordination.zookeeper_transaction import first_refusal, result_of, transaction
 from ottla.coordination.zookeeper_watches import ZookeeperWatches
 
-# Of a client that has opened no session of its own yet.
+# The lease of a client that has opened no session of its own yet.
 _FIRST_LEASE_MS = 10_000
 _PATIENCE_MS = 5_000
 _MARK_KIND = "zookeeper"
@@ -45,7 +45,7 @@ Read: TypeAlias = Callable[[Request, str], Awaitable[Any]]
 
 
 class _Nobody:
-    """Listens to a connection of which nothing is to be known."""
+    """A listener that ignores its connection."""
 
     def on_connected(self, connection: EnsembleConnection) -> None:
         """Do nothing."""
@@ -182,7 +182,7 @@ class ZookeeperStore(StoreClient):
             listener=_NOBODY,
             client_id=client_id,
         )
-        # Where the session has ended already, this begins another and ends that.
+        # If the session has ended already, this begins another and ends that.
         await connection.start(_PATIENCE_MS)
         await connection.stop()
 
@@ -210,12 +210,12 @@ class ZookeeperStore(StoreClient):
         await self._connection.stop()
 
     def on_connected(self, connection: EnsembleConnection) -> None:
-        """A connection is there, or there again."""
+        """Act on a new connection, the first or a later one."""
         if getattr(self, "_connection", None) is connection:
             self._watches.use(connection)
 
     def on_lost(self, session_id: int) -> None:
-        """A session has expired."""
+        """Act on an expired session."""
         if self._session is not None and self._session.id == session_id:
             self._session.end()
 
@@ -238,7 +238,7 @@ class ZookeeperStore(StoreClient):
         await before.stop()
 
     async def _leave(self) -> None:
-        # Without a connection it cannot be ended, but by its lease.
+        # Without a connection only its lease can end the session.
         if not self._closed and self._connection.connected:
             with contextlib.suppress(StoreUnavailable):
                 await self._reconnect(self._connection.lease_ms)
@@ -249,7 +249,7 @@ class ZookeeperStore(StoreClient):
         return await self._connection.call(request, path, session_id=session_id)
 
     async def _read_newest(self, request: Request, path: str) -> Any:
-        """Read what the leader has, for a server may lag: it answers in order, `sync` first."""
+        """Read the leader's state, as a server may lag: `sync` first, for answers come in order."""
 
         def ask(client: KazooClient) -> Any:
             client.sync_async(self._locate("/"))
@@ -275,7 +275,7 @@ class ZookeeperStore(StoreClient):
         return sorted(name for name in names if (place, name) != ("/", "zookeeper"))
 
     async def _sync(self) -> None:
-        """Hear from the ensemble's leader, which confirms the session."""
+        """Get an answer of the ensemble's leader, which confirms the session."""
         sent_ms = _CLOCK.monotonic_ms()
         session = self._session
         place = self._locate("/")
@@ -288,7 +288,7 @@ class ZookeeperStore(StoreClient):
             session.confirm(sent_ms)
 
     async def _make_root(self) -> None:
-        """The chroot, part by part; who may not look at a part's parents need not make it."""
+        """Make the chroot, part by part; parts whose parents may not be read are taken to exist."""
         parts = self._chroot.split("/")
         for length in range(2, len(parts) + 1):
             await self._make_place("/".join(parts[:length]))

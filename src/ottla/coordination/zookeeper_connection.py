@@ -1,4 +1,4 @@
-"""One kazoo client: its threads' answers and states brought to the loop, and our own errors."""
+"""One kazoo client: passes its threads' answers and states to the loop, as our own errors."""
 
 import asyncio
 import threading
@@ -31,13 +31,13 @@ from ottla.coordination.errors import (
     StoreUnavailable,
 )
 
-# A client asks again soon, and for ever: the store may be away for long, and is then back at once.
+# A client retries soon, and for ever: the store may be away for long, and then be back suddenly.
 _RETRY = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.4, "max_delay": 1.0}
 _STOP_LIMIT_S = 15.0
 
 
 class SessionListener(Protocol):
-    """Learns, on the loop, what becomes of the connection."""
+    """Is called, on the loop, about the connection."""
 
     def on_connected(self, connection: "EnsembleConnection") -> None: ...
 
@@ -60,7 +60,7 @@ class EnsembleConnection:
         listener: SessionListener,
         client_id: tuple[int, bytes] | None = None,
     ) -> None:
-        """With `client_id`, a session's id and password, it goes on in that session."""
+        """With `client_id`, a session's id and password, the connection resumes that session."""
         self.lease_ms = lease_ms
         self.hosts = hosts
         self._patience_s = patience_ms / 1000
@@ -85,7 +85,7 @@ class EnsembleConnection:
         self._note_granted()
 
     def _note_granted(self) -> None:
-        """Have `_granted_ms` set with each session: kazoo tells nobody what ZooKeeper answered."""
+        """Have `_granted_ms` set with each session: kazoo does not report ZooKeeper's answer."""
         handler = self._client._connection
         invoke = handler._invoke
 
@@ -104,7 +104,7 @@ class EnsembleConnection:
             await asyncio.wait_for(self._connected.wait(), timeout_ms / 1000)
         except TimeoutError:
             await self.stop()
-            raise self._unavailable(f"nobody answered within {timeout_ms} ms") from None
+            raise self._unavailable(f"no server answered within {timeout_ms} ms") from None
 
     async def stop(self) -> None:
         """End the session and the connection."""
@@ -128,7 +128,7 @@ class EnsembleConnection:
 
     @property
     def last_zxid(self) -> int:
-        """The newest transaction of the ensemble that this client has heard of."""
+        """The newest transaction of the ensemble that this client has seen."""
         return int(self._client.last_zxid)
 
     async def granted(self) -> tuple[int, bytes, int]:
@@ -165,7 +165,7 @@ class EnsembleConnection:
             raise self.translate(error, path) from error
 
     def send(self, request: Callable[[KazooClient], Any], on_error: Callable[[str], None]) -> None:
-        """Send a request whose answer only matters where it is an error, told on the loop by name.
+        """Send a request; only an error matters, whose name is passed to a callback on the loop.
 
         Does nothing without a connection.
         """

@@ -32,8 +32,8 @@ class ZookeeperSession:
         self.id = session_id
         self.generation = generation
         self.credential = credential
-        # ZooKeeper rounds the end up to a tick, and followers tell the leader of their clients'
-        # signs of life half a tick late; a time-out is two ticks or more unless the server's
+        # ZooKeeper rounds the end up to a tick, and followers report their clients' heartbeats
+        # to the leader half a tick late; a time-out is two ticks or more unless the server's
         # minSessionTimeout says otherwise.
         self.ends_within_ms = 2 * granted_ms
         self.expired = False
@@ -74,5 +74,5 @@ class ZookeeperSession:
                 try:
                     await self._sync()
                 except StoreError:
-                    # Not confirmed, then; the next round asks again.
+                    # The session stays unconfirmed; the next round asks again.
                     continue

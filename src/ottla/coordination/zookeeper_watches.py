@@ -1,7 +1,7 @@
-"""ZooKeeper's watches tell of one change and are gone; these stand until they are cancelled.
+"""Watches that stay until they are cancelled, made of ZooKeeper's, which fire only once.
 
-Each is set again before its callback is called, on the same connection and so before whatever the
-callback reads: no change falls between. After a new connection all are set and called.
+Each is set again before its callback is called, on the same connection and so before the
+callback's reads: no change is missed between. After a new connection all are set and called.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class ZookeeperWatches:
             )
 
     def _await_creation(self, connection: EnsembleConnection, path: str, error: str) -> None:
-        """There are no children to watch: watch for their parent."""
+        """Watch for the parent, as there are no children to watch yet."""
         if error == "NoNodeError" and connection is self._connection:
             heard = partial(self._hear, connection, "children", path)
             place = self._locate(path)
@@ -76,7 +76,7 @@ class ZookeeperWatches:
             connection.send(ask, _ignore)
 
     def _hear(self, connection: EnsembleConnection, kind: Kind, path: str, event: Any) -> None:
-        """On kazoo's thread: something happened, or the watch was lost with its connection."""
+        """Called on kazoo's thread: a change, or the watch was lost with its connection."""
         if event is None or event.type != EventType.NONE:
             try:
                 self._loop.call_soon_threadsafe(self._tell, connection, kind, path)
@@ -95,4 +95,4 @@ class ZookeeperWatches:
 
 
 def _ignore(_error: str) -> None:
-    """What kept a watch from being set was the loss of the connection: the next one sets it."""
+    """Ignore the error: it is a lost connection, and the next connection sets the watch."""

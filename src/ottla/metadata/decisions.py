@@ -1,8 +1,8 @@
 """Why partitions are as they are: a bounded memory of decisions, read by `ottla why`.
 
-A decision is what a core chose to do or to refuse: a change of the ISR, an election, a
-truncation, a refusal. It says what happened, what spoke for the outcome, and which setting
-decided. The recorder keeps the latest of each partition; it writes nothing anywhere.
+A decision of a core is a change of the ISR, an election, a truncation, or a refusal. It has the
+cause, the evidence, and the setting that was decisive. `Decisions` keeps the latest of each
+partition, in memory only.
 """
 
 from collections import OrderedDict, deque
@@ -13,7 +13,7 @@ from ottla.base.ids import BrokerId, TopicPartition
 
 
 class DecisionKind(StrEnum):
-    """What was decided. The texts stand in the command line's answers."""
+    """What was decided. The command line prints the texts."""
 
     CREATED = "partition created"
     ISR_SHRUNK = "isr shrunk"
@@ -32,8 +32,8 @@ class DecisionKind(StrEnum):
 class Decision:
     """One decision about one partition, as it was taken.
 
-    `cause` is what happened, `evidence` what was seen and spoke for the outcome, `setting` the
-    name and value of the setting that decided, None where none did. `broker_id` took it.
+    `cause` is what happened, `evidence` the observed state, `setting` the name and value of the
+    decisive setting, None where there is none. `broker_id` took the decision.
     """
 
     kind: DecisionKind
@@ -72,10 +72,10 @@ class Decisions:
         held.append(decision)
 
     def of(self, partition: TopicPartition) -> tuple[Decision, ...]:
-        """What was decided about a partition, oldest first; empty where nothing is known."""
+        """The decisions about a partition, oldest first; empty where none is known."""
         return tuple(self._held.get(partition, ()))
 
     def forget(self, topic: str) -> None:
-        """Drop what is known of a topic that was deleted."""
+        """Drop the decisions about a topic that was deleted."""
         for partition in [p for p in self._held if p.topic == topic]:
             del self._held[partition]

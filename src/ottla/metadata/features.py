@@ -1,4 +1,4 @@
-"""Features and their levels: what clients may count on in the whole cluster (KIP-584).
+"""Features and their levels, which clients may rely on in the whole cluster (KIP-584).
 
 Levels are changed by UpdateFeatures and kept in the store, so that all brokers agree. Pure values.
 """
@@ -23,14 +23,14 @@ class Levels(NamedTuple):
     most: int
 
 
-# 0 switches off. Eligible replicas cannot be: no record that was acknowledged is lost for them.
+# 0 switches a feature off. Eligible leader replicas stay on: they prevent the loss of records.
 SUPPORTED: Final[Mapping[str, Levels]] = {
     GROUP: Levels(0, 1),
     TRANSACTION: Levels(0, 2),
     ELR: Levels(1, 1),
     SHARE: Levels(0, 1),
 }
-# What a cluster has in which nothing was changed.
+# The levels of a new cluster.
 INITIAL: Final[Mapping[str, int]] = {name: levels.most for name, levels in SUPPORTED.items()}
 
 

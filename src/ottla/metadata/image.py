@@ -22,7 +22,7 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a listener of a broker is reached."""
+    """The address of a broker's listener."""
 
     host: str
     port: int
@@ -49,15 +49,15 @@ class PartitionImage:
     isr: tuple[BrokerId, ...]
     # Version of the partition's state in the store, for compare-and-set.
     version: int = 0
-    # Out of the ISR, and yet known to hold all that is committed (KIP-966).
+    # Replicas out of the ISR that are known to hold all that is committed (KIP-966).
     elr: tuple[BrokerId, ...] = ()
     # The brokers that were in ISR or ELR last, before both became empty.
     last_known_elr: tuple[BrokerId, ...] = ()
     # Names the write of this state, so that its writer knows it after an unknown outcome (S15).
     nonce: int = 0
-    # The leader's registration at its election; it restarted since where its present one differs.
+    # The leader's broker epoch at its election; if the present one differs, it has restarted since.
     leader_broker_epoch: int = 0
-    # The last term whose leader was elected though it may lack what was committed; -1 for none.
+    # The leader epoch of the last unclean election, or recovery; -1 for none.
     unclean_epoch: int = -1
     # Of a reassignment under way (KIP-455). Both are in `replicas` until its end.
     adding: tuple[BrokerId, ...] = ()
@@ -71,7 +71,7 @@ class TopicImage:
     name: str
     id: TopicId
     partitions: tuple[PartitionImage, ...]
-    # What the topic sets itself, as text; validated before it was stored.
+    # The topic's own settings, as text; validated before they were stored.
     configs: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     # Version of the topic's node in the store, for compare-and-set.
     version: int = 0
@@ -131,11 +131,11 @@ class ClusterImage:
         return replace(self, brokers={**self.brokers, broker.id: broker})
 
     def with_broker_configs(self, broker: str, configs: Mapping[str, str]) -> "ClusterImage":
-        """Replace what is set for one broker, or for ALL_BROKERS."""
+        """Replace the settings of one broker, or of ALL_BROKERS."""
         return replace(self, broker_configs={**self.broker_configs, broker: configs})
 
     def with_group_configs(self, group: str, configs: Mapping[str, str]) -> "ClusterImage":
-        """Replace what is set for one group."""
+        """Replace the settings of one group."""
         return replace(self, group_configs={**self.group_configs, group: configs})
 
     def with_features(self, levels: Mapping[str, int], epoch: int) -> "ClusterImage":
@@ -143,5 +143,5 @@ class ClusterImage:
         return replace(self, features=levels, features_epoch=epoch)
 
     def with_client_metrics(self, name: str, configs: Mapping[str, str]) -> "ClusterImage":
-        """Replace what one subscription to clients' metrics sets."""
+        """Replace the settings of one subscription to clients' metrics."""
         return replace(self, client_metrics={**self.client_metrics, name: configs})

@@ -8,14 +8,14 @@ from ottla.metadata.image import NO_LEADER, PartitionImage
 
 
 def effective_min_isr(partition: PartitionImage, min_isr: int) -> int:
-    """`min.insync.replicas`, which never asks for more replicas than there are."""
+    """`min.insync.replicas`, or the number of replicas if that is less."""
     return min(min_isr, len(partition.replicas))
 
 
 def without_members(
     partition: PartitionImage, leaving: Collection[BrokerId], min_isr: int
 ) -> PartitionImage:
-    """Take `leaving` out of the ISR; members of an ISR that gets too small stay eligible.
+    """Take `leaving` out of the ISR; if the ISR gets too small, they join the ELR.
 
     Below the minimum nothing is committed any more, so that all members until then hold all that
     is committed. Where the ISR gets empty, the leader becomes the first of the last known ELR, as

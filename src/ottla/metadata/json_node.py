@@ -1,4 +1,4 @@
-"""JSON in nodes of the store, and what is said where a node does not hold what it should."""
+"""JSON in nodes of the store, and the error for a node that cannot be read."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ def dump(held: dict[str, Any]) -> bytes:
 
 
 def load(path: str, data: bytes) -> dict[str, Any]:
-    """What `dump` was given. Raises OttlaError where it is no JSON object."""
+    """The object in a node's data. Raises OttlaError where it is no JSON object."""
     try:
         held = json.loads(data)
     except ValueError as error:
@@ -27,5 +27,5 @@ def broken(path: str, error: Exception) -> OttlaError:
     return OttlaError(
         ErrorCode.UNKNOWN_SERVER_ERROR,
         f"the store's node {path} does not hold what it should ({error}); restore it from a "
-        "copy, or delete it if nobody needs what it says",
+        "copy, or delete it if its content is not needed",
     )

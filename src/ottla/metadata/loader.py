@@ -9,7 +9,7 @@ from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.nodes import TopicNode
 
-# Fewer topics than this are read one by one, more by one look at all.
+# Fewer topics than this are read one by one, more by reading all.
 _FEW = 16
 
 
@@ -68,7 +68,7 @@ async def load_image(source: NodeSource, cluster_id: str) -> Loaded:
 
 
 async def load_topics(source: NodeSource, names: Sequence[str]) -> dict[str, TopicImage]:
-    """Those of `names` that exist, also if they are marked for deletion. Raises OttlaError."""
+    """The topics of `names` that exist, also if marked for deletion. Raises OttlaError."""
     if len(names) > _FEW:
         tree = await source.subtree(paths.TOPICS)
         config_tree = await source.subtree(paths.CONFIG_TOPICS)

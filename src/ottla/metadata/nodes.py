@@ -1,4 +1,4 @@
-"""What the nodes of the store hold, as JSON in the form Kafka gave it in ZooKeeper."""
+"""The contents of the store's nodes, as JSON in the form Kafka gave it in ZooKeeper."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -115,7 +115,7 @@ def encode_features(levels: Mapping[str, int]) -> bytes:
 
 
 def decode_features(path: str, data: bytes) -> dict[str, int]:
-    """Levels of all features; the initial ones where the node says nothing of them."""
+    """Levels of all features; the initial ones where the node has none."""
     if not data:
         return dict(INITIAL)
     try:
@@ -126,7 +126,7 @@ def decode_features(path: str, data: bytes) -> dict[str, int]:
 
 
 def features_epoch(version: int | None) -> int:
-    """Counts changes: 1 where the node is not there, and more for each of its versions."""
+    """The number of the features' last change: 1 without a node, one more for each version."""
     return 1 if version is None else version + 2
 
 
@@ -200,7 +200,7 @@ def _moves(held: Mapping[str, Sequence[Any]]) -> dict[int, tuple[BrokerId, ...]]
 
 
 def encode_cluster_secret(secret: bytes) -> bytes:
-    """The data of the node by whose secret brokers know each other."""
+    """The data of the node with the secret by which brokers recognise each other."""
     return dump({"version": 1, "secret": secret.hex()})
 
 

@@ -28,7 +28,7 @@ def encode_isr_changes(partitions: Sequence[TopicPartition]) -> bytes:
 
 
 def decode_partitions(path: str, data: bytes) -> list[TopicPartition]:
-    """The partitions that an announcement, or a wish for preferred leaders, names."""
+    """The partitions of an ISR change, or of a request for preferred leaders."""
     held = load(path, data)
     try:
         return [_partition(entry) for entry in held["partitions"]]
@@ -42,7 +42,7 @@ def encode_log_dir_event(broker_id: BrokerId) -> bytes:
 
 
 def decode_log_dir_event(path: str, data: bytes) -> BrokerId:
-    """The broker whose replicas are in or out of use by now."""
+    """The broker of which replicas went offline or came back."""
     held = load(path, data)
     try:
         return BrokerId(int(held["broker"]))

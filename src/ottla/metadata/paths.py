@@ -1,4 +1,4 @@
-"""Where in the store what stands: the paths of Kafka's design papers."""
+"""The paths of the store's nodes, as in Kafka's design papers."""
 
 from uuid import UUID
 
@@ -12,14 +12,14 @@ CONTROLLER_EPOCH = "/controller_epoch"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_ELECTION = "/admin/preferred_replica_election"
-# Sequence nodes: leaders say which states they wrote, and growing topics which they added.
+# Sequence nodes: partitions whose states leaders wrote, or that were added to a topic.
 ISR_CHANGES = "/isr_change_notification"
-# Sequence nodes: brokers say that replicas of theirs are out of use (Kafka's path and JSON).
+# Sequence nodes: brokers of which replicas went offline (Kafka's path and JSON).
 LOG_DIR_EVENTS = "/log_dir_event_notification"
-# Brokers that may have lost records, until the controller has drawn its conclusions.
+# Brokers that may have lost records, until the controller has acted on it.
 UNCLEAN_STOPS = "/brokers/unclean"
 BROKER_EPOCHS = "/brokers/epochs"
-# One per topic that exists: what is checked lest a late write hits a namesake (S15).
+# One per topic that exists, checked so that no late write hits a new topic of its name (S15).
 TOPIC_IDS = "/brokers/topic_ids"
 CONFIG_TOPICS = "/config/topics"
 CONFIG_BROKERS = "/config/brokers"
@@ -27,17 +27,17 @@ CONFIG_GROUPS = "/config/groups"
 CONFIG_CLIENT_METRICS = "/config/client-metrics"
 CONFIG_FEATURES = "/config/features"
 CONFIG_CHANGES = "/config/changes"
-# Producer ids are handed out in blocks; this holds the block given out last.
+# Producer ids are handed out in blocks; this holds the last block.
 PRODUCER_IDS = "/latest_producer_id_block"
 
-# What must exist before anything else is written.
+# The nodes that must exist before anything else is written.
 FOUNDATIONS = (
     BROKER_IDS,
     BROKER_EPOCHS,
     UNCLEAN_STOPS,
     TOPICS,
     TOPIC_IDS,
-    # Its version is the controller epoch; each term begins with a `set`.
+    # Its version is the controller epoch; each controller begins with a `set`.
     CONTROLLER_EPOCH,
     ISR_CHANGES,
     LOG_DIR_EVENTS,
@@ -94,7 +94,7 @@ def partition_state(name: str, index: int) -> str:
 
 
 def topic_config(name: str) -> str:
-    """What a topic sets itself."""
+    """A topic's own settings."""
     return f"{CONFIG_TOPICS}/{name}"
 
 
@@ -104,17 +104,17 @@ def topic_deletion(name: str) -> str:
 
 
 def broker_config(broker: str) -> str:
-    """What was changed for one broker (its id as text) or for all (`<default>`)."""
+    """The dynamic settings of one broker (its id as text) or of all (`<default>`)."""
     return f"{CONFIG_BROKERS}/{broker}"
 
 
 def group_config(group: str) -> str:
-    """What a group sets itself. Group ids are free text: `/` and `%` are escaped."""
+    """A group's own settings. Group ids are free text: `/` and `%` are escaped."""
     return f"{CONFIG_GROUPS}/{_escaped(group)}"
 
 
 def client_metrics_config(subscription: str) -> str:
-    """What a subscription to clients' metrics sets. Its name is free text, as a group's."""
+    """The settings of a subscription to clients' metrics. Its name is free text, as a group's."""
     return f"{CONFIG_CLIENT_METRICS}/{_escaped(subscription)}"
 
 

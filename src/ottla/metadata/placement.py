@@ -22,9 +22,9 @@ def place(
     replica placement). Where every broker has a rack, leaders alternate between racks, and no
     rack has two replicas of a partition while another has none.
 
-    `brokers` are alive. Those `away` are registered and dead: none of them comes first, and they
-    get a replica only where too few others are alive, or where theirs is a rack without one, as
-    in Kafka. Raises OttlaError(INVALID_REPLICATION_FACTOR).
+    `brokers` are alive. The brokers `away` are known and not alive: none of them comes first, and
+    they get a replica only if too few others are alive, or if their rack has none yet, as in
+    Kafka. Raises OttlaError(INVALID_REPLICATION_FACTOR).
     """
     count = len(brokers)
     _check_factor(factor, count, len(away))
@@ -35,7 +35,7 @@ def place(
     for index in partitions:
         first = (index + start) % count
         turn = shift + index // count
-        # All other live brokers, the one whose turn it is first.
+        # All other live brokers, beginning with the next in turn.
         others = [
             order[(first + 1 + (turn + follower) % (count - 1)) % count]
             for follower in range(count - 1)

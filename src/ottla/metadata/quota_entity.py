@@ -1,4 +1,4 @@
-"""Whom a quota is for, and where in the store it stands: the paths Kafka gave them in ZooKeeper."""
+"""The entity that a quota is for, and its node in the store, at Kafka's path in ZooKeeper."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -61,7 +61,7 @@ def quota_path(entity: QuotaEntity) -> str:
 
 
 def quota_entity(path: str) -> QuotaEntity | None:
-    """Whose quotas the node at `path` holds; None for nodes that hold none."""
+    """The entity whose quotas the node at `path` holds; None for nodes that hold none."""
     for root in QUOTA_ROOTS:
         names = path.removeprefix(f"{root}/").split("/")
         if path == root or not path.startswith(f"{root}/"):
@@ -133,7 +133,7 @@ def plain_address(text: str) -> str | None:
 
 
 def entity_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
-    """What `parse_entity` reads."""
+    """The (type, name) pairs of an entity, as `parse_entity` reads them."""
     named = (("user", entity.user), ("client-id", entity.client_id), ("ip", entity.ip))
     return [
         (kind, None if name is DEFAULT else str(name)) for kind, name in named if name is not None
@@ -141,7 +141,7 @@ def entity_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
 
 
 def _to_node(name: Name) -> str:
-    """Names are free text: all but letters, digits and `._-` is escaped, as Kafka does it."""
+    """A name as text; all but letters, digits and `._-` is escaped, as in Kafka."""
     if isinstance(name, Default):
         return name.value
     return quote(name, safe="").replace("~", "%7E")

@@ -9,20 +9,20 @@ from ottla.metadata.image import ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.placement import check_assignment, place
 from ottla.metadata.topic_names import check_no_collision, check_topic_name
 
-# As in Kafka: one request may not make more, so that no number typed wrong stops the cluster.
+# As in Kafka: one request may not make more, so that no mistyped number stops the cluster.
 PARTITIONS_PER_REQUEST_MAX = 10_000
 
-# For a number of partitions or replicas: as the broker's settings say.
+# For a number of partitions or replicas: the broker's default.
 BY_DEFAULT = -1
 
-# Registered brokers that may be dead, with their racks. Those that are alive are in the image.
+# Brokers that ever registered, alive or not, with their racks. Live brokers are in the image.
 Registered = Mapping[BrokerId, str | None]
 _NOBODY_ELSE: Registered = {}
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedTopic:
-    """What is asked for. `assignments` are replica lists by partition; None leaves them to us."""
+    """A topic to create. `assignments` are replica lists by partition; None: `place` decides."""
 
     name: str
     partitions: int = BY_DEFAULT
@@ -107,7 +107,7 @@ def check_partition_count(count: int) -> None:
 
 
 class _Spread:
-    """The brokers that replicas go to: those alive, and those registered and away."""
+    """The brokers that replicas go to: live brokers, and known brokers that are not alive."""
 
     def __init__(self, image: ClusterImage, registered: Registered, start: int) -> None:
         self._alive = sorted(image.brokers)
