@@ -1,1 +1,1 @@
-"""What every layer may use: ids, errors, clock, varints, checksums, settings."""
+"""The parts that every layer may use: ids, errors, clock, varints, checksums, settings."""

@@ -1,18 +1,18 @@
-"""The chance seam: where generators and identities come from.
+"""The chance seam: the source of random generators and identities.
 
-In a process of its own that is the system; in a simulation it is the seed.
+In a normal process the source is the system; in a simulation it is the seed.
 """
 
 import os
 from contextvars import ContextVar
-from random import Random  # noqa: TID251  # The one place that makes unseeded ones.
+from random import Random  # noqa: TID251  # The one place that makes unseeded generators.
 from uuid import UUID
 
 _source: ContextVar[Random | None] = ContextVar("chance", default=None)
 
 
 def new_random() -> Random:
-    """A generator of its own: of no known seed, unless a simulation gave this world one."""
+    """A new generator: unseeded, unless a simulation has set a source."""
     source = _source.get()
     return Random() if source is None else Random(source.getrandbits(64))
 
@@ -29,5 +29,5 @@ def new_uuid() -> UUID:
 
 
 def set_chance(source: Random) -> None:
-    """Let all of this be drawn from `source`, in this context and in what it starts."""
+    """Draw all of this from `source`, in this context and in tasks that it starts."""
     _source.set(source)

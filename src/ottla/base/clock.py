@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Milliseconds, twice: of the day (record timestamps) and since some start (timers)."""
+    """Milliseconds of two clocks: wall clock (record timestamps) and monotonic (timers)."""
 
     def now_ms(self) -> int:
         """Milliseconds since 1970-01-01 UTC. May jump; never used to measure a delay."""
@@ -32,10 +32,10 @@ _current: ContextVar[Clock | None] = ContextVar("clock", default=None)
 
 
 def current_clock() -> Clock:
-    """The clock of the world this code runs in: the machine's, unless a simulation gave another."""
+    """The clock of this context: the machine's, unless a simulation has set another."""
     return _current.get() or _SYSTEM
 
 
 def set_current_clock(clock: Clock) -> None:
-    """Let the code of this context, and what it starts, live by `clock`."""
+    """Use `clock` in this context, and in tasks that it starts."""
     _current.set(clock)

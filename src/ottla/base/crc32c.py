@@ -8,15 +8,15 @@ from typing import Any
 
 
 def _in_c() -> Callable[..., int]:
-    """The function itself, without the package around it.
+    """The C function, without importing the package around it.
 
-    That looks up its own version and brings a command line: a tenth of a broker's start.
+    The package looks up its own version and imports a command line: a tenth of a broker's start.
     """
     package = find_spec("crc32c")
     folders = None if package is None else package.submodule_search_locations
     spec = None if folders is None else PathFinder.find_spec("crc32c._crc32c", folders)
     if spec is None or spec.loader is None:
-        # Of another shape, or missing: then it is told here.
+        # If the module has another shape, or is missing, the package is imported.
         module: Any = import_module("crc32c")
     else:
         module = module_from_spec(spec)

@@ -1,8 +1,8 @@
 """Kafka's error codes, and the one exception that carries them.
 
-What a peer, a disk or a user did wrong is an `ErrorCode` (a value) or an `OttlaError`
+A fault of a peer, a disk or a user is an `ErrorCode` (a value) or an `OttlaError`
 (an exception, converted to a code at exactly one place: the dispatcher of the broker,
-the response check of the client). What we did wrong is an `assert` or a crash.
+the response check of the client). A fault of ours is an `assert` or a crash.
 """
 
 from enum import IntEnum
@@ -215,7 +215,7 @@ _STALE_METADATA = frozenset(
 
 
 class OttlaError(Exception):
-    """Something a peer, a disk or a user did, as a Kafka error code with cause and remedy.
+    """A fault of a peer, a disk or a user, as a Kafka error code with cause and remedy.
 
     `message` is one sentence for a person: what is wrong, and what to do about it.
     """

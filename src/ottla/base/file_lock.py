@@ -1,7 +1,7 @@
 """Locks on open files, which the system gives up when the process that holds them ends.
 
-flock where there is one, else Windows' locks on bytes. Without either nothing is locked: a broker
-in memory needs no lock, and two brokers on one folder are then not kept apart (`EXISTS`).
+flock if the system has it, else Windows' locks on bytes. Without either nothing is locked: a
+broker in memory needs no lock, and two brokers could use one folder (`EXISTS`).
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _LOOK_S = 0.05
 
 
 def try_lock(descriptor: int) -> bool:
-    """Take the lock until the descriptor is closed. False where another has it."""
+    """Take the lock until the descriptor is closed. False where another process has it."""
     if _HAS_FLOCK:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -48,7 +48,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def is_free(descriptor: int) -> bool:
-    """Whether no other process has the lock. Never where there are no locks to tell."""
+    """Whether no other process has the lock; False on systems without locks."""
     if _HAS_FLOCK:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -73,7 +73,7 @@ def wait_until_free(descriptor: int) -> None:
 
 @contextlib.contextmanager
 def _at_byte(descriptor: int) -> Iterator[None]:
-    """Windows locks bytes at the descriptor's position."""
+    """Seek to the byte to lock, as Windows locks at the descriptor's position."""
     before = os.lseek(descriptor, 0, os.SEEK_CUR)
     os.lseek(descriptor, _BYTE_POSITION, os.SEEK_SET)
     try:

@@ -8,7 +8,7 @@ BrokerId = NewType("BrokerId", int)
 ProducerId = NewType("ProducerId", int)
 TopicId = NewType("TopicId", UUID)
 
-# What the wire sends where no topic id is known.
+# Sent on the wire where no topic id is known.
 NO_TOPIC_ID = TopicId(UUID(int=0))
 NO_PRODUCER_ID = ProducerId(-1)
 NO_PRODUCER_EPOCH = -1

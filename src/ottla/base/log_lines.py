@@ -6,8 +6,8 @@ import logging
 class OneLineFormatter(logging.Formatter):
     """A formatter whose messages hold no line breaks and no control characters.
 
-    What is not printable is written as Python escapes it, so that nobody can forge a line or
-    steer a terminal. Tracebacks keep their lines.
+    Unprintable characters are escaped as in Python, so that no client can forge a line or
+    control a terminal. Tracebacks keep their lines.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # The library's name.

@@ -1,4 +1,4 @@
-"""Which of many equal events is reported: the first of each kind, then one an interval. Pure."""
+"""Limits reports of equal events: the first of each kind, then one per interval. Pure."""
 
 from collections.abc import Hashable
 
@@ -11,12 +11,12 @@ class Seldom:
 
     def __init__(self, interval_ms: int) -> None:
         self._interval_ms = interval_ms
-        # When an event of the kind may be reported again, and how many were not since the last.
+        # When an event of the kind may be reported again, and how many were left out since.
         # In the order in which they were reported.
         self._kinds: dict[Hashable, tuple[int, int]] = {}
 
     def admit(self, kind: Hashable, now_ms: int) -> int | None:
-        """None if this event is not to be reported, else how many of its kind were not before."""
+        """None if this event is not to be reported, else how many of its kind were left out."""
         until_ms, held_back = self._kinds.get(kind, (now_ms, 0))
         if now_ms < until_ms:
             self._kinds[kind] = until_ms, held_back + 1

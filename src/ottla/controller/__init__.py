@@ -1,5 +1,5 @@
-"""Decides for the whole cluster: leaders, in-sync replicas of the dead, reassignments, deletions.
+"""Decides for the whole cluster: leaders, ISRs after failures, reassignments, deletions.
 
-Values in, values out: no store, no connections, no clock. The broker's shell writes what is
-decided here and tells the brokers; simulation and random walk import the same functions.
+Values in, values out: no store, no connections, no clock. The broker's shell writes the decisions
+to the store and sends them to the brokers; simulation and random walk use the same functions.
 """

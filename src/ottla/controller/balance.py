@@ -1,8 +1,8 @@
-"""Where replicas are to lie: evenly, on other brokers, or off one. Plans; moves nothing.
+"""Plans the placement of replicas: evenly, on other brokers, or off one. Moves nothing.
 
-A plan says the new replica list of each partition that changes, the preferred leader first. Few
-replicas move, since each one is copied whole; an order costs nothing. `brokers` maps the live
-brokers to their racks; where one of them has none, racks do not count.
+A plan is the new replica list of each partition that changes, the preferred leader first. Few
+replicas move, since each one is copied whole; reordering costs nothing. `brokers` maps the live
+brokers to their racks; if one of them has none, racks are ignored.
 """
 
 from collections import deque
@@ -19,9 +19,9 @@ Plan = dict[TopicPartition, tuple[int, ...]]
 def balanced(lists: Lists, brokers: Racks, fixed: Collection[TopicPartition] = ()) -> Plan:
     """Let each broker have as many replicas as any other, and be preferred leader as often.
 
-    Numbers differ by one at most in the end, unless something stands against it: no partition
-    gets into fewer racks than it is in, replicas of dead brokers stay theirs, and partitions that
-    are `fixed`, since they move already, only count.
+    Numbers differ by one at most in the end, as far as these rules allow: no partition gets into
+    fewer racks than it is in, replicas of dead brokers stay, and `fixed` partitions, which move
+    already, are counted and not changed.
     """
     brokers = _counting(brokers)
     after = {name: list(lists[name]) for name in sorted(lists)}
@@ -32,7 +32,7 @@ def balanced(lists: Lists, brokers: Racks, fixed: Collection[TopicPartition] = (
 
 
 def off(lists: Lists, leaving: int, brokers: Racks) -> Plan:
-    """Give `leaving` no replica. Raises OttlaError where no broker is left to take one."""
+    """Leave no replica on `leaving`. Raises OttlaError where no broker is left to take one."""
     others = {b: rack for b, rack in _counting(brokers).items() if b != leaving}
     after = {name: list(lists[name]) for name in sorted(lists)}
     moving = [name for name, replicas in after.items() if leaving in replicas]
@@ -45,7 +45,7 @@ def off(lists: Lists, leaving: int, brokers: Racks) -> Plan:
 
 
 def follow_only(lists: Lists, leaving: int, brokers: Racks) -> Plan:
-    """Let `leaving` be the preferred leader of nothing that a live broker has, too."""
+    """Let `leaving` be the preferred leader of no partition that a live broker has, too."""
     after = {name: list(lists[name]) for name in sorted(lists)}
     moving: list[TopicPartition] = []
     for name, replicas in after.items():
@@ -61,7 +61,7 @@ def follow_only(lists: Lists, leaving: int, brokers: Racks) -> Plan:
 def onto(lists: Lists, chosen: Racks, factor: int | None = None) -> Plan:
     """Let the partitions have `factor` replicas (None: as many as before), all on `chosen`.
 
-    Raises OttlaError where there are too few of these.
+    Raises OttlaError where `chosen` are too few.
     """
     chosen = _counting(chosen)
     after = {name: list(lists[name]) for name in sorted(lists)}
@@ -80,7 +80,7 @@ def onto(lists: Lists, chosen: Racks, factor: int | None = None) -> Plan:
 def _filled(
     name: TopicPartition, kept: list[int], factor: int, brokers: Racks, loads: dict[int, int]
 ) -> list[int]:
-    """`kept` and further brokers: of racks that have none yet, then those with the least."""
+    """`kept` and further brokers: of racks without a replica first, then those with the least."""
     replicas = list(kept)
     while len(replicas) < factor:
         candidates = [broker for broker in brokers if broker not in replicas]
@@ -98,7 +98,7 @@ def _filled(
 
 
 def _counting(brokers: Racks) -> Racks:
-    """Racks where all brokers have one; else none: one without would get too much or nothing."""
+    """The racks if all brokers have one; else none, as a broker without would get an odd share."""
     return brokers if None not in brokers.values() else dict.fromkeys(brokers)
 
 
@@ -138,7 +138,7 @@ def _move_one(
 def _even_leaders(
     after: dict[TopicPartition, list[int]], brokers: Racks, movable: Iterable[TopicPartition]
 ) -> None:
-    """Put others first where a broker is first more often than others that could be."""
+    """Reorder replicas where a broker is first more often than others that could be."""
     names = list(movable)
     leads = dict.fromkeys(brokers, 0)
     for replicas in after.values():
@@ -165,7 +165,7 @@ def _handing_down(
     names: list[TopicPartition],
     leads: dict[int, int],
 ) -> list[tuple[TopicPartition, int]]:
-    """The shortest chain by which `heavy` gives one lead to a broker with two fewer, or none."""
+    """The shortest chain by which `heavy` gives one lead to a broker with two fewer; else None."""
     led: dict[int, list[TopicPartition]] = {}
     for name in names:
         led.setdefault(after[name][0], []).append(name)

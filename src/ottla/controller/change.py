@@ -1,4 +1,4 @@
-"""What a decision of the controller is: a partition's next state, and why."""
+"""A decision of the controller: a partition's next state, and why."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from ottla.metadata.image import PartitionImage
 
 
 class How(StrEnum):
-    """How a leader was found. The texts stand in decision records."""
+    """How a leader was elected. Decision records show the texts."""
 
     IN_SYNC = "in sync"
     ELIGIBLE = "eligible"
@@ -21,7 +21,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the settings of a topic say: `min.insync.replicas`, `unclean.leader.election.enable`."""
+    """A topic's settings for elections: `min.insync.replicas`, `unclean.leader.election.enable`."""
 
     min_isr: int
     unclean: bool = False
@@ -31,13 +31,13 @@ class Rules:
 class Change:
     """A state to write over the one it was decided from, at that one's version.
 
-    `after.version` is the version expected in the store; its nonce is for the writer to set.
+    `after.version` is the version expected in the store; the writer sets the nonce.
     `how` is None where the leader stays.
     """
 
     after: PartitionImage
     how: How | None
-    # What happened, what spoke for this outcome, and the setting that decided, if one did.
+    # What happened, the observed state, and the decisive setting, if there is one.
     cause: str
     evidence: str
     setting: str | None = None

@@ -1,7 +1,7 @@
-"""Deletes topics: which replicas are to be stopped, which are waited for, and when it is over.
+"""Deletes topics: which replicas to stop, which to wait for, and when the deletion is complete.
 
-The mark in the store is all that must survive: the next controller asks every replica again, and
-a replica that is deleted already is confirmed again.
+Only the mark in the store must survive: the next controller asks every broker again, and brokers
+confirm again the replicas that they have deleted already.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,7 +16,7 @@ Replica = tuple[int, BrokerId]
 
 @dataclass(frozen=True, slots=True)
 class DeletionPlan:
-    """Where the deletion of one topic stands."""
+    """The progress of the deletion of one topic."""
 
     # Partitions to delete now, by live broker.
     asked: Mapping[BrokerId, tuple[int, ...]]
@@ -32,7 +32,7 @@ class DeletionPlan:
 def plan_deletion(
     topic: TopicImage, live: Collection[BrokerId], deleted: Collection[Replica]
 ) -> DeletionPlan:
-    """What remains, with `deleted` those replicas whose brokers have confirmed."""
+    """What remains to do; `deleted` are the replicas whose brokers have confirmed."""
     asked: dict[BrokerId, list[int]] = {}
     awaited: list[BrokerId] = []
     for index, partition in enumerate(topic.partitions):

@@ -1,8 +1,8 @@
-"""Elects leaders: from the in-sync replicas, then from the eligible, then as settings allow.
+"""Elects leaders: from the ISR, then from the ELR, then as settings allow.
 
-A new term begins (leader epoch + 1) with each change of the leader, and with each restart of a
-leader: two lives of a broker must not write in one term, since the first may have sent records
-to followers that the second does not have any more.
+The leader epoch is raised with each change of the leader, and with each restart of a leader: a
+broker must not write in the same leader epoch under two registrations, since it may have sent
+records to followers that it lost in the restart.
 
 `live` maps each broker that can lead to its broker epoch.
 """
@@ -24,10 +24,10 @@ _UNCLEAN = "unclean.leader.election.enable"
 
 
 def settle(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -> Change | None:
-    """Give a partition an ISR and a leader among the live brokers; None where nothing changes.
+    """Give a partition an ISR and a leader among the live brokers; None: no change.
 
     Dead members leave the ISR, and a partition whose leader is dead, restarted or missing gets
-    one. The same for a death, a return, a restart, and a new controller's first look.
+    a new one. The same for a death, a return, a restart, and a new controller's first look.
     """
     dead = tuple(broker for broker in partition.isr if broker not in live)
     alone = without_members(partition, dead, rules.min_isr) if dead else partition
@@ -43,7 +43,7 @@ def lose(
 ) -> Change | None:
     """Drop brokers that came back after an unclean stop from ISR and ELR (R-6, R-11), and settle.
 
-    They are in `live` again, but what they had is in doubt until they have caught up.
+    They are in `live` again, but may lack records until they have caught up.
     """
     doubtful = [b for b in lossy if b in partition.isr or b in partition.elr]
     if not doubtful:
@@ -58,7 +58,7 @@ def lose(
 
 
 def found_cause(partition: PartitionImage, live: Live, controller: BrokerId) -> str:
-    """What happened to a partition before `controller` read its state, as far as that shows.
+    """The cause of a partition's state as `controller` finds it, as far as it can be inferred.
 
     A new controller saw no broker die: it finds which of the members are missing.
     """
@@ -75,7 +75,7 @@ def found_cause(partition: PartitionImage, live: Live, controller: BrokerId) -> 
 
 
 def prefer(partition: PartitionImage, live: Live, *, cause: str) -> Change:
-    """Make the first replica the leader. Raises OttlaError where it is so, or must not be (S19)."""
+    """Make the first replica the leader. Raises OttlaError where it leads, or must not (S19)."""
     preferred = partition.replicas[0]
     if partition.leader == preferred and _leads(partition, live):
         raise OttlaError(
@@ -112,7 +112,7 @@ def elect_unclean(partition: PartitionImage, live: Live, rules: Rules, *, cause:
 
 
 class LogReach(NamedTuple):
-    """What a log knows: its latest leader epoch (-1 for none), and from where to where it goes."""
+    """A log's latest leader epoch (-1 for none), and its start and end offsets."""
 
     latest_epoch: int
     end_offset: int
@@ -128,9 +128,9 @@ def recover(
 ) -> Change | None:
     """Elect the best of the last known eligible replicas: highest (latest epoch, log end offset).
 
-    The latest epoch a log knows of, and not that of its last record: a log whose records are all
-    deleted is no older for that. Only what was committed is ever deleted, so that a log which
-    ends below the start of another lacks committed records, whatever its epoch.
+    The latest epoch a log knows of, not that of its last record, since a log stays as new when its
+    records are deleted. Only committed records are ever deleted, so that a log which ends
+    below the start of another lacks committed records, whatever its epoch.
 
     At least one of them has all committed records, so each is waited for: None until `reaches` has
     an entry for every member.
@@ -163,8 +163,8 @@ def may_recover(partition: PartitionImage, live: Live) -> bool:
 def led(partition: PartitionImage, leader: BrokerId, live: Live) -> PartitionImage:
     """The next leader epoch, under `leader`, a live member of the ISR.
 
-    The last known ELR stays until the leader itself changes the ISR: that the leader is alive is
-    only believed, and after a power cut of all it may be dead as well.
+    The last known ELR stays until the leader itself changes the ISR: the leader may have died
+    meanwhile, after a power cut of all brokers.
     """
     assert leader in partition.isr, f"{leader} is not in the ISR {partition.isr}"
     return replace(

@@ -1,9 +1,9 @@
 """Moves partitions to other brokers, step by step (KIP-455).
 
-All of a move stands in the partition: `replicas` holds old and new ones, `adding` and `removing`
-say who comes and who goes. So a move survives the death of the controller: whoever comes next
-reads where it stands. Each step begins a new term, so that the leader judges every follower by
-fetches of that term (S11).
+The partition's state holds the whole move: `replicas` has old and new replicas, `adding` and
+`removing` name the new and the leaving ones. So a move survives the death of the controller: the
+next one reads its progress. Each step raises the leader epoch, so that the leader judges every
+follower by fetches of that epoch (S11).
 """
 
 from collections.abc import Collection, Sequence
@@ -18,12 +18,12 @@ from ottla.metadata.in_sync import without_members
 
 
 def target(partition: PartitionImage) -> tuple[BrokerId, ...]:
-    """Where a move is to end; without one, the replicas as they are."""
+    """The replicas after a move; without one, the replicas as they are."""
     return tuple(broker for broker in partition.replicas if broker not in partition.removing)
 
 
 def origin(partition: PartitionImage) -> tuple[BrokerId, ...]:
-    """Where a move began; without one, the replicas as they are."""
+    """The replicas before a move; without one, the replicas as they are."""
     return tuple(broker for broker in partition.replicas if broker not in partition.adding)
 
 
@@ -43,8 +43,8 @@ def begin(
 ) -> Change:
     """Start a move to `wanted`, or turn one under way to it. Raises OttlaError.
 
-    A move that only reorders, or that waits for no replica, is complete at once. Brokers that are
-    `registered` and dead may be named, as in Kafka: the move waits until they are back.
+    A move that only reorders, or that waits for no replica, is complete at once. Dead brokers that
+    are `registered` may be named, as in Kafka: the move waits until they are back.
     """
     check_target(wanted, {*live, *registered}, origin(partition))
     goal = tuple(BrokerId(broker) for broker in wanted)
@@ -65,12 +65,12 @@ def begin(
     check_copies(partition, replicas, rules)
     begun = _restricted(moved, replicas, live, rules, f"move to {list(goal)} asked for")
     done = complete(begun.after, live, rules)
-    # One step of two is still one term.
+    # Two changes in one step raise the leader epoch once.
     return begun if done is None else _same_term(done, begun.after.leader_epoch)
 
 
 def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | None:
-    """Finish a move whose new replicas are all in sync; None where it is not so far, or none is."""
+    """Finish a move whose new replicas are all in sync; None where they are not, or none moves."""
     goal = target(partition)
     if not is_moving(partition) and goal == partition.replicas:
         return None
@@ -83,7 +83,7 @@ def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | No
 
 
 def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
-    """Go back to where the move began.
+    """Cancel a move: go back to the replicas before it.
 
     Raises OttlaError(NO_REASSIGNMENT_IN_PROGRESS), OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """
@@ -105,9 +105,9 @@ def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
 
 
 def check_copies(partition: PartitionImage, kept: Collection[BrokerId], rules: Rules) -> None:
-    """Refuse to keep only `kept` where too few of them hold what is committed.
+    """Refuse to keep only `kept` where too few of them hold all committed records.
 
-    A move that is turned round or cancelled drops new replicas that may be in sync already; with
+    A changed or cancelled move drops new replicas that may be in sync already; with
     fewer copies than `min.insync.replicas` one power cut could lose acknowledged records. Raises
     OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """
@@ -154,7 +154,7 @@ def _restricted(
     rules: Rules,
     cause: str,
 ) -> Change:
-    """In-sync and eligible replicas are among `replicas`, and so is the leader; a new term."""
+    """Restrict ISR, ELR and leader to `replicas`, in a new leader epoch."""
     gone = [broker for broker in partition.isr if broker not in replicas]
     kept = replace(
         partition,

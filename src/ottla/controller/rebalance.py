@@ -1,4 +1,4 @@
-"""Which leaders are to return to the first of their replicas."""
+"""Which partitions are to return to their preferred leader."""
 
 from collections.abc import Iterable, Mapping
 

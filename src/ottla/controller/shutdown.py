@@ -1,4 +1,4 @@
-"""Controlled shutdown: what moves away from a broker before it stops."""
+"""Controlled shutdown: moves leadership away from a broker before it stops."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,10 +12,10 @@ from ottla.metadata.in_sync import without_members
 def move_away(
     partition: PartitionImage, stopping: BrokerId, live: Live, rules: Rules, *, cause: str
 ) -> Change | None:
-    """Take a stopping broker out of leadership and ISR; None where it is in neither, or alone.
+    """Take a stopping broker out of leadership and ISR; None where it has neither, or is alone.
 
-    `live` is without the stopping brokers. Only a member of the ISR takes over: where there is
-    none, the broker leads on till its end, and no record is lost by haste.
+    `live` is without the stopping brokers. Only a member of the ISR takes over: without one the
+    broker leads until it stops, and no record is lost.
     """
     others = [b for b in partition.replicas if b in partition.isr and b in live and b != stopping]
     if stopping not in partition.isr or not others:

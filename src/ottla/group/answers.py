@@ -12,13 +12,13 @@ NO_MEMBER_ID = ""
 def join_refused(code: ErrorCode, member_id: str = NO_MEMBER_ID) -> JoinGroupResponse:
     """The answer to a join that failed; with MEMBER_ID_REQUIRED it carries the id to use.
 
-    It names no protocol; versions before 7 cannot say that, and get an empty name from the shell.
+    It names no protocol; for versions before 7, which cannot send null, the shell sends "".
     """
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
 
 
 def joined(group: Group, member: Member) -> JoinGroupResponse:
-    """What a member learns of the present generation; its leader also who the others are."""
+    """A member's answer for the present generation; the leader's also lists all members."""
     leads = member.member_id == group.leader
     return JoinGroupResponse(
         generation_id=group.generation,
@@ -31,7 +31,7 @@ def joined(group: Group, member: Member) -> JoinGroupResponse:
 
 
 def roster(group: Group) -> list[JoinGroupResponseMember]:
-    """All members, as their leader needs them to share out partitions."""
+    """All members, as their leader needs them to assign partitions."""
     return [
         JoinGroupResponseMember(
             member_id=member.member_id,
@@ -48,7 +48,7 @@ def sync_refused(code: ErrorCode) -> SyncGroupResponse:
 
 
 def synced(group: Group, assignment: bytes) -> SyncGroupResponse:
-    """A member's share."""
+    """The answer with a member's assignment."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,

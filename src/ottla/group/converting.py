@@ -70,8 +70,8 @@ def begin_classic_again(registry: Registry, turn: Turn, group_id: str) -> None:
 def upgrade(registry: Registry, turn: Turn, classic: Group) -> ConsumerGroup:
     """Have a classic group with members go on under the consumer protocol.
 
-    Everyone keeps what it has. Raises OttlaError (GROUP_ID_NOT_FOUND) with the reason where that
-    cannot be.
+    All members keep their partitions. Raises OttlaError (GROUP_ID_NOT_FOUND) with the reason if
+    that is impossible.
     """
     _require_upgradable(turn, classic)
     members = _members_as_consumers(turn, classic)
@@ -113,7 +113,7 @@ def downgrade_if_classic(registry: Registry, turn: Turn, group: ConsumerGroup) -
         return
     classic.protocol_type = CONSUMER_PROTOCOL_TYPE
     classic.protocol_name = classic.select_protocol()
-    # The newest one that a member knows: members in it are asked to join again, not fenced.
+    # The newest epoch that a member knows: members in it are asked to rejoin, not fenced.
     classic.generation = max(group.current.get(each, NEW).epoch for each in group.members)
     _overtake(turn, group)
     for member_id in list(group.members):
@@ -133,13 +133,13 @@ def downgrade_if_classic(registry: Registry, turn: Turn, group: ConsumerGroup) -
 
 
 def go_on_after_downgrade(turn: Turn, group: Group) -> None:
-    """A coordinator finds a group that was changed to the classic protocol and no more."""
+    """Resume a downgrade of which a new coordinator finds only the change of protocol."""
     if group.stored is not None and group.stored.members and group.stored.leader is None:
         _begin_generation(turn, group)
 
 
 def _overtake(turn: Turn, group: ConsumerGroup) -> None:
-    """What this turn has decided of the group so far is nothing to be written any more."""
+    """Drop the group's records that this turn has decided so far."""
     turn.decision.records = [
         record
         for record in turn.decision.records
@@ -164,7 +164,7 @@ def _require_upgradable(turn: Turn, classic: Group) -> None:
         )
     if not classic.uses_consumer_protocol:
         raise _not_upgradable(classic, f"its members are no consumers but {classic.protocol_type}")
-    # There must be room for the one that joins, too.
+    # There must be room for the joining member, too.
     if len(classic.members) >= turn.settings.consumer_max_size:
         size_max = turn.settings.consumer_max_size
         raise _not_upgradable(
@@ -219,7 +219,7 @@ def _member_as_classic(
 
 
 def _forget_waits(turn: Turn, classic: Group) -> None:
-    """Answer those that wait in a join or a sync: they come again, to the other protocol."""
+    """Answer waiting joins and syncs: the members join again, under the other protocol."""
     turn.timers.cancel(join_key(classic))
     turn.timers.cancel(sync_key(classic))
     for member_id in classic.pending_joins:

@@ -1,9 +1,9 @@
 """The coordinator of the groups in one partition of `__consumer_offsets`.
 
 Commands decide: they return the records to append and the answers to give once these are
-committed. `apply` is the only thing that changes what must survive, so replaying the partition
-rebuilds it. Who waits in a join and whose session ends when is soft state: commands change it at
-once, and a coordinator whose append failed is thrown away and replayed.
+committed. Only `apply` changes the durable state, so that replaying the partition rebuilds it.
+Waiting requests and the deadlines of sessions are soft state: commands change it at once, and a
+coordinator whose append failed is thrown away and replayed.
 It does no I/O, knows no clock, and never waits.
 """
 
@@ -58,7 +58,7 @@ class GroupCoordinator:
         return turn.decision
 
     def start(self, at: Moment) -> GroupDecision:
-        """Everything is replayed: sessions of the members found start now (KIP-62 keeps them)."""
+        """After the replay, start the sessions of the members found (KIP-62 keeps them)."""
         turn = self.registry.turn(at)
         self.registry.sweep()
         for group in self.registry.groups.values():

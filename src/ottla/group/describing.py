@@ -1,4 +1,4 @@
-"""DescribeGroups and ListGroups: what a person sees of the groups."""
+"""The answers to DescribeGroups and ListGroups."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def describe(
 ) -> DescribedGroup:
     """The group as it stands. What members offer is shown of a stable group only, as in Kafka.
 
-    `is_other` says of a `group` that is None whether there is one of another type by that id.
+    `is_other`: where `group` is None, whether there is one of another type by that id.
     """
     if group is None:
         if version < _GROUP_NOT_FOUND_FROM:

@@ -13,8 +13,8 @@ class Group:
     """One group of the classic protocol.
 
     Durable are `stored` and `offsets`: only the coordinator's `apply` touches them. Everything
-    else is the working view of a rebalance; a restart rebuilds it from `stored`, and members that
-    were in the middle of a join come again.
+    else is the working state of a rebalance; a restart rebuilds it from `stored`, and members that
+    were in the middle of a join send it again.
 
     Invariant: static_members maps the instance ids of members to their member ids.
     Invariant: leader is in members, or None where members is empty.
@@ -96,7 +96,7 @@ class Group:
         self.state_timestamp_ms = timestamp_ms
 
     def add(self, member: Member) -> None:
-        """Take a member in; the first one of an empty group decides its protocol type."""
+        """Add a member; the first one of an empty group decides its protocol type."""
         assert member.member_id not in self.members
         self.members[member.member_id] = member
         self.pending_joins.discard(member.member_id)
@@ -107,7 +107,7 @@ class Group:
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> Member | None:
-        """Forget a member or a handed-out id. The next in line becomes leader where it led."""
+        """Remove a member or a handed-out id. If it was the leader, the next member is."""
         self.pending_joins.discard(member_id)
         self.pending_syncs.discard(member_id)
         member = self.members.pop(member_id, None)
@@ -118,7 +118,7 @@ class Group:
         return member
 
     def replace(self, old_member_id: str, new_member_id: str) -> Member:
-        """Give a static member a new id in its old place; requests with the old id are fenced."""
+        """Give a static member a new id; requests with the old id are fenced."""
         member = self.members[old_member_id]
         assert member.group_instance_id is not None
         member.member_id = new_member_id

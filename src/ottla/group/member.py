@@ -29,10 +29,10 @@ class Member:
     # In the member's order of preference.
     protocols: tuple[OfferedProtocol, ...]
     assignment: bytes = b""
-    # Soft state: who waits, and for what. It is gone after a restart, and members ask again.
+    # Soft state: the waiting requests. A restart loses them, and members send them again.
     joining: Ticket | None = None
     syncing: Ticket | None = None
-    # It has not finished its first join, so it cannot send heartbeats yet.
+    # The member has not finished its first join, so it cannot send heartbeats yet.
     is_new: bool = False
 
     @property
@@ -41,21 +41,21 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits for us, so that its silence is no sign of death."""
+        """Whether the member waits for an answer, so that it need not send heartbeats."""
         return not self.is_new and (self.joining is not None or self.syncing is not None)
 
     @property
     def who(self) -> Who:
-        """As a person finds it."""
+        """The member as answers to administrators name it."""
         return Who(self.member_id, self.client_id, self.client_host, self.group_instance_id)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What it tells the leader under `protocol_name`, empty if it does not offer that."""
+        """Its metadata for the leader under `protocol_name`, empty if it does not offer that."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata
         return b""
 
     def votes_for(self, candidates: set[str]) -> str:
-        """The candidate it likes best."""
+        """The candidate that the member prefers."""
         return next(name for name, _ in self.protocols if name in candidates)

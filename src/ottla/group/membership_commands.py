@@ -33,7 +33,7 @@ class MembershipCommands:
         self._registry = registry
 
     def join(self, call: Call, request: JoinGroupRequest, at: Moment) -> GroupDecision:
-        """JoinGroup. Only a caller without a member id brings a group into being."""
+        """JoinGroup. Only a caller without a member id creates a group."""
         turn = self._registry.turn(at)
         code = joining.check_session_timeout(turn, request)
         if code is not ErrorCode.NONE:
@@ -124,7 +124,7 @@ class MembershipCommands:
         return turn.decision
 
     def _consumer_group(self, turn: Turn, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
-        """The group a member speaks of. Who joins brings it into being, or converts it."""
+        """The group of a heartbeat. A joining member creates it, or converts it."""
         group_id = request.group_id
         known = self._registry.consumer_groups.get(group_id)
         if known is not None:

@@ -1,4 +1,4 @@
-"""What a coordinator writes into `__consumer_offsets`, as values and as Kafka's bytes.
+"""The records of `__consumer_offsets`, as values and as Kafka's bytes.
 
 The first int16 of a key says what the record is (Kafka's CoordinatorRecordType), that of a value
 says its version. Versions written are those of Kafka 4.3: offsets as version 4 (version 1 with
@@ -43,7 +43,7 @@ _GROUP_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """Where a group resumes in a partition."""
+    """A group's committed offset in a partition."""
 
     offset: int
     # Of the last record read, -1 if the client does not know it.
@@ -65,7 +65,7 @@ class StoredMember:
     client_host: str
     rebalance_timeout_ms: int
     session_timeout_ms: int
-    # What it told the leader under the protocol in use.
+    # Its metadata for the leader under the protocol in use.
     subscription: bytes
     assignment: bytes
 

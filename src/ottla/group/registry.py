@@ -1,4 +1,4 @@
-"""What one partition of `__consumer_offsets` knows of groups, and how its records change that."""
+"""The groups of one partition of `__consumer_offsets`, and how its records change them."""
 
 from collections.abc import Iterator
 
@@ -81,7 +81,7 @@ class Registry:
                 self.share.apply(record)
 
     def apply_pending(self, producer_id: int, record: CoordinatorRecord) -> None:
-        """Take in a record of a transaction, which counts once that is committed.
+        """Add a record of a transaction, which takes effect once that is committed.
 
         Its group is one from now on, as in Kafka.
         """
@@ -91,7 +91,7 @@ class Registry:
         self.pending.add(producer_id, record)
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """A marker stands in the partition: what the producer has pending counts, or is gone."""
+        """Act on a marker: commit or drop the producer's pending offsets."""
         for record in self.pending.end(producer_id, is_commit=is_commit):
             group = self.any(record.group_id)
             if group is None:
@@ -100,7 +100,7 @@ class Registry:
             group.offsets[record.topic_partition] = record.committed
 
     def sweep(self) -> None:
-        """Let go of groups of which nothing is written, nor pending."""
+        """Drop groups without records and without pending offsets."""
         void = {group_id for group_id, group in self.groups.items() if group.is_void}
         if void and self.pending:
             # An id that became a share group's while this was pending stays that.
@@ -109,7 +109,7 @@ class Registry:
             del self.groups[group_id]
 
     def mend(self) -> None:
-        """Some records were lost: let no group contradict itself, whichever they were."""
+        """Make all groups consistent again after a loss of records."""
         for group in self.consumer_groups.values():
             group.mend()
         self.share.mend()
@@ -129,7 +129,7 @@ class Registry:
         return group
 
     def drop_consumer_group(self, group: ConsumerGroup) -> None:
-        """The group is deleted, or goes on under the classic protocol."""
+        """Drop a group that is deleted, or goes on under the classic protocol."""
         del self.consumer_groups[group.group_id]
         self._keep_offsets(group)
 
@@ -148,7 +148,7 @@ class Registry:
             self.drop_consumer_group(group)
 
     def _keep_offsets(self, group: AnyGroup) -> None:
-        """The group is deleted. Offsets that outlive it (the topic is compacted) stay readable."""
+        """Keep offsets that outlive a deleted group (the topic is compacted) readable."""
         if group.offsets:
             rest = self.groups[group.group_id] = Group(group.group_id)
             rest.offsets = group.offsets

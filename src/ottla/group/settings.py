@@ -1,4 +1,4 @@
-"""What a coordinator needs to know of the broker's settings."""
+"""The broker settings that a group coordinator needs."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ class GroupSettings:
     # How long the metadata of a committed offset may be, in characters.
     offset_metadata_max: int = 4_096
     offsets_retention_ms: int = 7 * 24 * 60 * 60 * 1_000
-    # Of the consumer protocol (KIP-848): how often members report, after which silence they are
-    # out, how many a group may have, and the assignors on offer, the default one first.
+    # Of the consumer protocol (KIP-848): heartbeat interval, session timeout, largest size of a
+    # group, and the assignors on offer, the default one first.
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 5_000
     consumer_max_size: int = 2_147_483_647

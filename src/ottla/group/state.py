@@ -4,11 +4,11 @@ from enum import StrEnum
 
 
 class GroupState(StrEnum):
-    """Where a group stands between two assignments.
+    """The state of a group between two assignments.
 
     EMPTY: no members, perhaps offsets. PREPARING_REBALANCE: members are asked to join again.
-    COMPLETING_REBALANCE: all have joined, the leader's assignment is awaited. STABLE: everyone
-    knows what to read. DEAD: only shown, for a group that does not exist.
+    COMPLETING_REBALANCE: all have joined, the leader's assignment is awaited. STABLE: all members
+    have their assignments. DEAD: only shown, for a group that does not exist.
     """
 
     EMPTY = "Empty"

@@ -1,4 +1,4 @@
-"""Which topics the members of a group read, as far as their metadata tells."""
+"""The topics that the members of a group read, as far as their metadata names them."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def subscribed_topics(
 def keeps_partitions(metadata: bytes) -> bool:
     """Whether the member goes on reading while the group shares out anew (KIP-429).
 
-    One that gives everything up first has nothing to name.
+    A member that revokes everything first names no partitions.
     """
     try:
         owned = decode_versioned(ConsumerProtocolSubscription, metadata).owned_partitions
@@ -48,7 +48,7 @@ def keeps_partitions(metadata: bytes) -> bool:
 
 
 def assigned_partitions(assignment: bytes) -> frozenset[TopicPartition] | None:
-    """The partitions of a member's share; None where the bytes are no consumer's."""
+    """The partitions of a member's assignment; None where the bytes are no consumer's."""
     if not assignment:
         return frozenset()
     try:

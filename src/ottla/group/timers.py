@@ -1,4 +1,4 @@
-"""Deadlines as data: who must have been heard of, and by when."""
+"""Deadlines of groups and members as data."""
 
 import heapq
 from enum import Enum
@@ -10,8 +10,8 @@ class Due(Enum):
 
     JOIN = "join"  # The join phase ends with the members that have joined.
     SYNC = "sync"  # Every member must have asked for its assignment.
-    SESSION = "session"  # The member must have been heard of.
-    REVOKE = "revoke"  # The member must have given back what it was asked for.
+    SESSION = "session"  # The member must have sent a heartbeat.
+    REVOKE = "revoke"  # The member must have revoked its surplus partitions.
 
 
 class TimerKey(NamedTuple):
@@ -71,7 +71,7 @@ class Timers:
         heapq.heappush(self._heap, (deadline_ms, self._sequence, key))
 
     def _settle_head(self) -> None:
-        """Drop or move entries at the head of the heap until it tells the truth."""
+        """Drop or move entries at the head of the heap until its first deadline is right."""
         heap = self._heap
         while heap:
             queued_ms, _, key = heap[0]

@@ -1,4 +1,4 @@
-"""What goes into a decision and what comes out of it."""
+"""The inputs and the outputs of a decision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class GroupReply:
 
 @dataclass(slots=True)
 class GroupDecision:
-    """Records to append and apply; answers to give once they are committed; what was decided."""
+    """Records to append and apply; answers to send once they are committed; notes."""
 
     records: list[CoordinatorRecord] = field(default_factory=list)
     replies: list[GroupReply] = field(default_factory=list)

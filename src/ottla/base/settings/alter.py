@@ -1,4 +1,4 @@
-"""What becomes of settings when someone sets, deletes, appends or subtracts (KIP-339)."""
+"""Applies set, delete, append and subtract to settings (KIP-339)."""
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
@@ -19,7 +19,7 @@ class AlterOperation(IntEnum):
 
 
 class Alteration(NamedTuple):
-    """One change asked for. `operation` is a number that may be none of `AlterOperation`."""
+    """One requested change. `operation` is a number, perhaps none of `AlterOperation`."""
 
     name: str
     operation: int
@@ -33,10 +33,10 @@ def altered(
     kind: str,
     inherited: Mapping[str, str],
 ) -> dict[str, str]:
-    """What is set after `alterations` of `held`. Values are not checked here.
+    """The settings after `alterations` of `held`. Values are not checked here.
 
-    `inherited` holds what list settings are worth where `held` has nothing: appending and
-    subtracting start from there. `kind` is the word for messages: "broker", "topic", "group".
+    `inherited` has the values of list settings that `held` lacks: append and subtract start
+    from there. `kind` is the word for messages: "broker", "topic", "group".
     Raises OttlaError(INVALID_REQUEST, INVALID_CONFIG).
     """
     names = [alteration.name for alteration in alterations]

@@ -1,4 +1,4 @@
-"""The settings of one broker: what its file said, what was changed since, and the defaults.
+"""The settings of one broker: its file, dynamic changes, and the defaults.
 
 Sources in order of precedence (KIP-226): changed for this broker, changed for all brokers,
 the broker's own file, Kafka's default. Reading is a dictionary look-up of a typed value.
@@ -15,7 +15,7 @@ from ottla.base.settings.tables.former import FORMER_SETTINGS
 # Names a user may set freely, for plug-ins and listeners (`listener.name.internal.ssl…`).
 _OPEN_PREFIXES = ("listener.name.",)
 
-# What can be set for one listener alone.
+# Settings that may be set for one listener alone.
 _OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
 
 Listener = Callable[[frozenset[str]], None]
@@ -33,7 +33,7 @@ class BrokerSettings:
         self.static: dict[str, str] = dict(static or {})
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
-        # What was accepted without effect, as sentences for the log at start.
+        # Settings accepted without effect, as sentences for the log at start.
         self.notes: list[str] = []
         self._listeners: list[Listener] = []
         self._values: dict[str, Value] = {n: s.default for n, s in BROKER_SETTINGS.items()}
@@ -92,7 +92,7 @@ class BrokerSettings:
         return value or ()
 
     def of_listener(self, listener: str, name: str) -> Value:
-        """What the file says of a setting for one listener alone; None where it says nothing."""
+        """The file's value of a setting for one listener alone; None where it has none."""
         text = self.static.get(f"listener.name.{listener.lower()}.{name}")
         return None if text is None else BROKER_SETTINGS[name].parse(text)
 
@@ -113,10 +113,10 @@ class BrokerSettings:
         self._listeners.append(listener)
 
     def set_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> frozenset[str]:
-        """Replace what was changed while running, for all brokers and for this one.
+        """Replace the dynamic settings of all brokers and of this one.
 
-        The texts were validated before they were stored: what does not parse, or belongs to
-        no dynamic setting, is skipped with a note. Returns the names that changed.
+        The texts were validated before they were stored: a text that does not parse, or belongs
+        to no dynamic setting, is skipped with a note. Returns the names that changed.
         """
         self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
         values = {n: s.default for n, s in BROKER_SETTINGS.items()}
@@ -141,7 +141,7 @@ class BrokerSettings:
 
 
 def refused(setting: Setting) -> OttlaError:
-    """The error for a setting that asks for what Ottla does not have."""
+    """The error for a setting that needs a feature Ottla does not have."""
     return OttlaError(
         ErrorCode.INVALID_CONFIG,
         f"{setting.name} cannot be honoured: {setting.doc} Remove the setting.",

@@ -1,4 +1,4 @@
-"""Checks what someone wants to set, before it is stored."""
+"""Checks settings before they are stored."""
 
 from collections.abc import Mapping
 
@@ -40,9 +40,9 @@ def check_topic_configs(configs: Mapping[str, str], broker: BrokerSettings) -> N
 
 
 def check_new_topic(configs: Mapping[str, str], replicas: int, broker: BrokerSettings) -> None:
-    """Refuse what a new topic cannot have, and what is absurd to ask for (`oddities`).
+    """Refuse settings that a new topic cannot have, or that contradict each other (`oddities`).
 
-    Only what stands in `configs` is held against it. Raises OttlaError(INVALID_CONFIG).
+    Only contradictions within `configs` are refused. Raises OttlaError(INVALID_CONFIG).
     """
     check_topic_configs(configs, broker)
     for oddity in topic_oddities(configs, replicas, broker):
@@ -53,7 +53,7 @@ def check_new_topic(configs: Mapping[str, str], replicas: int, broker: BrokerSet
 def check_changed_topic(
     before: Mapping[str, str], after: Mapping[str, str], replicas: int, broker: BrokerSettings
 ) -> list[Oddity]:
-    """Refuse what a topic cannot have; what is odd about what it will have.
+    """Refuse settings that a topic cannot have; the oddities of its new settings.
 
     A `min.insync.replicas` that no replicas can meet is refused when it is set; segments above
     retention are not, as it is usual to lower retention for a while. Raises
@@ -71,7 +71,7 @@ def check_changed_topic(
 def topic_oddities(
     configs: Mapping[str, str], replicas: int, broker: BrokerSettings
 ) -> list[Oddity]:
-    """What is odd about a topic that sets `configs` itself, by the values in effect."""
+    """The oddities of a topic with its own `configs`, by the values in effect."""
     values = {name: topic_value(name, configs, broker).value for name in LOOKED_AT}
     return oddities(values, replicas)
 

@@ -65,7 +65,7 @@ def check_operations(alterations: Sequence[Alteration]) -> None:
 
 
 def check_client_metrics(configs: Mapping[str, str]) -> None:
-    """Refuse what a subscription cannot have. Raises OttlaError(INVALID_REQUEST, INVALID_CONFIG).
+    """Refuse settings that a subscription cannot have. Raises INVALID_REQUEST, INVALID_CONFIG.
 
     The codes are Kafka's, which has another one for each kind of mistake.
     """

@@ -24,10 +24,10 @@ def is_wildcard(host: str) -> bool:
 
 
 def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
-    """Where to listen. Raises OttlaError(INVALID_CONFIG) on anything but PLAINTEXT.
+    """The addresses to listen on. Raises OttlaError(INVALID_CONFIG) on anything but PLAINTEXT.
 
-    Listeners of Kafka's controllers (`controller.listener.names`) are left out: there are none
-    here, and a server.properties of Kafka's names one.
+    Listeners of Kafka's controllers (`controller.listener.names`) are left out: Ottla has none,
+    and Kafka's server.properties names one.
     """
     addresses = _parse(settings, "listeners")
     if not addresses:
@@ -64,7 +64,7 @@ def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
                 f"advertised.listeners: {name} needs an address clients can reach; leave the "
-                "setting out and each client is told the address it reached",
+                "setting out and each client gets the address it reached",
             )
     return advertised
 

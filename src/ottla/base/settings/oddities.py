@@ -1,8 +1,8 @@
-"""Settings of a topic that make sense one by one, and not together. Pure.
+"""Settings of a topic that are valid one by one, and contradict each other. Pure.
 
-What somebody asks for in so many words is refused where a topic is created. What comes about by
-a default, or by a later change, is taken as Kafka takes it, and told: a small `retention.bytes`
-beside the default `segment.bytes` of 1 GiB is in many a script, and `retention.ms=1000` for a
+A contradiction within the settings of a new topic is refused. One that comes from a default, or
+from a later change, is accepted as in Kafka, with a warning: many scripts set a small
+`retention.bytes` beside the default `segment.bytes` of 1 GiB, and `retention.ms=1000` for a
 while is how topics are emptied.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MIN_ISR = "min.insync.replicas"
-# What is looked at; `retention.…` counts only where old segments are deleted.
+# The settings looked at; `retention.…` only where old segments are deleted.
 LOOKED_AT = (
     MIN_ISR,
     "cleanup.policy",
@@ -23,14 +23,14 @@ LOOKED_AT = (
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """Settings that do not go together. `sentence` says what comes of it, and what helps."""
+    """Settings that contradict each other. `sentence` names the consequence and the remedy."""
 
     names: tuple[str, ...]
     sentence: str
 
 
 def oddities(values: Mapping[str, object], replicas: int) -> list[Oddity]:
-    """What is odd about the values in effect (of `LOOKED_AT`) of a topic with so many replicas."""
+    """The oddities of the values in effect (of `LOOKED_AT`) of a topic with so many replicas."""
     found: list[Oddity] = []
     least = _number(values, MIN_ISR)
     if least > replicas:

@@ -1,4 +1,4 @@
-"""Where a group begins to read a partition that it never read: share.auto.offset.reset."""
+"""share.auto.offset.reset: where a group begins to read a partition that is new to it."""
 
 import re
 from dataclasses import dataclass

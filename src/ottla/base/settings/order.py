@@ -13,14 +13,14 @@ def _bounded() -> Iterator[tuple[str, str]]:
             yield value, f"group.{kind}.max.{what}"
 
 
-# (what may not be above, the other), as Kafka checks them when a broker starts.
+# (lower, higher): the first may not be above the second, as Kafka checks at start.
 _ORDERED: tuple[tuple[str, str], ...] = (
     *_bounded(),
     ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
     ("group.share.max.size", "group.share.max.share.sessions"),
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
 )
-# A broker that shows itself so rarely would be taken for dead.
+# A broker with so few heartbeats would be taken for dead.
 _BELOW: tuple[tuple[str, str], ...] = tuple(
     (f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms")
     for kind in ("consumer", "share", "streams")
@@ -28,7 +28,7 @@ _BELOW: tuple[tuple[str, str], ...] = tuple(
 
 
 def check_order(names: frozenset[str], value: Callable[[str], object]) -> None:
-    """Refuse values that stand in the wrong order, where one of `names` is concerned.
+    """Refuse pairs of values in the wrong order, where one of `names` is concerned.
 
     `value` gives the value of a setting. Raises OttlaError(INVALID_CONFIG).
     """
@@ -109,7 +109,7 @@ def _cordoned(names: frozenset[str], value: Callable[[str], object]) -> str:
     return f"cordoned.log.dirs: {strange[0][:100]} is not among log.dirs ({', '.join(folders)})"
 
 
-# What Kafka demands for the key map of each thread that compacts.
+# Kafka's minimum for the key map of each cleaner thread.
 _CLEANER_BYTES_MIN = 1 << 20
 
 

@@ -27,7 +27,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines that say something, joined where they end in an odd number of backslashes."""
+    """Lines with content, joined where they end in an odd number of backslashes."""
     lines: list[tuple[int, str]] = []
     pending, first = "", 0
     for number, raw in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""What a topic's or group's setting is worth here, and why: value, source and synonyms."""
+"""A topic's or group's setting in effect on this broker: value, source and synonyms."""
 
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
@@ -83,7 +83,7 @@ def group_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings)
 def broker_value(name: str, broker: BrokerSettings) -> Resolved:
     """The broker setting `name` (in the table)."""
     setting = BROKER_SETTINGS[name]
-    # As in Kafka, sources of finer names are left out: the value is the one of this name.
+    # As in Kafka, sources of finer names are left out: the value is that of this name.
     sources = _broker_sources(BROKER_SYNONYMS.get(name, (name,)), broker)
     synonyms = tuple(dropwhile(lambda synonym: synonym.name != name, sources))
     source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
@@ -109,8 +109,8 @@ def _resolve(
                 inherited = -1
             break
     names = tuple(name for name, _ in behind)
-    # Kafka leaves out the default of a coarser name (log.retention.hours), and what is set under
-    # it too; that it is set is told here, for it is why the value is what it is.
+    # Kafka leaves out the default of a coarser name (log.retention.hours), and a value set under
+    # it too; Ottla describes the value that is set, for it explains the value in effect.
     synonyms += dropwhile(
         lambda synonym: synonym.name != names[0] and synonym.source is ConfigSource.DEFAULT_CONFIG,
         _broker_sources(names, broker),

@@ -42,7 +42,7 @@ class Use(Enum):
     USED = "used"
     # Accepted, so that an existing server.properties works; it changes nothing.
     UNUSED = "unused"
-    # Ignoring it would be wrong (it switches on something that is not there): an error.
+    # Ignoring it would be wrong (it switches on a feature that is missing): an error.
     REFUSED = "refused"
 
 
@@ -50,7 +50,7 @@ class Validator(NamedTuple):
     """A rule with the words that describe it, in the notation of Kafka's documentation."""
 
     rule: str
-    # Returns what is wrong, or "" where the value is fine.
+    # Returns the complaint, or "" where the value is valid.
     complaint: Callable[[Value], str]
 
 
@@ -71,7 +71,7 @@ class Setting(NamedTuple):
 
     @property
     def sensitive(self) -> bool:
-        """Whether the value is never sent to anyone."""
+        """Whether the value is never sent to clients."""
         return self.type is ConfigType.PASSWORD
 
     def parse(self, text: str) -> Value:
@@ -95,7 +95,7 @@ class Setting(NamedTuple):
         return str(value)
 
 
-# Characters of someone else's text that a message repeats.
+# Characters of a client's text that a message repeats.
 _SHOWN_MAX = 200
 
 _INTEGER_BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}

@@ -1,7 +1,7 @@
 """Dynamic broker settings as the store holds them: which of them may be put into effect. Pure.
 
-An earlier version, a tool, or another broker with another file may have stored what is refused
-today. Such a value is ignored: a broker that obeyed it might serve no connection to mend it over.
+An earlier version, a tool, or another broker with another file may have stored a value that is
+refused today. It is ignored: a broker that obeyed it might accept no connection to change it.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from ottla.base.settings.order import check_order, check_together
 from ottla.base.settings.setting import Value, shortened
 from ottla.base.settings.tables import BROKER_SETTINGS
 
-# Half of a list that names folders of other brokers too is better than none of it.
+# A list that also names other brokers' folders is used as far as it names this broker's.
 _KEPT = frozenset({"cordoned.log.dirs"})
 
 
@@ -41,7 +41,7 @@ class Ignored(NamedTuple):
 
 
 class Usable(NamedTuple):
-    """What may be put into effect for all brokers and for this one, and what may not."""
+    """The settings to put into effect for all brokers and for this one, and the ignored ones."""
 
     default: dict[str, str]
     broker: dict[str, str]
@@ -51,7 +51,7 @@ class Usable(NamedTuple):
 def usable(
     broker_id: str, settings: BrokerSettings, default: Mapping[str, str], broker: Mapping[str, str]
 ) -> Usable:
-    """Of what the store holds for all brokers and for the broker `broker_id`."""
+    """The usable settings among those stored for all brokers and for the broker `broker_id`."""
     found = Usable({}, {}, [])
     for whose, texts, kept in (("", default, found.default), (broker_id, broker, found.broker)):
         for name, text in texts.items():
@@ -79,7 +79,7 @@ def _alone(name: str, text: str, *, per_broker: bool) -> str:
 
 
 def _together(name: str, settings: BrokerSettings, found: Usable) -> str:
-    """What is wrong with the value beside the others that are in effect."""
+    """Why the value contradicts the others in effect; empty where it does not."""
 
     def value(key: str) -> Value:
         for texts in (found.broker, found.default, settings.static):

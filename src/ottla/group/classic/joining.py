@@ -1,4 +1,4 @@
-"""JoinGroup: a member comes in, or comes again (KIP-394: it needs an id first; KIP-345: static)."""
+"""JoinGroup: a member joins, or joins again (KIP-394: it needs an id first; KIP-345: static)."""
 
 from ottla.base.errors import ErrorCode
 from ottla.group.answers import NO_MEMBER_ID, join_refused, joined
@@ -17,7 +17,7 @@ from ottla.group.story.causes import note_changed, note_joined, note_joining
 from ottla.group.turn import Call, Turn
 from ottla.wire.messages.join_group import JoinGroupRequest
 
-# From this version on a new dynamic member is told its id first and must come again with it, so
+# From this version on a new dynamic member first gets its id and must join again with it, so
 # that clients whose answer was lost leave no unknown members behind.
 _MEMBER_ID_REQUIRED_FROM = 4
 
@@ -101,7 +101,7 @@ def _join_again(
     request: JoinGroupRequest,
     protocols: tuple[OfferedProtocol, ...],
 ) -> None:
-    """A caller with a member id: told the present generation again, or makes a new one."""
+    """A caller with a member id gets the present generation again, or starts a new one."""
     member_id = request.member_id
     code = group.validate_member(member_id, request.group_instance_id)
     if code is not ErrorCode.NONE:
@@ -119,7 +119,7 @@ def _join_again(
         case GroupState.STABLE if unchanged and member_id != group.leader:
             turn.reply(call.ticket, joined(group, member))
         case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
-            # The leader joins again to have partitions shared out anew.
+            # The leader joins again to have partitions assigned anew.
             note_changed(turn, group, member, request.reason, is_unchanged=unchanged)
             update(turn, group, member, call, request, protocols)
             prepare(turn, group)
@@ -152,7 +152,7 @@ def _add(
     )
     group.add(member)
     note_joined(turn, group, member, request.reason)
-    # It cannot send heartbeats while it waits; a client that went away must not stay for ever.
+    # A new member cannot send heartbeats while it waits; a client that has gone must not stay.
     turn.timers.set(
         session_key(group, member_id), turn.now_ms + turn.settings.new_member_join_timeout_ms
     )
@@ -167,7 +167,7 @@ def update(
     request: JoinGroupRequest,
     protocols: tuple[OfferedProtocol, ...],
 ) -> None:
-    """The member joins with what it offers now; an earlier join that still waits is let go."""
+    """Join the member with its present protocols; answer an earlier join that still waits."""
     if member.joining is not None:
         answer_waits(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
     member.protocols = protocols

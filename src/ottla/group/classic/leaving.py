@@ -10,14 +10,14 @@ from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, M
 
 
 def leaving_members(request: LeaveGroupRequest, version: int) -> list[MemberIdentity]:
-    """Who wants to leave; before version 3 a request names one member."""
+    """The members that leave; before version 3 a request names one member."""
     if version < 3:
         return [MemberIdentity(member_id=request.member_id)]
     return request.members
 
 
 def leave(turn: Turn, group: Group, leaving: list[MemberIdentity]) -> list[MemberResponse]:
-    """Take the members out, and have the rest share out partitions anew."""
+    """Remove the members, and start a rebalance of the rest."""
     answers = [
         MemberResponse(
             member_id=each.member_id,
@@ -33,7 +33,7 @@ def leave(turn: Turn, group: Group, leaving: list[MemberIdentity]) -> list[Membe
 
 
 def refused(leaving: list[MemberIdentity], code: ErrorCode) -> list[MemberResponse]:
-    """The same error for everyone."""
+    """The same error for all members."""
     return [
         MemberResponse(
             member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=code

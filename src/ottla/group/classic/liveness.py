@@ -1,4 +1,4 @@
-"""Heartbeats, and what happens when they stop."""
+"""Heartbeats, and the end of sessions without them."""
 
 from ottla.base.errors import ErrorCode
 from ottla.group.classic.rebalance import (
@@ -31,7 +31,7 @@ def heartbeat(turn: Turn, group: Group, request: HeartbeatRequest) -> ErrorCode:
 
 
 def on_deadline(turn: Turn, group: Group, key: TimerKey) -> None:
-    """A deadline of the group has passed."""
+    """Act on a deadline of the group that has passed."""
     match key.due:
         case Due.JOIN:
             on_join_deadline(turn, group)
@@ -42,7 +42,7 @@ def on_deadline(turn: Turn, group: Group, key: TimerKey) -> None:
 
 
 def _on_session_end(turn: Turn, group: Group, member_id: str) -> None:
-    """A member, or a caller with a handed-out id, was not heard of in time."""
+    """Remove a member, or a handed-out id, without a heartbeat in time."""
     if member_id in group.pending_joins:
         group.pending_joins.remove(member_id)
         note_never_came(turn, group, member_id)
@@ -53,6 +53,6 @@ def _on_session_end(turn: Turn, group: Group, member_id: str) -> None:
     if member is None or member.is_waiting:
         return
     note_silent(turn, group, member)
-    # A new member that still waits in its join is told to try again.
+    # A new member that still waits in its join is answered to try again.
     dismiss(turn, group, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
     advance(turn, group)

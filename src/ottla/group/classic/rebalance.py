@@ -1,4 +1,4 @@
-"""From one generation to the next: everyone is asked to join again, and a leader is found.
+"""From one generation to the next: all members must join again, and one becomes leader.
 
 prepare -> members join -> complete -> (syncing) the leader's assignment -> stable
 """
@@ -31,12 +31,12 @@ def session_key(group: Group, member_id: str) -> TimerKey:
 
 
 def keep_alive(turn: Turn, group: Group, member: Member) -> None:
-    """The member was heard of: its session starts anew."""
+    """Restart the session of a member after a sign of life."""
     turn.timers.set(session_key(group, member.member_id), turn.now_ms + member.session_timeout_ms)
 
 
 def advance(turn: Turn, group: Group) -> None:
-    """The membership changed: start a rebalance, or end the join phase if all have joined."""
+    """After a change of members start a rebalance, or end the join phase if all have joined."""
     if group.state is GroupState.PREPARING_REBALANCE:
         complete_if_all_joined(turn, group)
     else:
@@ -70,7 +70,7 @@ def prepare(turn: Turn, group: Group) -> None:
 
 
 def on_join_deadline(turn: Turn, group: Group) -> None:
-    """The join phase has lasted long enough, unless an initial one saw new members meanwhile."""
+    """End the join phase at its deadline, unless an initial one saw new members meanwhile."""
     if group.state is not GroupState.PREPARING_REBALANCE:
         return
     if group.is_initial and group.is_member_added and group.remaining_delay_ms > 0:
@@ -94,7 +94,7 @@ def complete_if_all_joined(turn: Turn, group: Group) -> None:
 def complete(turn: Turn, group: Group, ended_by: str | None = None) -> None:
     """End the join phase with the members that have joined: a new generation begins.
 
-    Dynamic members that did not come are out; static ones stay until their session ends.
+    Dynamic members that did not join are removed; static ones stay until their session ends.
     `ended_by` is the setting that ended the join phase, None where all had joined.
     """
     turn.timers.cancel(join_key(group))
@@ -105,7 +105,7 @@ def complete(turn: Turn, group: Group, ended_by: str | None = None) -> None:
             group.remove(member.member_id)
             turn.timers.cancel(session_key(group, member.member_id))
     if group.members and not _elect_joined_leader(group):
-        # Only static members are left, and none has come: their sessions decide.
+        # Only static members are left, and none has joined: they stay until their sessions end.
         turn.timers.set(join_key(group), turn.now_ms + group.rebalance_timeout_ms)
         return
     group.generation += 1
@@ -131,7 +131,7 @@ def complete(turn: Turn, group: Group, ended_by: str | None = None) -> None:
 
 
 def on_sync_deadline(turn: Turn, group: Group) -> None:
-    """Members that never asked for their assignment are out."""
+    """Remove members that never asked for their assignment."""
     if group.state not in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
         return
     if not group.pending_syncs:
@@ -145,7 +145,7 @@ def on_sync_deadline(turn: Turn, group: Group) -> None:
 
 
 def dismiss(turn: Turn, group: Group, member_id: str, code: ErrorCode) -> None:
-    """Take a member out; if it waits for something it is told `code`. The group goes on later."""
+    """Remove a member; a waiting request of it is answered `code`. The caller calls `advance`."""
     turn.timers.cancel(session_key(group, member_id))
     member = group.remove(member_id)
     if member is not None:
@@ -153,7 +153,7 @@ def dismiss(turn: Turn, group: Group, member_id: str, code: ErrorCode) -> None:
 
 
 def answer_waits(turn: Turn, member: Member, code: ErrorCode) -> None:
-    """Tell a member that waits that it waits in vain."""
+    """Answer a member's waiting request with an error."""
     if member.joining is not None:
         named = NAMED_IN_REFUSAL.get(code, False)
         turn.reply(member.joining, join_refused(code, member.member_id if named else ""))
@@ -168,7 +168,7 @@ NAMED_IN_REFUSAL = {ErrorCode.FENCED_INSTANCE_ID: True, ErrorCode.REBALANCE_IN_P
 
 
 def _give_up_assignment(turn: Turn, group: Group) -> None:
-    """This generation gets no assignment, and that of the one before is void."""
+    """Leave this generation without an assignment, and drop that of the one before."""
     for member in group.members.values():
         member.assignment = b""
         if member.syncing is not None:

@@ -1,4 +1,4 @@
-"""A static member that restarts takes its old place over (KIP-345, KIP-814)."""
+"""A static member that restarts takes its old membership over (KIP-345, KIP-814)."""
 
 from ottla.base.errors import ErrorCode
 from ottla.group.answers import joined, roster
@@ -17,7 +17,7 @@ from ottla.group.story.causes import note_joining, note_returned
 from ottla.group.turn import Call, Turn
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
-# From this version on a leader can be told that there is nothing to share out anew.
+# From this version on an answer has SkipAssignment for the leader.
 _SKIP_ASSIGNMENT_FROM = 9
 
 
@@ -49,7 +49,7 @@ def take_over(
     member.client_host = call.client_host
     keep_alive(turn, group, member)
     if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
-        # Kept as it is, under the new id, so that a restart knows the member.
+        # Written unchanged under the new id, so that a new coordinator knows the member.
         note_returned(turn, group, member, is_trigger=False)
         turn.write(GroupRecord(group.group_id, group.to_stored()))
         turn.reply(call.ticket, _kept(group, member, call.version, old_leader or ""))
@@ -60,15 +60,15 @@ def take_over(
     if group.state is GroupState.PREPARING_REBALANCE:
         complete_if_all_joined(turn, group)
     else:
-        # The leader may already share out partitions to the old id.
+        # The leader may already assign partitions to the old id.
         prepare(turn, group)
 
 
 def _kept(group: Group, member: Member, version: int, old_leader: str) -> JoinGroupResponse:
     """The present generation for a member that needs no rebalance.
 
-    A leader that understands it is told to skip the assignment but to watch its topics; an older
-    one is told the leader's old id, so that it does not take itself for the leader.
+    A leader of a new enough version gets SkipAssignment, and watches its topics; an older one
+    gets the leader's old id, so that it does not take itself for the leader.
     """
     answer = joined(group, member)
     if member.member_id != group.leader:

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader hands out the shares, everybody else waits for theirs."""
+"""SyncGroup: the leader brings the assignment, the other members wait for theirs."""
 
 from ottla.base.errors import ErrorCode
 from ottla.group.answers import sync_refused, synced
@@ -12,7 +12,7 @@ from ottla.wire.messages.sync_group import SyncGroupRequest
 
 
 def sync(turn: Turn, group: Group, call: Call, request: SyncGroupRequest) -> None:
-    """Answer with the member's share, now or once the leader has brought it."""
+    """Answer with the member's assignment, now or once the leader has brought it."""
     code = _validate(group, request)
     if code is not ErrorCode.NONE:
         turn.reply(call.ticket, sync_refused(code))
@@ -35,7 +35,7 @@ def sync(turn: Turn, group: Group, call: Call, request: SyncGroupRequest) -> Non
 def _share_out(turn: Turn, group: Group, request: SyncGroupRequest) -> None:
     """Write the leader's assignment; applying it makes the group stable (P11).
 
-    Members it forgot get an empty share; shares for strangers are dropped.
+    Members that the leader left out get an empty assignment; unknown members are dropped.
     """
     shares = {each.member_id: bytes(each.assignment) for each in request.assignments}
     turn.write(GroupRecord(group.group_id, group.to_stored(shares)))

@@ -1,6 +1,6 @@
-"""Groups of the consumer protocol (KIP-848): the coordinator shares partitions out.
+"""Groups of the consumer protocol (KIP-848): the coordinator assigns partitions.
 
-`heartbeating` is the way in. `group` is what must survive, changed by `records` alone;
-`assignors` say who shall have what, `reconciling` how a member gets there without two ever
-having the same partition, `subscriptions` which topics are meant, `describing` what a person sees.
+Begin with `heartbeating`. `group` is the durable state, changed by `records` alone; `assignors`
+make the target assignment, `reconciling` leads a member to it without two members ever having
+the same partition, `subscriptions` resolves topics, `describing` answers ConsumerGroupDescribe.
 """

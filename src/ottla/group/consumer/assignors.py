@@ -28,7 +28,7 @@ Assign = Callable[[Subscribers, Mapping[UUID, int]], dict[str, Share]]
 def uniform(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
     """Shares that differ by one partition at most, where subscriptions allow; few moves.
 
-    A member keeps what it has as far as it is not too much.
+    A member keeps its partitions as far as they are not too many.
     """
     order = sorted(members)
     shares = {member_id: _kept(members[member_id], partition_counts) for member_id in order}
@@ -41,7 +41,7 @@ def uniform(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[
         for index in range(partition_counts[topic_id])
         if AssignedSlot(topic_id, index) not in taken
     ]
-    # Those with the fewest possible readers first: the others leave more choice.
+    # Partitions with the fewest possible readers first: the others leave more choice.
     free.sort(key=lambda slot: len(readers[slot.topic_id]))
     loads = _Loads(readers, shares)
     for slot in free:
@@ -85,7 +85,7 @@ def _kept(member: Subscriber, partition_counts: Mapping[UUID, int]) -> set[Assig
 
 
 def _drop_doubles(order: Sequence[str], shares: dict[str, set[AssignedSlot]]) -> None:
-    """A partition that two have (a static member and who took its place) stays with the first."""
+    """Leave a partition of two members (a static one and its successor) with the first."""
     seen: set[AssignedSlot] = set()
     for member_id in order:
         shares[member_id] -= seen
@@ -101,10 +101,10 @@ def _readers(order: Sequence[str], members: Subscribers) -> dict[UUID, list[str]
 
 
 class _Loads:
-    """Who of the readers of a topic has least; of equals the first by name.
+    """The reader of a topic with the fewest partitions; of equals the first by name.
 
-    A heap for each set of readers, put right when it is looked at: a load that has grown since is
-    moved down, one that has shrunk is entered anew.
+    A heap for each set of readers, corrected when it is read: a member whose load has grown is
+    moved down, one whose load has shrunk is entered anew.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class _Loads:
             self._of_topic[topic_id] = heap
 
     def least(self, topic_id: UUID) -> str:
-        """The reader of the topic that has least."""
+        """The reader of the topic with the fewest partitions."""
         heap = self._of_topic[topic_id]
         while True:
             load, member_id = heap[0]
@@ -135,7 +135,7 @@ class _Loads:
             heapreplace(heap, (now, member_id))
 
     def on_less(self, member_id: str) -> None:
-        """The member has given something away."""
+        """Note that the member has fewer partitions."""
         entry = (len(self._shares[member_id]), member_id)
         for heap in self._of_member[member_id]:
             heappush(heap, entry)

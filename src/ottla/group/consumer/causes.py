@@ -1,4 +1,4 @@
-"""What is noted of a group of the consumer protocol: why its epoch rose, and what that cost."""
+"""Notes on a group of the consumer protocol: why its epoch rose, and how long it took."""
 
 from ottla.group.consumer.group import AWAY, ConsumerGroup
 from ottla.group.consumer.records import Current, MemberMetadata, MemberState
@@ -16,25 +16,25 @@ from ottla.group.turn import Turn
 
 
 def note_joined(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """A member that the group did not know."""
+    """Note a new member."""
     _note(turn, group, Happening.JOINED, member_id, "it joined")
     turn.note(MemberStopped(group.group_id, member_id))
 
 
 def note_changed(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """A member reads other topics than before."""
+    """Note that a member reads other topics than before."""
     _note(turn, group, Happening.CHANGED, member_id, "it reads other topics")
 
 
 def note_returned(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """A static member is back under a new id."""
+    """Note that a static member is back under a new id."""
     setting = f"group.instance.id={group.members[member_id].instance_id}"
     words = "it took its place again under a new member id"
     _note(turn, group, Happening.RETURNED, member_id, words, setting, is_trigger=False)
 
 
 def note_away(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """A static member says that it will be back."""
+    """Note that a static member has left for a while (epoch -2)."""
     setting = f"group.instance.id={group.members[member_id].instance_id}"
     words = "it left for a while; its partitions wait for it until its session ends"
     _note(turn, group, Happening.LEFT, member_id, words, setting, is_trigger=False)
@@ -42,23 +42,23 @@ def note_away(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
 
 
 def note_left(turn: Turn, group: ConsumerGroup, member_id: str, words: str) -> None:
-    """A member goes, or is put out."""
+    """Note that a member left, or was removed."""
     _note(turn, group, Happening.LEFT, member_id, words)
 
 
 def note_late(turn: Turn, group: ConsumerGroup, member_id: str, words: str, setting: str) -> None:
-    """A member was too late for something."""
+    """Note that a member missed a deadline."""
     _note(turn, group, Happening.LATE, member_id, words, setting)
 
 
 def note_topics_changed(turn: Turn, group: ConsumerGroup) -> None:
-    """A topic that members read was created, deleted or given more partitions."""
+    """Note that a topic of the group was created, deleted or given more partitions."""
     words = "topics that its members read were created, deleted or given more partitions"
     turn.note(GroupEvent(group.group_id, CONSUMER, Happening.TOPICS_CHANGED, None, words))
 
 
 def note_target(turn: Turn, group: ConsumerGroup) -> None:
-    """A new target assignment; static members that left for a while need not learn of it."""
+    """Note a new target assignment; static members that left for a while are not awaited."""
     sizes = {
         member_id: len(group.target_of(member_id))
         for member_id in group.members
@@ -70,7 +70,7 @@ def note_target(turn: Turn, group: ConsumerGroup) -> None:
 def note_step(
     turn: Turn, group: ConsumerGroup, member_id: str, before: Current, after: Current
 ) -> None:
-    """A member is one step nearer to its target."""
+    """Note a member's step towards its target."""
     if not after.assigned and group.target_of(member_id):
         turn.note(MemberStopped(group.group_id, member_id))
     gained = len(after.assigned - before.assigned)
@@ -79,7 +79,7 @@ def note_step(
 
 
 def note_empty(turn: Turn, group: ConsumerGroup) -> None:
-    """The group has no members any more."""
+    """Note that the group has no members any more."""
     turn.note(Settled(group.group_id, group.epoch, 0, 0, 0))
 
 

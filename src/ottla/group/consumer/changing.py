@@ -1,4 +1,4 @@
-"""A decision of many steps sees its own."""
+"""Applies records at once, so that a decision of many steps sees its own changes."""
 
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.records import ConsumerGroupRecord
@@ -6,6 +6,6 @@ from ottla.group.turn import Turn
 
 
 def change(turn: Turn, group: ConsumerGroup, record: ConsumerGroupRecord) -> None:
-    """Write, and go on as if it were written."""
+    """Write a record, and apply it to the working state."""
     group.apply(record)
     turn.write(record)

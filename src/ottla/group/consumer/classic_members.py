@@ -1,8 +1,8 @@
-"""Members of the classic protocol in a group whose shares the coordinator makes (KIP-848).
+"""Members of the classic protocol in a group of the consumer protocol (KIP-848).
 
 They go on with JoinGroup, SyncGroup and Heartbeat: the member's epoch is its generation, a
-heartbeat sends it to join again where there is something to give back or to get, a join says what
-it still has, and a sync answers with what it may have now. No member is the leader.
+heartbeat asks it to rejoin when partitions are to be revoked or assigned, a join names the
+partitions it has, and a sync answers with those it may have now. No member is the leader.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -35,14 +35,14 @@ from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ottla.wire.stored import ConsumerProtocolSubscription
 
-# As in a classic group, a new dynamic member is told its id first.
+# As in a classic group, a new dynamic member gets its id first.
 _MEMBER_ID_REQUIRED_FROM = 4
 
 
 def join(
     turn: Turn, group: ConsumerGroup, call: Call, request: JoinGroupRequest
 ) -> JoinGroupResponse:
-    """Take a member in, or take in what it says, and tell it its epoch as its generation.
+    """Add or update a member, and answer with its epoch as its generation.
 
     Under `group.consumer.migration.policy=disabled` a group never has members of both protocols.
     """
@@ -87,7 +87,7 @@ def join(
 
 
 def sync(turn: Turn, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
-    """Tell a member what it may have in its generation."""
+    """Answer with the partitions a member may have in its generation."""
     try:
         classic = _require(group, request.member_id, request.group_instance_id)
     except OttlaError as error:
@@ -132,7 +132,7 @@ def heartbeat(turn: Turn, group: ConsumerGroup, request: HeartbeatRequest) -> Er
 
 
 def _can_be_given(group: ConsumerGroup, member_id: str) -> bool:
-    """Whether all that the member still waits for is free now."""
+    """Whether all partitions that the member still waits for are free now."""
     current = group.current.get(member_id, NEW)
     return current.state is MemberState.UNRELEASED_PARTITIONS and not any(
         group.is_taken(slot, member_id) for slot in group.target_of(member_id)
@@ -140,7 +140,7 @@ def _can_be_given(group: ConsumerGroup, member_id: str) -> bool:
 
 
 def _offered(group: ConsumerGroup, request: JoinGroupRequest) -> tuple[OfferedProtocol, ...]:
-    """What the member offers; as in Kafka, what it offered before counts as well.
+    """The protocols the member offers; as in Kafka, those it offered before are included.
 
     Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where the classic members share no assignor.
     """
@@ -172,7 +172,7 @@ def _require_acceptable(
 
 
 def _let_in(turn: Turn, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> None:
-    """A static member without an id takes its old place, once the request is known to be good."""
+    """Give a static member without an id its old membership, once the request is valid."""
     instance_id = request.group_instance_id
     holder = None if instance_id is None else group.static_members.get(instance_id)
     if holder is not None and not request.member_id:
@@ -188,7 +188,7 @@ def _update(
     protocols: tuple[OfferedProtocol, ...],
     subscription: ConsumerProtocolSubscription,
 ) -> bool:
-    """Take in what the member says of itself; whether it reads other topics than before."""
+    """Update the member from its request; whether it reads other topics than before."""
     timeout_ms = request.rebalance_timeout_ms
     metadata = MemberMetadata(
         instance_id=request.group_instance_id,

@@ -1,4 +1,4 @@
-"""Whether a member of the consumer protocol may commit, or ask for what was committed."""
+"""Whether a member of the consumer protocol may commit or fetch offsets."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from ottla.group.consumer.shares import AssignedSlot
 
 
 def validate_member_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> ErrorCode:
-    """Only a member in its present epoch may: one that is behind may have lost the partition."""
+    """Refuse a member that is not in its present epoch, as it may have lost the partition."""
     if member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
     current = group.current.get(member_id)
@@ -26,7 +26,7 @@ def validate_commit_epoch(
     """As `validate_member_epoch`, but an earlier epoch may commit what the member has kept since.
 
     KIP-1251: a commit that was on its way while the epoch rose need not be sent again. It is
-    refused as a whole where one of `slots` was given to the member later, or is not its own.
+    refused as a whole if one of `slots` was assigned to the member later, or is not its own.
     """
     code = validate_member_epoch(group, member_id, epoch)
     current = group.current.get(member_id)

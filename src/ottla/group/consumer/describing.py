@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: what a person sees of a group."""
+"""The answer to ConsumerGroupDescribe."""
 
 from collections.abc import Collection
 
@@ -22,7 +22,7 @@ _CONSUMER_MEMBER = 1
 def describe(
     group: ConsumerGroup, topics: TopicsView, assignors: Collection[str]
 ) -> DescribedGroup:
-    """The group as it stands: what members have, and what they shall have."""
+    """The group with the current and the target assignment of each member."""
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state.value,
@@ -62,7 +62,7 @@ def _member(group: ConsumerGroup, member_id: str, topics: TopicsView) -> Member:
 
 
 def _held(current: Current | None) -> Share:
-    """What a member has: also what it has yet to give back, since it may still read that."""
+    """A member's partitions, those it has yet to revoke included, as it may still read them."""
     return NOTHING if current is None else current.assigned | current.revoking
 
 

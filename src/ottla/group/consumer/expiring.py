@@ -1,4 +1,4 @@
-"""What becomes of members that are too late, and of those that a new coordinator finds."""
+"""Removes members that miss a deadline; starts the sessions that a new coordinator finds."""
 
 from ottla.group.consumer.causes import note_late
 from ottla.group.consumer.group import NEW, ConsumerGroup
@@ -10,14 +10,14 @@ from ottla.group.timers import Due, TimerKey
 from ottla.group.turn import Turn
 
 _LATE = {
-    Due.REVOKE: "it did not give back what it shall not have any more within {} ms",
+    Due.REVOKE: "it did not revoke its partitions within {} ms",
     Due.JOIN: "it did not join again within {} ms",
-    Due.SYNC: "it did not ask for its share within {} ms",
+    Due.SYNC: "it did not ask for its assignment within {} ms",
 }
 
 
 def start(turn: Turn, group: ConsumerGroup) -> None:
-    """A coordinator took the group up: sessions of its members start now."""
+    """Start the members' sessions, as a new coordinator has loaded the group."""
     settings = turn.settings
     pace = Pace(settings.consumer_session_timeout_ms, settings.consumer_heartbeat_interval_ms)
     for member_id, metadata in group.members.items():
@@ -29,7 +29,7 @@ def start(turn: Turn, group: ConsumerGroup) -> None:
 
 
 def on_deadline(turn: Turn, group: ConsumerGroup, key: TimerKey) -> None:
-    """A member was silent for too long, or did not do in time what it was told: it is out."""
+    """Remove a member without a heartbeat, or whose revocation, join or sync is late."""
     metadata = group.members.get(key.member_id)
     if metadata is None:
         return
@@ -48,4 +48,4 @@ def _lateness(group: ConsumerGroup, metadata: MemberMetadata, due: Due) -> tuple
     else:
         assert group.pace is not None, "a session that ends has begun"
         timeout_ms, setting = group.pace.session_timeout_ms, group.pace.session_limit
-    return f"nothing was heard of it for {timeout_ms} ms", setting
+    return f"it sent no heartbeat for {timeout_ms} ms", setting

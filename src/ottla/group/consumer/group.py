@@ -1,4 +1,4 @@
-"""A group of the consumer protocol: its members, what they shall have and what they have."""
+"""A group of the consumer protocol: its members, their target and current assignments."""
 
 from enum import StrEnum
 
@@ -18,9 +18,9 @@ from ottla.group.consumer.records import (
 from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
 from ottla.group.records import CommittedOffset
 
-# What a member has that was never told anything.
+# The current assignment of a member before its first answer.
 NEW = Current(0, 0, MemberState.STABLE, NOTHING, NOTHING)
-# The epoch of a group of which nothing is written yet, and the one it is created with.
+# The epoch of a group without records, and the one it is created with.
 NO_EPOCH = 0
 FIRST_EPOCH = 1
 # The epoch of a static member that has left for a while and will be back.
@@ -31,7 +31,7 @@ class ConsumerGroupState(StrEnum):
     """Where a group stands, by the names Kafka shows.
 
     EMPTY: no members. ASSIGNING: the target is older than the group. RECONCILING: some member has
-    not got what it shall have. STABLE: all have.
+    not reached its target. STABLE: all have.
     """
 
     EMPTY = "Empty"
@@ -43,8 +43,8 @@ class ConsumerGroupState(StrEnum):
 class ConsumerGroup:
     """One group. Everything in it is durable: `apply` alone changes it.
 
-    Invariant: owners names for each partition the one member that has it or must give it back.
-    Invariant: current and target speak of members only.
+    Invariant: owners has for each partition the one member that has it or must revoke it.
+    Invariant: current and target hold members only.
     """
 
     __slots__ = (
@@ -77,9 +77,9 @@ class ConsumerGroup:
         # Names of the topics its members read, patterns included: known from the first heartbeat
         # a coordinator sees, None before.
         self.subscribed: frozenset[str] | None = None
-        # How often members report and after which silence they are out, as last said.
+        # The heartbeat interval and session timeout last sent to members.
         self.pace: Pace | None = None
-        # The topics that `topics_hash` was last compared with, None where it must be again.
+        # The topics that `topics_hash` was last compared with, None if it must be compared again.
         self.seen_topics: object = None
 
     @property
@@ -88,7 +88,7 @@ class ConsumerGroup:
 
     @property
     def uses_consumer_protocol(self) -> bool:
-        """It is known what its members read."""
+        """Whether the members' subscriptions are known."""
         return True
 
     @property
@@ -113,7 +113,7 @@ class ConsumerGroup:
         return ConsumerGroupState.STABLE
 
     def is_taken(self, slot: AssignedSlot, by_other_than: str) -> bool:
-        """Whether another member has the partition, or has yet to give it back."""
+        """Whether another member has the partition, or has yet to revoke it."""
         return self.owners.get(slot, by_other_than) != by_other_than
 
     def is_subscribed_to(self, topic: str) -> bool:
@@ -141,9 +141,9 @@ class ConsumerGroup:
                 self._set_current(member_id, current)
 
     def mend(self) -> None:
-        """Records of the group were lost: nothing may belong to members that are not known.
+        """After a loss of records, drop assignments of unknown members.
 
-        Else their partitions would never be given to others. No epoch is higher than the group's.
+        Otherwise their partitions would never be assigned again. No epoch exceeds the group's.
         """
         for member_id in [each for each in self.current if each not in self.members]:
             self._set_current(member_id, None)
@@ -153,7 +153,7 @@ class ConsumerGroup:
         self.epoch = max([self.epoch, self.target_epoch, *epochs])
 
     def target_of(self, member_id: str) -> Share:
-        """What a member shall have."""
+        """A member's target assignment."""
         return self.target.get(member_id, NOTHING)
 
     def _set_member(self, member_id: str, metadata: MemberMetadata | None) -> None:

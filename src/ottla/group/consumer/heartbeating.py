@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: joining, learning one's share, giving back, leaving (KIP-848).
+"""ConsumerGroupHeartbeat: join, get an assignment, revoke, leave (KIP-848).
 
 The group's epoch rises with its members and their topics; the target assignment follows it; each
 member is led to its part of the target one heartbeat at a time. A member that keeps its
@@ -43,7 +43,7 @@ from ottla.wire.messages.consumer_group_heartbeat import (
     TopicPartitionsResponse,
 )
 
-# A member that waits for partitions reports so many times as often.
+# A member that waits for partitions sends heartbeats so many times as often.
 _SOONER = 5
 
 
@@ -54,7 +54,7 @@ def heartbeat(
     request: ConsumerGroupHeartbeatRequest,
     pace: Pace,
 ) -> ConsumerGroupHeartbeatResponse:
-    """Take in what a member says, and tell it what it may have now.
+    """Update a member from its heartbeat, and answer with its assignment.
 
     Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
     UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED.
@@ -72,7 +72,7 @@ def heartbeat(
     before = group.current.get(member_id, NEW)
     start = before
     if request.member_epoch == JOIN:
-        # It joins anew: what it had ended with its process.
+        # It joins anew: its former assignment ended with its process.
         had = before.assigned | before.revoking
         given = {slot: before.given_in(slot) for slot in had}
         start = Current(JOIN, JOIN, MemberState.STABLE, had, NOTHING, given)
@@ -99,7 +99,7 @@ def heartbeat(
 
 
 def _interval_ms(current: Current, pace: Pace) -> int:
-    """When the member is to report next: sooner while others have yet to release its partitions."""
+    """The heartbeat interval: shorter while others have yet to revoke its partitions."""
     if current.state is MemberState.UNRELEASED_PARTITIONS:
         return max(1, pace.heartbeat_interval_ms // _SOONER)
     return pace.heartbeat_interval_ms
@@ -114,7 +114,7 @@ def _leave(
         note_left(turn, group, member_id, "it left")
         remove(turn, group, member_id)
     else:
-        # It will be back: what it has is kept for it until its session ends.
+        # The member will be back: its assignment is kept until its session ends.
         current = group.current.get(member_id, NEW)
         away = replace(
             current,
@@ -133,10 +133,10 @@ def _leave(
 def _require_member(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, owned: Share | None
 ) -> None:
-    """Who reports must be a member, in its present epoch.
+    """Refuse a caller that is not a member in its present epoch.
 
-    One epoch behind is good enough where the last answer may have been lost: it has nothing then
-    that it must not have.
+    One epoch behind is accepted if the last answer may have been lost and the member has no
+    partition that it must not have.
     """
     require_known(group, request.member_id, request.instance_id)
     current = group.current.get(request.member_id, NEW)
@@ -153,10 +153,10 @@ def _require_member(
 
 
 def _let_in(turn: Turn, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """A member comes, or comes again; a static one may take its own old place.
+    """Add a member, new or back; a static one may take its own old membership.
 
-    The old holder must have left for a while (epoch -2). In the classic protocol members cannot
-    say so, and it need not have.
+    The former holder must have left for a while (epoch -2), unless it is of the classic
+    protocol, which has no such epoch.
     """
     holder = None if instance_id is None else group.static_members.get(instance_id)
     if holder is not None and holder != member_id:
@@ -179,7 +179,7 @@ def _update(
     call: Call,
     request: ConsumerGroupHeartbeatRequest,
 ) -> bool:
-    """Take in what the member says of itself; whether it reads other topics than before."""
+    """Update the member from its request; whether it reads other topics than before."""
     base = group.members.get(member_id) or MemberMetadata(None, None, "", "", (), None, -1, None)
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     metadata = replace(

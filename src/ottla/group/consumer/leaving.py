@@ -1,4 +1,4 @@
-"""LeaveGroup for a group of the consumer protocol: an administrator puts members out (KIP-345)."""
+"""LeaveGroup for a group of the consumer protocol: an administrator removes members (KIP-345)."""
 
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.causes import note_left
@@ -9,7 +9,7 @@ from ottla.wire.messages.leave_group import MemberIdentity, MemberResponse
 
 
 def leave(turn: Turn, group: ConsumerGroup, leaving: list[MemberIdentity]) -> list[MemberResponse]:
-    """Take the members out; a static one may be named by its instance id alone."""
+    """Remove the members; a static one may be named by its instance id alone."""
     return [
         MemberResponse(
             member_id=each.member_id,

@@ -17,7 +17,7 @@ from ottla.group.turn import Turn
 
 
 def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """Take a member out; the others learn of it with their next heartbeats."""
+    """Remove a member; the others get the new assignment with their next heartbeats."""
     for record in member_tombstones(group, member_id):
         change(turn, group, record)
     change(turn, group, EpochRecord(group.group_id, group.epoch + 1, group.topics_hash))
@@ -28,7 +28,7 @@ def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
 
 
 def describe_as(turn: Turn, group: ConsumerGroup, member_id: str, metadata: MemberMetadata) -> bool:
-    """Write down who a member is now, new or not; whether it reads other topics than before.
+    """Write a member's metadata, new or not; whether it reads other topics than before.
 
     As in Kafka, a new member without topics changes nothing for the group, and its epoch stays.
     """
@@ -57,7 +57,7 @@ def require_room(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
 
 
 def replace_static(turn: Turn, group: ConsumerGroup, old_id: str, new_id: str) -> None:
-    """A static member is back under a new id: it has what it had, and the group need not know."""
+    """Give a static member's assignment to its new id, without a rebalance."""
     metadata, share = group.members[old_id], group.target_of(old_id)
     current = group.current.get(old_id, NEW)
     for record in member_tombstones(group, old_id):
@@ -70,11 +70,11 @@ def replace_static(turn: Turn, group: ConsumerGroup, old_id: str, new_id: str) -
 
 
 def require_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
-    """Raises OttlaError where the static member is another one, or is not there."""
+    """Raises OttlaError where another member has the instance id, or none has it."""
     holder = group.static_members.get(instance_id)
     if holder is None:
         raise OttlaError(
-            ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} belongs to nobody."
+            ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} belongs to no member."
         )
     if holder != member_id:
         raise OttlaError(
@@ -94,7 +94,7 @@ def require_known(group: ConsumerGroup, member_id: str, instance_id: str | None)
 
 
 def member_tombstones(group: ConsumerGroup, member_id: str) -> list[ConsumerGroupRecord]:
-    """What forgets a member."""
+    """The tombstones of a member."""
     return [
         CurrentRecord(group.group_id, member_id, None),
         TargetRecord(group.group_id, member_id, None),

@@ -1,12 +1,12 @@
-"""How often the members of a group report."""
+"""The heartbeat interval and session timeout of a group."""
 
 from typing import NamedTuple
 
 
 class Pace(NamedTuple):
-    """How often members of a group report, and after which silence they are out.
+    """The heartbeat interval and the session timeout of a group's members.
 
-    `session_setting` is the name of the setting that says the latter.
+    `session_setting` is the setting of the session timeout.
     """
 
     session_timeout_ms: int
@@ -15,5 +15,5 @@ class Pace(NamedTuple):
 
     @property
     def session_limit(self) -> str:
-        """The setting that says when a silent member is out, with its value."""
+        """The setting of the session timeout, with its value."""
         return f"{self.session_setting}={self.session_timeout_ms}"

@@ -1,7 +1,7 @@
-"""A member on its way from what it has to what it shall have (KIP-848).
+"""Leads a member from its current to its target assignment (KIP-848).
 
-First it gives back, then it gets. A partition is given only once no other member has it, so
-that two members never read the same one.
+A member first revokes partitions, then gets new ones. A partition is assigned only once no other
+member has it, so that two members never read the same one.
 """
 
 from collections.abc import Callable, Collection
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from ottla.group.consumer.records import Current, MemberState
 from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
 
-# Whether some other member has the partition, or has yet to give it back.
+# Whether some other member has the partition, or has yet to revoke it.
 IsTaken = Callable[[AssignedSlot], bool]
 
 
@@ -22,7 +22,7 @@ def reconcile(
 ) -> Current:
     """The member's next step, or the same value where there is none.
 
-    `owned` is what the member says it still has; None where it did not say.
+    `owned` are the partitions that the member reports; None where it reports none.
     """
     match current.state:
         case MemberState.STABLE:

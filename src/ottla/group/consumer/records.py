@@ -1,4 +1,4 @@
-"""What is written about groups of the consumer protocol, as values and as Kafka's bytes."""
+"""The records of groups of the consumer protocol, as values and as Kafka's bytes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -31,10 +31,10 @@ _VALUE_VERSION = 0
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to its target, by Kafka's numbers.
+    """A member's progress towards its target, by Kafka's numbers.
 
-    STABLE: it has what it shall have. UNREVOKED_PARTITIONS: it must give some back first.
-    UNRELEASED_PARTITIONS: it waits for some that others have not given back yet.
+    STABLE: it has its target. UNREVOKED_PARTITIONS: it must revoke some partitions first.
+    UNRELEASED_PARTITIONS: it waits for some that others have not revoked yet.
     """
 
     STABLE = 0
@@ -44,7 +44,7 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClassicMember:
-    """What is known besides of a member that speaks the classic protocol."""
+    """The additional metadata of a member of the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[OfferedProtocol, ...]
@@ -52,7 +52,7 @@ class ClassicMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """Who a member is and what it reads; `classic` is None for the consumer protocol."""
+    """A member's identity and subscription; `classic` is None for the consumer protocol."""
 
     instance_id: str | None
     rack_id: str | None
@@ -67,10 +67,10 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What a member has in its epoch, and what it must give back before it gets more.
+    """A member's partitions in its epoch, and those it must revoke before it gets more.
 
-    `given` holds the epoch in which each partition was given to the member (KIP-1251); one that
-    is missing was given in the member's present epoch.
+    `given` has the epoch in which each partition was assigned to the member (KIP-1251); a missing
+    one was assigned in the member's present epoch.
     """
 
     epoch: int
@@ -111,14 +111,14 @@ class TargetEpochRecord(TargetEpoch):
 
 
 class TargetRecord(TargetShare):
-    """A member's share of the target assignment, or its tombstone."""
+    """A member's part of the target assignment, or its tombstone."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentRecord:
-    """What a member has, or its tombstone."""
+    """A member's current assignment, or its tombstone."""
 
     group_id: str
     member_id: str

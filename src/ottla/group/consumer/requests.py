@@ -1,4 +1,4 @@
-"""Whether a heartbeat of the consumer protocol makes sense by itself."""
+"""Validates a heartbeat of the consumer protocol by itself."""
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.group import AWAY
@@ -41,12 +41,12 @@ def require_valid(
 
 
 def is_blank(text: str | None) -> bool:
-    """Whether a text that was sent says nothing."""
+    """Whether a text was sent and is blank."""
     return text is not None and not text.strip()
 
 
 def is_complete(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the member says all it knows: then it is told all as well."""
+    """Whether the request has all fields: then the answer has all, too."""
     return (
         request.rebalance_timeout_ms != -1
         and request.topic_partitions is not None

@@ -1,4 +1,4 @@
-"""By when members of a group must have been heard of, or have done what they were told."""
+"""The deadlines of a group's members: for heartbeats, revocations, joins and syncs."""
 
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.pace import Pace
@@ -10,7 +10,7 @@ _OF_A_MEMBER = (Due.SESSION, Due.REVOKE, Due.JOIN, Due.SYNC)
 
 
 def keep_alive(turn: Turn, group: ConsumerGroup, member_id: str, pace: Pace) -> None:
-    """The member was heard of: its session starts anew."""
+    """Restart the session of a member after a heartbeat."""
     key = TimerKey(Due.SESSION, group.group_id, member_id)
     turn.timers.set(key, turn.now_ms + pace.session_timeout_ms)
     group.pace = pace
@@ -24,7 +24,7 @@ def set_timers(
     after: Current,
     pace: Pace,
 ) -> None:
-    """The member was heard of, and is `after` now; what it must give back it must in time."""
+    """Restart the member's session, and time its revocations, if `after` has any."""
     keep_alive(turn, group, member_id, pace)
     key = TimerKey(Due.REVOKE, group.group_id, member_id)
     if after.state is not MemberState.UNREVOKED_PARTITIONS:
@@ -35,7 +35,7 @@ def set_timers(
 
 
 def keep_classic_alive(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """A member of the classic protocol was heard of; its session is as long as it asked for."""
+    """Restart a classic member's session, which is as long as it asked for."""
     classic = group.members[member_id].classic
     assert classic is not None
     key = TimerKey(Due.SESSION, group.group_id, member_id)
@@ -43,25 +43,25 @@ def keep_classic_alive(turn: Turn, group: ConsumerGroup, member_id: str) -> None
 
 
 def await_join(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """A member of the classic protocol is told to join again, and has its rebalance timeout."""
+    """Give a classic member that must join again its rebalance timeout."""
     key = TimerKey(Due.JOIN, group.group_id, member_id)
     if key not in turn.timers:
         turn.timers.set(key, turn.now_ms + group.members[member_id].rebalance_timeout_ms)
 
 
 def await_sync(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """A member of the classic protocol has joined, and must ask for its share."""
+    """Time the SyncGroup of a classic member that has joined."""
     turn.timers.cancel(TimerKey(Due.JOIN, group.group_id, member_id))
     key = TimerKey(Due.SYNC, group.group_id, member_id)
     turn.timers.set(key, turn.now_ms + group.members[member_id].rebalance_timeout_ms)
 
 
 def end_sync(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """It has asked for its share."""
+    """End the wait for a member's SyncGroup."""
     turn.timers.cancel(TimerKey(Due.SYNC, group.group_id, member_id))
 
 
 def cancel_timers(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """Nothing is awaited of the member any more."""
+    """Cancel all deadlines of a member."""
     for due in _OF_A_MEMBER:
         turn.timers.cancel(TimerKey(due, group.group_id, member_id))

@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class AssignedSlot(NamedTuple):
-    """A partition of a topic, by the topic's id: a topic made anew is another one."""
+    """A partition of a topic, by the topic's id: a recreated topic is another one."""
 
     topic_id: UUID
     partition: int
 
 
-# What a member has or shall have.
+# A member's current or target assignment.
 Share = frozenset[AssignedSlot]
 
 NOTHING: Share = frozenset()

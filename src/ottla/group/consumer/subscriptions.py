@@ -14,7 +14,7 @@ from ottla.group.consumer.topics import TopicShape, TopicsView
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """What each member reads of the topics there are. `names` holds also what does not exist."""
+    """The existing topics that each member reads. `names` also has names that do not exist."""
 
     names: frozenset[str]
     shapes: dict[UUID, TopicShape]

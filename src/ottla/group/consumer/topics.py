@@ -22,7 +22,7 @@ class TopicShape(NamedTuple):
 class TopicsView(Protocol):
     """All topics at one moment."""
 
-    # Another object if any topic may differ from an earlier moment.
+    # A token: another object if any topic may have changed.
     token: object
 
     def find(self, name: str) -> TopicShape | None:
@@ -39,7 +39,7 @@ class TopicsView(Protocol):
 
 
 class _NoTopics:
-    """Where there are none."""
+    """A view without topics."""
 
     token: object = None
 
@@ -57,7 +57,7 @@ NO_TOPICS: TopicsView = _NoTopics()
 
 
 class NamedEntry(Protocol[T_co]):
-    """Makes a message's entry of one topic that is told by its name, too."""
+    """Makes a message's entry of one topic with its id and name."""
 
     def __call__(self, *, topic_id: UUID, topic_name: str, partitions: list[int]) -> T_co: ...
 

@@ -1,6 +1,6 @@
-"""What members of the classic protocol say and are told, in the terms of the consumer protocol.
+"""Translates subscriptions and assignments between classic and consumer protocol.
 
-The one names topics, the other their ids.
+The classic protocol names topics, the consumer protocol their ids.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ _KNOWN_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "unif
 
 
 def subscription_of(protocols: Sequence[OfferedProtocol]) -> ConsumerProtocolSubscription:
-    """What a member reads: all its protocols say the same of that.
+    """The topics a member reads: all its protocols name the same.
 
     Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where the bytes are no consumer's.
     """
@@ -39,7 +39,7 @@ def subscription_of(protocols: Sequence[OfferedProtocol]) -> ConsumerProtocolSub
 
 
 def owned_by(subscription: ConsumerProtocolSubscription, topics: TopicsView) -> Share:
-    """What a member says it still has."""
+    """The partitions that a member reports as owned."""
     return _share(((each.topic, each.partitions) for each in subscription.owned_partitions), topics)
 
 
@@ -67,7 +67,7 @@ def share_in(assignment: bytes, assignor: str | None, topics: TopicsView) -> Sha
 
 
 def assignment_of(share: Share, protocols: Sequence[OfferedProtocol], topics: TopicsView) -> bytes:
-    """A share as a leader would hand it out, in the version the member speaks."""
+    """An assignment as a leader would send it, in the member's version."""
     version = min(read_version(protocols[0].metadata), ConsumerProtocolAssignment.__versions__[1])
     named = [
         (topics.name_of(topic_id), partitions) for topic_id, partitions in by_topic(share).items()

@@ -25,7 +25,7 @@ class OffsetCommands:
         check: committing.PartitionCheck,
         at: Moment,
     ) -> GroupDecision:
-        """OffsetCommit. A group that only stores offsets comes into being by its first one."""
+        """OffsetCommit. The first one of a group that only stores offsets creates the group."""
         turn = self._registry.turn(at)
         if request.group_id in self._registry.share:
             refused = committing.commit_refused(request, ErrorCode.GROUP_ID_NOT_FOUND, check)
@@ -64,8 +64,8 @@ class OffsetCommands:
     ) -> GroupDecision:
         """OffsetFetch for one group; `build` makes the answer.
 
-        It tells of everything applied, and like all answers is given when that is committed. With
-        `is_stable` it tells nothing of what the outcome of a transaction may change (KIP-447).
+        It has all applied offsets, and like all answers is sent once they are committed. With
+        `is_stable` it leaves out offsets that a transaction may still change (KIP-447).
         """
         fetched = fetching.fetch(self._registry.any(group_id), wanted)
         if is_stable and self._registry.pending:
@@ -99,7 +99,7 @@ class OffsetCommands:
         return turn.decision
 
     def expire_offsets(self, at: Moment) -> GroupDecision:
-        """Forget what has outlived `offsets.retention.minutes`, and groups nothing is left of."""
+        """Delete offsets older than `offsets.retention.minutes`, and groups without any."""
         turn = self._registry.turn(at)
         self._registry.sweep()
         for group in self._registry.all():

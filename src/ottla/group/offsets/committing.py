@@ -1,4 +1,4 @@
-"""OffsetCommit: where a group resumes."""
+"""OffsetCommit: stores the offsets at which a group resumes."""
 
 from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
@@ -30,7 +30,7 @@ from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-# From this version on a client is told that the group does not exist (KIP-848).
+# From this version on the answer may be GROUP_ID_NOT_FOUND (KIP-848).
 _GROUP_NOT_FOUND_FROM = 9
 # From this version on a commit names a member epoch, and its answer can say STALE_MEMBER_EPOCH.
 _MEMBER_EPOCH_FROM = 9
@@ -47,8 +47,8 @@ def validate_commit(
 ) -> ErrorCode:
     """Whether the caller may commit for the group.
 
-    An old generation, or a member that is out, is refused: that is what keeps a zombie from
-    moving offsets back. Generation -1 without a member is a client that only stores offsets, which
+    An old generation, or a removed member, is refused: that keeps a zombie from moving offsets
+    back. Generation -1 without a member is a client that only stores offsets, which
     is allowed while the group has no members. A commit of a member renews its session.
     """
     generation = request.generation_id_or_member_epoch
@@ -172,8 +172,8 @@ def validate_commit_in_transaction(
 ) -> ErrorCode:
     """Whether a producer may commit for the group (KIP-447).
 
-    One that names no member, as all did before version 3, is let through: its epoch fences it. A
-    consumer group is strict: only -1 says that no epoch is named.
+    A producer that names no member, as all did before version 3, is accepted: its epoch fences
+    it. A consumer group is strict: only epoch -1 means that none is given.
     """
     is_member = bool(request.member_id) or request.group_instance_id is not None
     if group is None:
@@ -199,7 +199,7 @@ def validate_commit_in_transaction(
 def commit_in_transaction(
     turn: Turn, group: AnyGroup | None, request: TxnOffsetCommitRequest, exists: Exists
 ) -> TxnOffsetCommitResponse:
-    """Write the offsets of the partitions that exist; they count once the transaction commits."""
+    """Write the offsets of existing partitions; they take effect when the transaction commits."""
     code = validate_commit_in_transaction(turn, group, request)
     if code is not ErrorCode.NONE:
         return transactional_commit_refused(request, code, exists)

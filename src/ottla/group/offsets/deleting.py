@@ -34,7 +34,7 @@ def delete_group(turn: Turn, group: AnyGroup | None, pending: PendingOffsets) ->
 
 
 def write_tombstones(turn: Turn, group: AnyGroup) -> None:
-    """Forget an empty group; what it committed stays."""
+    """Delete an empty group; its committed offsets stay."""
     if isinstance(group, ConsumerGroup):
         turn.write(TargetEpochRecord(group.group_id, None))
         turn.write(EpochRecord(group.group_id, None))
@@ -49,7 +49,7 @@ def delete_offsets(
     if group is None:
         return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
     if not group.is_empty and not group.uses_consumer_protocol:
-        # What its members read cannot be known.
+        # The members' subscriptions cannot be known.
         return OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
     return OffsetDeleteResponse(
         topics=[

@@ -1,4 +1,4 @@
-"""OffsetFetch: where a group left off."""
+"""OffsetFetch: the committed offsets of a group."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from ottla.base.ids import TopicPartition, by_topic
 from ottla.group.group import AnyGroup
 from ottla.group.offsets.pending import PendingOffsets
 
-# What the wire says where nothing is committed.
+# The offset on the wire where none is committed.
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 
@@ -66,7 +66,7 @@ def fetch(group: AnyGroup | None, wanted: Sequence[WantedTopic] | None) -> list[
 def without_pending(
     fetched: list[FetchedTopic], group_id: str, pending: PendingOffsets
 ) -> list[FetchedTopic]:
-    """UNSTABLE_OFFSET_COMMIT for what a transaction may still change: the client asks again."""
+    """UNSTABLE_OFFSET_COMMIT for offsets that a transaction may still change: retriable."""
     return [
         FetchedTopic(
             topic,
@@ -82,5 +82,5 @@ def without_pending(
 
 
 def nothing_committed(partition: int, code: ErrorCode) -> FetchedOffset:
-    """The answer for a partition that has no offset, or about which nothing can be said."""
+    """The answer for a partition without an offset, or with an error."""
     return FetchedOffset(partition, NO_OFFSET, NO_LEADER_EPOCH, "", code)

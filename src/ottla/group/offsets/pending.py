@@ -8,21 +8,21 @@ from ottla.group.records import CommittedOffset, OffsetRecord
 
 
 class _Place(NamedTuple):
-    """Whose offset of which partition."""
+    """A group and a partition."""
 
     group_id: str
     topic_partition: TopicPartition
 
 
 class PendingOffsets:
-    """All of one coordinator, by producer.
+    """All pending offsets of one coordinator, by producer.
 
-    An offset that was written after a pending one stays when that one's transaction commits:
-    what counts is the order of the log, and not that of the outcomes.
+    An offset that was written after a pending one stays when the pending one's transaction
+    commits: the order of the log decides, not that of the outcomes.
     """
 
     def __init__(self) -> None:
-        # None stands for what a later offset has overtaken: it only waits for its outcome.
+        # None stands for an offset that a later one has replaced: it only waits for its outcome.
         self._by_producer: dict[int, dict[_Place, CommittedOffset | None]] = {}
         # The producers with something pending at a place, in the order of the log.
         self._producers: dict[_Place, dict[int, None]] = {}
@@ -31,7 +31,7 @@ class PendingOffsets:
         return bool(self._by_producer)
 
     def add(self, producer_id: int, record: OffsetRecord, *, is_overtaken: bool = False) -> None:
-        """Take in what a transaction has written; `is_overtaken`: something later counts."""
+        """Add an offset of a transaction; `is_overtaken`: a later offset has replaced it."""
         place = _Place(record.group_id, record.topic_partition)
         offset = None if is_overtaken else record.committed
         self._by_producer.setdefault(producer_id, {})[place] = offset
@@ -52,13 +52,13 @@ class PendingOffsets:
         return {place.group_id for place in self._producers}
 
     def overtake(self, group_id: str, topic_partition: TopicPartition) -> None:
-        """An offset was committed outside of transactions: what is pending comes too late."""
+        """Drop pending offsets, as a later one was committed outside of transactions."""
         place = _Place(group_id, topic_partition)
         for producer_id in self._producers.get(place, ()):
             self._by_producer[producer_id][place] = None
 
     def end(self, producer_id: int, *, is_commit: bool) -> list[OffsetRecord]:
-        """The producer's transaction has ended: what it commits, where nothing later stands."""
+        """End the producer's transaction; the offsets it commits that no later one replaced."""
         committed = []
         for place, offset in self._by_producer.pop(producer_id, {}).items():
             waiting = self._producers[place]

@@ -13,9 +13,9 @@ from ottla.group.turn import Turn
 
 
 def expire(turn: Turn, group: AnyGroup, pending: PendingOffsets) -> None:
-    """Write tombstones for what has expired; and for the group, if it is empty then.
+    """Write tombstones for expired offsets; and for the group, if it is empty then.
 
-    What waits for the outcome of a transaction stays.
+    Offsets of open transactions stay.
     """
     expired = [
         topic_partition
@@ -39,8 +39,8 @@ def expired_offsets(group: AnyGroup, timestamp_ms: int, retention_ms: int) -> li
     """Which offsets have outlived the retention.
 
     It counts from when the group became empty; for a group that never had members from the commit.
-    While consumers are there, only offsets of topics none of them reads expire, from their commit.
-    A commit that brought its own retention keeps to that.
+    In a group with members only offsets of topics that none reads expire, from their commit.
+    A commit with a retention of its own keeps that.
     """
     basis = _basis(group)
     if basis is None:

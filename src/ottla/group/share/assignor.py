@@ -1,7 +1,7 @@
-"""Who looks after which partitions: the assignor "simple" of share groups (KIP-932).
+"""The assignor "simple" of share groups: which member gets which partitions (KIP-932).
 
 Unlike in a consumer group a partition may have many members. Every partition has at least one,
-every member has at least one of what it reads, and loads differ by as little as subscriptions
+every member has at least one of its topics' partitions, and loads differ as little as subscriptions
 allow. Pure, and equal input gives equal output.
 """
 

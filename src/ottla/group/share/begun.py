@@ -1,4 +1,4 @@
-"""Of which partitions a share group has state: begun before they are given to members.
+"""The partitions of a share group with state, initialized before members get them.
 
 A command says what state should be begun or deleted elsewhere (by the share coordinators); when
 that is done, another notes it here. Each step can be repeated, so that a coordinator may be lost
@@ -32,7 +32,7 @@ def missing(group: ShareGroup, shapes: Iterable[TopicShape]) -> list[TopicState]
 
 
 def note_begun(turn: Turn, group: ShareGroup, topics: Iterable[TopicState]) -> None:
-    """The state of these partitions is there: they may be given to members."""
+    """Note that the state of these partitions exists: they may be assigned to members."""
     begun = dict(group.begun)
     for topic in topics:
         known = begun.get(topic.id)
@@ -46,7 +46,7 @@ def note_begun(turn: Turn, group: ShareGroup, topics: Iterable[TopicState]) -> N
 
 
 def start_deleting(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> list[TopicState]:
-    """Take topics from what the group has; return all whose state is to be deleted now."""
+    """Remove topics from the group; return all whose state is to be deleted now."""
     begun, deleting = dict(group.begun), dict(group.deleting)
     for topic_id in topic_ids:
         topic = begun.pop(topic_id, None)
@@ -58,7 +58,7 @@ def start_deleting(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> 
 
 
 def note_deleted(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> None:
-    """The state of these topics is gone."""
+    """Note that the state of these topics is deleted."""
     gone = set(topic_ids)
     deleting = {each: topic for each, topic in group.deleting.items() if each not in gone}
     if deleting != group.deleting:
@@ -66,7 +66,7 @@ def note_deleted(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> No
 
 
 def change(turn: Turn, group: ShareGroup, record: ShareGroupRecord) -> None:
-    """Write, and go on as if it were written: a decision of many steps sees its own."""
+    """Write a record, and apply it at once, so that later steps of the decision see it."""
     group.apply(record)
     turn.write(record)
 

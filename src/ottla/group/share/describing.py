@@ -1,4 +1,4 @@
-"""ShareGroupDescribe: what a person sees of a share group."""
+"""The answer to ShareGroupDescribe."""
 
 from ottla.base.errors import ErrorCode
 from ottla.group.consumer.shares import NOTHING
@@ -14,7 +14,7 @@ from ottla.wire.messages.share_group_describe import (
 
 
 def describe(group: ShareGroup, topics: TopicsView) -> DescribedGroup:
-    """The group as it stands."""
+    """The group with its members and their assignments."""
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state.value,

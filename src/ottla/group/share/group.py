@@ -1,4 +1,4 @@
-"""A share group: its members, what they look after, and of which partitions there is state."""
+"""A share group: its members, their assignments, and the partitions with state."""
 
 from enum import StrEnum
 from uuid import UUID
@@ -28,7 +28,7 @@ class ShareGroupPhase(StrEnum):
 class ShareGroup:
     """One group. Everything in it is durable: `apply` alone changes it.
 
-    Invariant: current and target speak of members only.
+    Invariant: current and target hold members only.
     Invariant: no topic is in `begun` and in `deleting`.
     """
 
@@ -55,9 +55,9 @@ class ShareGroup:
         self.current: dict[str, ShareCurrent] = {}
         # Topics with state; only their partitions are given to members.
         self.begun: dict[UUID, TopicState] = {}
-        # Topics whose state is to be deleted, and is not begun anew before that is done.
+        # Topics whose state is to be deleted, and is not initialized again before that is done.
         self.deleting: dict[UUID, TopicState] = {}
-        # The topics that `topics_hash` was last compared with, None where it must be again.
+        # The topics that `topics_hash` was last compared with, None if it must be compared again.
         self.seen_topics: object = None
 
     @property
@@ -69,11 +69,11 @@ class ShareGroup:
         return ShareGroupPhase.STABLE if self.members else ShareGroupPhase.EMPTY
 
     def target_of(self, member_id: str) -> Share:
-        """What a member shall have."""
+        """A member's target assignment."""
         return self.target.get(member_id, NOTHING)
 
     def mend(self) -> None:
-        """Records of the group were lost: nothing may belong to members that are not known."""
+        """After a loss of records, drop assignments of unknown members."""
         self.current = {each: kept for each, kept in self.current.items() if each in self.members}
         self.target = {each: kept for each, kept in self.target.items() if each in self.members}
         self.begun = {each: kept for each, kept in self.begun.items() if each not in self.deleting}

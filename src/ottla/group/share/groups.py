@@ -1,7 +1,7 @@
 """The share groups of one coordinator, and the commands on them.
 
-As in `ottla.group.coordinator`: commands decide, `apply` changes. The answers of some tell what
-is to be done elsewhere, with the state of records; that it is done comes back as a command.
+As in `ottla.group.coordinator`: commands decide, `apply` changes. The answers of some name work
+for the share coordinator, with the state of records; its completion is a further command.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ from ottla.wire.messages.share_group_heartbeat import (
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Whether something may be done with the state of topics, and with which."""
+    """Whether the state of topics may be changed, and of which topics."""
 
     code: ErrorCode = ErrorCode.NONE
     topics: tuple[TopicState, ...] = ()
@@ -82,14 +82,14 @@ class ShareGroups:
         return GroupDecision(replies=[GroupReply(call.ticket, self.described(group_id, topics))])
 
     def described(self, group_id: str, topics: TopicsView) -> DescribedGroup:
-        """A group as ShareGroupDescribe tells of it."""
+        """A group as ShareGroupDescribe answers it."""
         group = self.groups.get(group_id)
         if group is None:
             return describing.not_found(group_id, is_other=self._is_other(group_id))
         return describing.describe(group, topics)
 
     def begun(self, call: Call, group_id: str) -> GroupDecision:
-        """Of which partitions there is state; the answer is an Allowed."""
+        """The partitions with state; the answer is an Allowed."""
         group = self.groups.get(group_id)
         if group is None:
             allowed = Allowed(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -100,7 +100,7 @@ class ShareGroups:
     def note_begun(
         self, call: Call, group_id: str, topics: Iterable[TopicState], at: Moment
     ) -> GroupDecision:
-        """The state of partitions was begun; the answer is an ErrorCode."""
+        """Note that state of partitions was initialized; the answer is an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)
         if group is not None:
@@ -150,7 +150,7 @@ class ShareGroups:
     def note_deleted(
         self, call: Call, group_id: str, topic_ids: Iterable[UUID], at: Moment
     ) -> GroupDecision:
-        """The state of topics is gone; the answer is an ErrorCode."""
+        """Note that the state of topics is deleted; the answer is an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)
         if group is not None:
@@ -175,20 +175,20 @@ class ShareGroups:
         return turn.decision
 
     def forget_topics(self, turn: Turn, gone: Callable[[str, int], bool]) -> None:
-        """Topics were deleted: their state is to go, too."""
+        """Have the state of deleted topics deleted, too."""
         for group in self.groups.values():
             topics = [each.id for each in group.begun.values() if gone(each.name, 0)]
             if topics:
                 begun.start_deleting(turn, group, topics)
 
     def on_deadline(self, turn: Turn, key: TimerKey) -> None:
-        """A member was silent for too long: it is out."""
+        """Remove a member without a heartbeat in time."""
         group = self.groups.get(key.group_id)
         if group is not None and key.member_id in group.members:
             heartbeating.remove(turn, group, key.member_id)
 
     def start(self, turn: Turn) -> None:
-        """Everything is replayed: sessions of the members found start now."""
+        """After the replay, start the sessions of the members found."""
         for group in self.groups.values():
             heartbeating.start(turn, group)
 
@@ -204,12 +204,12 @@ class ShareGroups:
             del self.groups[record.group_id]
 
     def mend(self) -> None:
-        """Some records were lost: let no group contradict itself."""
+        """Make all groups consistent again after a loss of records."""
         for group in self.groups.values():
             group.mend()
 
     def _joined(self, request: ShareGroupHeartbeatRequest) -> ShareGroup:
-        """The group a member speaks of. Who joins brings it into being."""
+        """The group of a heartbeat. A joining member creates it."""
         group_id = request.group_id
         known = self.groups.get(group_id)
         if known is not None:

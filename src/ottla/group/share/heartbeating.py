@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat: joining, learning what to look after, leaving (KIP-932).
+"""ShareGroupHeartbeat: join, get an assignment, leave (KIP-932).
 
 The group's epoch rises with its members and their topics; the target assignment follows it, and a
 member has its part of the target at once: no other member must revoke it first, since records and
@@ -46,9 +46,9 @@ _NEW = ShareCurrent(JOIN, JOIN, NOTHING)
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What came of a heartbeat: the answer, and the state that is to be begun or deleted.
+    """The outcome of a heartbeat: the answer, and the state to be initialized or deleted.
 
-    `epoch` is the group's, and that of the state to be begun.
+    `epoch` is the group's, and that of the state to be initialized.
     """
 
     response: ShareGroupHeartbeatResponse
@@ -58,7 +58,7 @@ class Heard:
 
 
 def require_valid(request: ShareGroupHeartbeatRequest) -> None:
-    """Raises OttlaError (INVALID_REQUEST) where a heartbeat makes no sense by itself."""
+    """Raises OttlaError (INVALID_REQUEST) where a heartbeat is invalid by itself."""
     _forbid(not request.group_id.strip(), "GroupId can't be empty.")
     _forbid(not request.member_id.strip(), "MemberId can't be empty.")
     _forbid(len(request.member_id) > _MEMBER_ID_LENGTH_MAX, "MemberId is too long.")
@@ -78,7 +78,7 @@ def heartbeat(
     topics: TopicsView,
     pace: Pace,
 ) -> Heard:
-    """Take in what a member says, and tell it what to look after now.
+    """Update a member from its heartbeat, and answer with its assignment.
 
     Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED.
     """
@@ -116,7 +116,7 @@ def heartbeat(
 
 
 def start(turn: Turn, group: ShareGroup) -> None:
-    """A coordinator took the group up: sessions of its members start now."""
+    """Start the members' sessions, as a new coordinator has loaded the group."""
     settings = turn.settings
     pace = Pace(settings.share_session_timeout_ms, settings.share_heartbeat_interval_ms)
     for member_id in group.members:
@@ -124,13 +124,13 @@ def start(turn: Turn, group: ShareGroup) -> None:
 
 
 def keep_alive(turn: Turn, group: ShareGroup, member_id: str, pace: Pace) -> None:
-    """The member was heard of: its session starts anew."""
+    """Restart the session of a member after a heartbeat."""
     key = TimerKey(Due.SESSION, group.group_id, member_id)
     turn.timers.set(key, turn.now_ms + pace.session_timeout_ms)
 
 
 def remove(turn: Turn, group: ShareGroup, member_id: str) -> None:
-    """Take a member out; the others learn of it with their next heartbeats."""
+    """Remove a member; the others get the new assignment with their next heartbeats."""
     change(turn, group, ShareCurrentRecord(group.group_id, member_id, None))
     change(turn, group, ShareTargetRecord(group.group_id, member_id, None))
     change(turn, group, ShareMemberRecord(group.group_id, member_id, None))
@@ -157,7 +157,7 @@ def _require_known(group: ShareGroup, member_id: str) -> None:
 
 
 def _require_member(group: ShareGroup, request: ShareGroupHeartbeatRequest) -> None:
-    """Who reports must be a member, in its present epoch or in that before: answers get lost."""
+    """Refuse callers but members in their present epoch, or in the last: answers get lost."""
     _require_known(group, request.member_id)
     current = group.current.get(request.member_id, _NEW)
     if request.member_epoch not in (current.epoch, current.previous_epoch):
@@ -175,7 +175,7 @@ def _update(
     call: Call,
     request: ShareGroupHeartbeatRequest,
 ) -> bool:
-    """Take in what the member says of itself; whether it reads other topics than before."""
+    """Update the member from its request; whether it reads other topics than before."""
     before = group.members.get(member_id)
     base = before or ShareMemberMetadata(None, "", "", ())
     names = request.subscribed_topic_names
@@ -216,7 +216,7 @@ def _shapes(group: ShareGroup, topics: TopicsView) -> dict[str, TopicShape]:
 
 
 def _assign(turn: Turn, group: ShareGroup, shapes: dict[str, TopicShape]) -> None:
-    # Partitions are begun from 0 up, so that a count tells which.
+    # Partitions are initialized from 0 up, so that a count is enough.
     counts = {
         shape.id: _begun_count(group, shape)
         for shape in shapes.values()

@@ -1,4 +1,4 @@
-"""What is written about share groups, as values and as Kafka's bytes."""
+"""The records of share groups, as values and as Kafka's bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ from ottla.wire.stored_share_groups import (
 
 _MEMBER, _GROUP, _TARGET, _TARGET_SHARE, _CURRENT, _STATE = 10, 11, 12, 13, 14, 15
 _VALUE_VERSION = 0
-# A member of a share group is always where it shall be.
+# A member of a share group always has its target assignment.
 _STABLE = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ShareMemberMetadata:
-    """Who a member is and what it reads."""
+    """A member's identity and subscription."""
 
     rack_id: str | None
     client_id: str
@@ -45,7 +45,7 @@ class ShareMemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ShareCurrent:
-    """What a member has in its epoch."""
+    """A member's assignment in its epoch."""
 
     epoch: int
     previous_epoch: int
@@ -94,7 +94,7 @@ class ShareTargetRecord(TargetShare):
 
 @dataclass(frozen=True, slots=True)
 class ShareCurrentRecord:
-    """What a member has, or its tombstone."""
+    """A member's current assignment, or its tombstone."""
 
     group_id: str
     member_id: str
@@ -107,7 +107,7 @@ class ShareCurrentRecord:
 
 @dataclass(frozen=True, slots=True)
 class ShareStateRecord:
-    """Of which partitions the group has state, and of which it is being deleted; or None."""
+    """The partitions with state, and those whose state is being deleted; or None."""
 
     group_id: str
     begun: tuple[TopicState, ...] | None

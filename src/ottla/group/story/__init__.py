@@ -1,4 +1,4 @@
-"""What is remembered of a group's rebalances, for `ottla why rebalance`.
+"""The memory of a group's rebalances, for `ottla why rebalance`.
 
 Begin with `flights`.
 """

@@ -1,6 +1,6 @@
-"""The flight recorder of groups: what each rebalance was for, and what it cost.
+"""The flight recorder of groups: the causes of each rebalance, and its duration.
 
-It is told by notes and knows no group itself. What it holds is bounded, per group and in total.
+It is fed by notes and knows no group itself. Its memory is bounded, per group and in total.
 """
 
 from collections import OrderedDict, deque
@@ -20,9 +20,9 @@ from ottla.group.story.notes import (
 )
 from ottla.group.turn import Moment
 
-# Of a rebalance with more causes the first ones and the number of the others are kept.
+# The causes kept of a rebalance, the first ones; the others are only counted.
 _CAUSES_MAX = 16
-# Of the members that were without partitions, those that were longest are kept.
+# The members kept that were without partitions, the longest ones.
 _WAITS_MAX = 8
 
 
@@ -32,7 +32,7 @@ class Ending(StrEnum):
     LASTS = "lasts"
     STABLE = "stable"
     EMPTY = "empty"
-    # A static member took its place again, or left for a while: no partition moved.
+    # A static member was back, or left for a while: no partition moved.
     AVOIDED = "avoided"
     # Another broker coordinates the group now, or this one loads it anew.
     GIVEN_UP = "given up"
@@ -40,12 +40,12 @@ class Ending(StrEnum):
 
 @dataclass(slots=True)
 class Flight:
-    """One rebalance, from what caused it until all had their shares. Times in ms.
+    """One rebalance, from its cause until all members had their assignments. Times in ms.
 
     `without_ms` holds how long each member had no partitions; members that still have none are
-    in `stopped`, each with the time since when. `formed_ms` is how long members were waited for.
-    Of an earlier rebalance than the last only the longest are kept: `without_members` and
-    `without_total_ms` speak of all.
+    in `stopped`, each with the time since when. `formed_ms` is how long the join phase took.
+    Of an earlier rebalance than the last only the longest are kept; `without_members` and
+    `without_total_ms` are of all.
     """
 
     protocol: str
@@ -64,7 +64,7 @@ class Flight:
     stopped: dict[str, int] = field(default_factory=dict)
     without_members: int = 0
     without_total_ms: int = 0
-    # Members that have not all they shall have in the epoch; None before it is known.
+    # Members that have not reached their target in the epoch; None before it is known.
     unsettled: set[str] | None = None
 
     @property
@@ -72,7 +72,7 @@ class Flight:
         return self.ending is Ending.LASTS
 
     def end(self, ending: Ending, at: Moment) -> None:
-        """Nothing more happens in it, but that members hear of their shares."""
+        """End the rebalance; members may still get their assignments."""
         self.ending = ending
         self.duration_ms = at.now_ms - self.began.now_ms
 
@@ -88,7 +88,7 @@ class Flight:
         return ordered[:_WAITS_MAX]
 
     def shrink(self) -> None:
-        """Another rebalance has begun: keep what is told of this one."""
+        """End this rebalance's notes, as another has begun."""
         self.without_ms = dict(self.longest())
         self.stopped = {}
         self.unsettled = None
@@ -113,7 +113,7 @@ class Flights:
         return tuple(self._held.get(group_id, ()))
 
     def take(self, notes: Iterable[Note], at: Moment) -> None:
-        """Go on with the stories of the groups that the notes are about."""
+        """Enter notes into the rebalances of their groups."""
         for note in notes:
             if isinstance(note, GroupEvent):
                 self._on_cause(note, at)
@@ -123,7 +123,7 @@ class Flights:
                 _go_on(held[-1], note, at)
 
     def give_up(self, group_id: str, at: Moment) -> None:
-        """The coordinator of the group knows nothing more of what was going on."""
+        """End a running rebalance, as the coordinator has lost its state."""
         held = self._held.get(group_id)
         if held is not None and held[-1].is_open:
             held[-1].end(Ending.GIVEN_UP, at)

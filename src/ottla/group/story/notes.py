@@ -1,6 +1,6 @@
-"""What a core decided about a group, as facts: `flights` makes the story of a rebalance of them.
+"""A core's decisions about a group, as facts: `flights` makes the record of a rebalance of them.
 
-A note says what happened and which setting decided it; the recipient adds when it happened.
+A note has the event and the decisive setting; the recipient adds the time.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ CONSUMER = "consumer"
 
 
 class Happening(StrEnum):
-    """What made a rebalance, or made it longer. The texts stand in the command line's answers."""
+    """The causes of a rebalance, or of its length. The command line prints the texts."""
 
     JOINED = "joined"
     LEFT = "left"
@@ -26,7 +26,7 @@ class Happening(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A member, as a person finds it: `host` as Java prints an address, `/10.0.0.1`."""
+    """A member as answers name it: `host` as Java prints an address, `/10.0.0.1`."""
 
     member_id: str
     client_id: str = ""
@@ -38,7 +38,7 @@ class Who:
 class GroupEvent:
     """Something happened to a group of `protocol`; where it `is_trigger`, a rebalance follows.
 
-    `setting` is the name and value of the setting that decided, None where none did.
+    `setting` is the name and value of the decisive setting, None where there is none.
     """
 
     group_id: str
@@ -64,7 +64,7 @@ class Formed:
 
 @dataclass(frozen=True, slots=True)
 class Targeted:
-    """The coordinator has shared out: how many partitions each present member shall have."""
+    """The new target assignment: the number of partitions of each present member."""
 
     group_id: str
     epoch: int
@@ -73,7 +73,7 @@ class Targeted:
 
 @dataclass(frozen=True, slots=True)
 class MemberStopped:
-    """The member has no partitions from now on, until it is given some."""
+    """The member has no partitions from now on, until it is assigned some."""
 
     group_id: str
     member_id: str
@@ -81,7 +81,7 @@ class MemberStopped:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The member was told its share, `gained` of which it did not have before.
+    """The member got its assignment, `gained` of which it did not have before.
 
     `is_settled`: nothing more comes to it in this epoch.
     """

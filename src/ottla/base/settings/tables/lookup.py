@@ -21,7 +21,7 @@ def _by_name(*tables: tuple[Setting, ...]) -> dict[str, Setting]:
 
 
 def _marked(setting: Setting) -> Setting:
-    """The row; of a setting that no part reads it says that it changes nothing."""
+    """The row; if no part reads the setting, with a note that it changes nothing."""
     is_unread = setting.name in UNREAD_NAMES or setting.name.startswith(UNREAD_PREFIXES)
     if setting.use is Use.USED and is_unread:
         return setting._replace(use=Use.UNUSED)
@@ -38,7 +38,7 @@ TOPIC_SETTINGS = _by_name(_TOPIC_ROWS)
 GROUP_SETTINGS = _by_name(_GROUP_ROWS)
 
 
-# No name is longer; comparing more of a longer one would only cost time.
+# No setting's name is longer; comparing more would only cost time.
 _NAME_MAX = 100
 
 
@@ -55,7 +55,7 @@ def setting_named(table: dict[str, Setting], name: str, kind: str) -> Setting:
 
 def unknown_name(name: str, known: Iterable[str], kind: str) -> OttlaError:
     """The error for an unknown setting, which proposes the nearest ones."""
-    # Only a mistake pays for this import: it would double what the layer costs at start.
+    # Imported only for a mistake: it would double the layer's import time.
     import difflib  # noqa: PLC0415
 
     near = difflib.get_close_matches(name[:_NAME_MAX], sorted(known), n=3, cutoff=0.6)

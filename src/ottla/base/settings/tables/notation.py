@@ -1,4 +1,4 @@
-"""Short names the tables of settings are written with."""
+"""Short names used in the tables of settings."""
 
 from ottla.base.settings.setting import ConfigType, UpdateMode
 

@@ -1,4 +1,4 @@
-"""Which broker settings stand behind a topic's or a group's setting, first come first used.
+"""The broker settings that give a topic's or a group's setting its default, in order.
 
 The topic's own value comes first, then the broker's settings named here in order, each
 with the factor that turns its value into the topic setting's unit (Kafka:
