@@ -1,7 +1,7 @@
 """Compaction: of each key at least the latest record stays, at its offset.
 
-The parts, from the inside out: `record.sifting` knows where each key stood last and looks at the
-records, `keeping` decides about batches, `rewriting` makes the smaller batch, `cleaning` does it to
-files; `dirt` says what is to be cleaned, `preparing` makes a job of it, `swap` puts the outcome in
+The parts, from the inside out: `record.sifting` maps each key to its last offset and sifts records,
+`keeping` decides about batches, `rewriting` makes the smaller batch, `cleaning` cleans files;
+`dirt` finds the dirty part, `preparing` makes a job of it, `swap` puts the cleaned segments in
 place, and `leftovers` completes that after a crash.
 """

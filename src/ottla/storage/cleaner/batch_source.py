@@ -20,7 +20,7 @@ Pace = Callable[[int], None]
 def read_batches(
     filesystem: FileSystem, path: str, base_offset: int, size: int, pace: Pace
 ) -> Iterator[tuple[BatchHeader, bytes]]:
-    """Yield (header, whole batch) of the first `size` bytes, checksums tried.
+    """Yield (header, whole batch) of the first `size` bytes, checksums verified.
 
     Raises LogCorrupt, OSError.
     """

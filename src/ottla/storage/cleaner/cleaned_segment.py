@@ -19,10 +19,10 @@ from ottla.storage.index.time_index import TimeIndex
 from ottla.storage.index.transaction_index import AbortedTransaction, TransactionIndex
 
 _BUFFER_BYTES = 1 << 20
-# What may be written before it is flushed. The file system commits all files together: the flush
-# of a small one waits for what of this one is not on the disk yet.
+# Bytes written before a flush. The file system commits all files together: the flush of a small
+# file waits for the dirty pages of this one.
 _UNFLUSHED_BYTES_MAX = 16 << 20
-# What a cleaned segment consists of, in the order in which the files get their names. The last
+# The files of a cleaned segment, in the order in which they get their names. The last
 # one decides: from then on the others belong to it.
 CLEANED_FILES = (
     TRANSACTION_INDEX_SUFFIX,
@@ -34,7 +34,7 @@ CLEANED_FILES = (
 
 
 class CleanedSegment:
-    """Written once from front to back; `close` makes all of it durable but the names."""
+    """Written once from front to back; `close` makes all but the names durable."""
 
     def __init__(
         self,
@@ -79,11 +79,11 @@ class CleanedSegment:
             self._write()
 
     def note_aborted(self, entry: AbortedTransaction) -> None:
-        """The marker of this transaction stays here, as do records of it before it."""
+        """Note an aborted transaction whose marker stays here, after records of it."""
         self._transactions.append(entry)
 
     def close(self, removals: SegmentRemovals) -> None:
-        """Write what is left, the indexes, and what went, now and before. Raises OSError."""
+        """Write the rest, the indexes, and the removals of all passes. Raises OSError."""
         self._write()
         self._times.append(self._max_timestamp, self._max_timestamp_offset)
         self._file.fsync()

@@ -1,7 +1,7 @@
 """A cleaning, from files to files; the broker runs it in a child process.
 
 The dirty part is read once for the map of keys; then everything from the log's beginning on is read
-and what stays is written into new segments, small ones together. The log itself is not touched.
+and the kept records are written into new segments, small ones together. The log is not touched.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from ottla.storage.disk.filesystem import Buffer, FileSystem
 from ottla.storage.log.control import read_marker
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 
-# Of a compressed batch, which was accepted at its compressed size.
+# The limit for a compressed batch, which was accepted at its compressed size.
 _EXPANDED_BYTES_MAX = 256 << 20
 
 
@@ -76,7 +76,7 @@ class Cleaning:
                 if not self._index_batch(header, batch, transactions):
                     return
                 self._map.latest_offset = header.last_offset
-            # Nothing may stand behind the last batch any more.
+            # Batches behind the last one may all be removed.
             self._map.latest_offset = end - 1
 
     def _index_batch(self, header: BatchHeader, batch: bytes, transactions: Transactions) -> bool:
@@ -98,7 +98,7 @@ class Cleaning:
     # -- what stays
 
     def _groups(self) -> list[list[tuple[int, int]]]:
-        """Segments that make one together: by size and offsets before the cleaning, as in Kafka."""
+        """Groups of segments to merge: by size and offsets before the cleaning, as in Kafka."""
         job = self._job
         groups: list[list[tuple[int, int]]] = []
         room = 0
@@ -149,13 +149,13 @@ class Cleaning:
         outcome.groups.append(CleanedGroup([base for base, _ in group], size))
 
     def _end_of(self, group: list[tuple[int, int]]) -> int:
-        """Where the segment behind a group begins."""
+        """The base offset of the segment behind a group."""
         bases = [base for base, _ in self._job.segments]
         number = bases.index(group[-1][0]) + 1
         return bases[number] if number < len(bases) else self._job.end
 
     def _noted(self, base: int) -> SegmentRemovals:
-        """What earlier passes took out of a segment."""
+        """The removals of earlier passes from a segment."""
         path = f"{self._job.folder}/{segment_file(base, LEDGER_SUFFIX)}"
         try:
             return decode_removals(self._filesystem.read_bytes(path))
@@ -165,7 +165,7 @@ class Cleaning:
     def _kept(
         self, header: BatchHeader, batch: bytes, segment: CleanedSegment | None
     ) -> tuple[BatchHeader, Buffer | None]:
-        """What stays of a batch, and its header then."""
+        """The rest of a batch, and its new header."""
         if header.is_control and header.record_count:
             return self._kept_marker(header, batch, segment)
         if not header.record_count:

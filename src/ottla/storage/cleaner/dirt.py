@@ -1,4 +1,4 @@
-"""How much of a compacted log is dirty, up to where it may be cleaned, and what holds that up."""
+"""How much of a compacted log is dirty, the end of its cleanable part, and the reason for it."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +12,7 @@ _MIN_LAG = "min.compaction.lag.ms"
 
 @dataclass(frozen=True, slots=True)
 class Dirt:
-    """[first_dirty, end) may be cleaned now; `bound` says what ends it. Sizes in bytes."""
+    """[first_dirty, end) may be cleaned now; `bound` is the reason for `end`. Sizes in bytes."""
 
     first_dirty: int
     end: int
@@ -24,12 +24,12 @@ class Dirt:
 
     @property
     def waits_for_age(self) -> bool:
-        """Whether more may be cleaned when it has lain long enough."""
+        """Whether min.compaction.lag.ms bounds the cleanable part."""
         return self.bound.startswith(_MIN_LAG)
 
     @property
     def ratio(self) -> float:
-        """Share of what is below `end` that is dirty."""
+        """The dirty share of the bytes below `end`."""
         total = self.clean_bytes + self.dirty_bytes
         return self.dirty_bytes / total if total else 0.0
 
@@ -39,7 +39,7 @@ class Dirt:
 
 
 def look(log: Log, cleaned: int | None, limit: int, now_ms: int) -> Dirt:
-    """`cleaned`: up to where the log was cleaned last; nothing from `limit` on is touched.
+    """`cleaned`: the end of the last cleaning; nothing from `limit` on is cleaned.
 
     Raises StorageError, OSError: times of segments may have to be read.
     """

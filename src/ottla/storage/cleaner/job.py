@@ -1,4 +1,4 @@
-"""One cleaning of one log: the job and its outcome, as lines that travel to and from a child."""
+"""One cleaning of one log: the job and its outcome, as lines sent to and from a child."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -10,12 +10,12 @@ from ottla.storage.index.transaction_index import AbortedTransaction
 
 @dataclass(frozen=True, slots=True)
 class CleaningJob:
-    """What to clean. Offsets are exclusive at the end, times milliseconds, sizes bytes."""
+    """The part to clean. End offsets are exclusive, times in milliseconds, sizes in bytes."""
 
     folder: str
     # (base offset, bytes) of all segments from the first to the last that may be cleaned.
     segments: list[tuple[int, int]]
-    # Where the dirty part begins, and where the segments end.
+    # The start of the dirty part, and the end of the segments.
     first_dirty: int
     end: int
     now_ms: int
@@ -65,7 +65,7 @@ class CleanedGroup:
 
 @dataclass(slots=True)
 class CleaningOutcome:
-    """What a cleaning did. Counts are of the whole range that was read a second time."""
+    """The outcome of a cleaning. Counts are of the whole range that was read a second time."""
 
     # Up to here the log is clean now.
     end: int = 0
@@ -74,7 +74,7 @@ class CleaningOutcome:
     map_bytes: int = 0
     records_read: int = 0
     records_kept: int = 0
-    # Of those removed: records of aborted transactions, and tombstones behind their horizon.
+    # Among the removed: records of aborted transactions, and tombstones behind their horizon.
     records_aborted: int = 0
     tombstones_dropped: int = 0
     bytes_read: int = 0

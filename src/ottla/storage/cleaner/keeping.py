@@ -1,10 +1,10 @@
 """Which batches and records of a compacted log stay: decided from headers, keys and the map.
 
 The rules are Kafka's. Of each key the latest record stays; a tombstone until its batch's horizon,
-which the first cleaning sets, has passed; a marker as long as records of its transaction stand
-before it, and then until a horizon, too; nothing of what was aborted. A producer's last batch
-stays, if need be without records, for its sequence number; so does the last batch of what is
-cleaned, for its offset.
+which the first cleaning sets, has passed; a marker as long as records of its transaction precede
+it, and then until a horizon, too; aborted records go. A producer's last batch stays,
+if need be without records, for its sequence number; so does the last batch of the cleaned
+range, for its offset.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ NO_DATA = -1
 
 @dataclass(frozen=True, slots=True)
 class LastOfProducer:
-    """What must stay of a producer: its last data batch, else a marker of its epoch.
+    """The batch of a producer that must stay: its last data batch, else a marker of its epoch.
 
     `last_offset` is that of the batch's last record, NO_DATA where none is known.
     """
@@ -29,7 +29,7 @@ class LastOfProducer:
 
 
 class Fate(Enum):
-    """What becomes of a batch."""
+    """The decision about a batch."""
 
     # Decided record by record; without any record the batch goes.
     SIFT = "sift"
@@ -38,7 +38,7 @@ class Fate(Enum):
     # No record stays.
     DROP = "drop"
     DROP_KEEP_HEADER = "drop, keep the header"
-    # A marker stays as it is; or with a horizon, as nothing of its transaction is left.
+    # A marker stays unchanged; or with a horizon, as no record of its transaction is left.
     KEEP = "keep"
     KEEP_UNTIL = "keep until a horizon"
 
@@ -50,14 +50,14 @@ class Transactions:
         """`aborted`: all that have records in the range that is read."""
         # Latest first, so that the next one is at the end.
         self._coming = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
-        # By producer: the aborted transaction that is open here, and whether it has batches.
+        # By producer: the aborted transaction open at this offset, and whether it has batches.
         self._open: dict[int, AbortedTransaction] = {}
         self._seen: set[int] = set()
         # Producers with batches of a transaction that was committed.
         self._committed: set[int] = set()
 
     def on_batch(self, header: BatchHeader) -> bool:
-        """Take in a data batch; whether it was aborted."""
+        """Note a data batch; whether it was aborted."""
         if not header.is_transactional:
             return False
         self._advance(header.last_offset)
@@ -70,7 +70,7 @@ class Transactions:
     def on_marker(
         self, header: BatchHeader, *, is_commit: bool
     ) -> tuple[bool, AbortedTransaction | None]:
-        """Take in a marker: is nothing left before it; and the entry of the index that stays."""
+        """Note a marker: whether no record precedes it; and its index entry, if that stays."""
         self._advance(header.last_offset)
         producer_id = header.producer_id
         if is_commit:
@@ -107,7 +107,7 @@ class Keeping:
         self._now_ms = now_ms
 
     def data(self, header: BatchHeader) -> Fate:
-        """What becomes of a batch of records."""
+        """The decision about a batch of records."""
         dropped = self._transactions.on_batch(header)
         if self._must_stay(header):
             return Fate.DROP_KEEP_HEADER if dropped else Fate.SIFT_KEEP_HEADER
@@ -116,7 +116,7 @@ class Keeping:
     def marker(
         self, header: BatchHeader, *, is_commit: bool
     ) -> tuple[Fate, AbortedTransaction | None]:
-        """What becomes of an end-transaction marker, and of its entry in the index."""
+        """The decision about an end-transaction marker, and about its entry in the index."""
         spent, entry = self._transactions.on_marker(header, is_commit=is_commit)
         if not spent:
             return Fate.KEEP, entry
@@ -127,13 +127,13 @@ class Keeping:
         return (Fate.DROP_KEEP_HEADER if self._must_stay(header) else Fate.DROP), entry
 
     def empty(self, header: BatchHeader) -> Fate:
-        """What becomes of a batch that an earlier cleaning has left without records."""
+        """The decision about a batch that an earlier cleaning has left without records."""
         if header.is_transactional and not header.is_control:
             self._transactions.on_batch(header)
         return Fate.KEEP if self._must_stay(header) else Fate.DROP
 
     def tombstones_stay(self, header: BatchHeader) -> bool:
-        """Whether a reader that is behind may still need the tombstones in the batch."""
+        """Whether a lagging reader may still need the tombstones in the batch."""
         return not has_horizon(header) or self._now_ms < header.base_timestamp
 
     def _must_stay(self, header: BatchHeader) -> bool:

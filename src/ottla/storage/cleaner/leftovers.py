@@ -1,7 +1,7 @@
-"""What a crash leaves of a cleaning: segments half made are removed, a replacement is completed.
+"""After a crash in a cleaning: removes unfinished segments, completes an announced replacement.
 
-A cleaned segment is announced by the name `.log.swap`; before that it counts for nothing, from
-then on the segments that it was made of do.
+A cleaned segment is announced by the name `.log.swap`; before that the old segments are valid,
+from then on the cleaned one is.
 """
 
 import contextlib
@@ -22,9 +22,9 @@ from ottla.storage.log.batch_walk import walk
 
 
 def complete_swaps(filesystem: FileSystem, folder: str) -> None:
-    """Finish what was announced in a log's folder, and remove what was not. Raises OSError.
+    """Complete announced replacements in a log's folder, remove other files. Raises OSError.
 
-    May be broken off anywhere, and done again.
+    May be interrupted anywhere, and repeated.
     """
     names = filesystem.listdir(folder)
     if not any(name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)) for name in names):
@@ -50,13 +50,13 @@ def _complete(filesystem: FileSystem, folder: str, base_offset: int, names: list
             continue
         if base_offset < parsed[0] < end:
             filesystem.unlink(f"{folder}/{name}")
-    # They must not come back once the new one has its name.
+    # The old segments must not come back once the new one has its name.
     filesystem.fsync_directory(folder)
     give_names(filesystem, folder, base_offset)
 
 
 def _end_offset(filesystem: FileSystem, folder: str, base_offset: int) -> int:
-    """Where what was cleaned ends: nothing of it may come back, also behind all that stays."""
+    """The end of the cleaned range: none of its old segments may come back."""
     ledger = f"{folder}/{segment_file(base_offset, LEDGER_SUFFIX)}"
     if filesystem.exists(ledger + SWAP_SUFFIX):
         ledger += SWAP_SUFFIX
@@ -64,7 +64,7 @@ def _end_offset(filesystem: FileSystem, folder: str, base_offset: int) -> int:
         reach = decode_removals(filesystem.read_bytes(ledger)).reach
         if reach:
             return reach
-    # Of a cleaner that wrote no ledger.
+    # Made by a cleaner that wrote no ledger.
     path = f"{folder}/{segment_file(base_offset, LOG_SUFFIX)}{SWAP_SUFFIX}"
     file = filesystem.open(path)
     try:
@@ -79,7 +79,7 @@ def _end_offset(filesystem: FileSystem, folder: str, base_offset: int) -> int:
 def give_names(filesystem: FileSystem, folder: str, base_offset: int) -> None:
     """Give a segment's files their own names, the log last. Raises OSError.
 
-    A side file that is not there has its name already, from an attempt that was broken off.
+    A missing side file has its name already, from an interrupted attempt.
     """
     for suffix in CLEANED_FILES:
         path = f"{folder}/{segment_file(base_offset, suffix)}"

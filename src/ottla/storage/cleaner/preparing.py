@@ -8,7 +8,7 @@ from ottla.storage.segment.segment import Segment
 
 
 class LogCleaning:
-    """A log and what is to be cleaned of it, as it was when this was made."""
+    """A log and its part to be cleaned, as it was when this was made."""
 
     def __init__(self, log: Log, end: int) -> None:
         """All segments below `end`, where a segment begins."""
@@ -34,7 +34,7 @@ class LogCleaning:
         bytes_per_second: float = 0.0,
         dry_run: bool = False,
     ) -> CleaningJob:
-        """What a child needs to know; 0 bytes per second means no limit."""
+        """The job for a child; 0 bytes per second means no limit."""
         log, config = self.log, self.log.config
         start = self._segments[0].base_offset
         return CleaningJob(

@@ -1,9 +1,9 @@
-"""A batch with fewer records: the bytes of those that stay are kept, offsets and places with them.
+"""A batch with fewer records: the kept records' bytes and offsets do not change.
 
 Base offset, offset span, sequences and epochs stay as they were, so that consumers, followers and
 producers' states conclude the same from a batch as before. Records are numbered from the base
-offset, so theirs need no change either, unless the batch gets a delete horizon: that takes the
-place of the base timestamp, which the records count their times from (KIP-534).
+offset, so theirs need no change either, unless the batch gets a delete horizon: that replaces the
+base timestamp, to which the records' timestamps are relative (KIP-534).
 """
 
 from struct import Struct
@@ -37,7 +37,7 @@ def smaller(
     horizon_ms: int | None = None,
     level: int | None = None,
 ) -> bytearray:
-    """The batch with other records: `content` is those of its own, at least one, that stay.
+    """The batch with fewer records: `content` has its kept records, at least one.
 
     `horizon_ms`, where given, becomes the delete horizon. Compressed as it was.
     """
@@ -74,7 +74,7 @@ def _batch(header: BatchHeader, payload: bytes | bytearray | memoryview) -> byte
 
 
 def _retimed(header: BatchHeader, content: bytes, record_count: int, base_timestamp: int) -> bytes:
-    """The records with their times counted from another base."""
+    """The records with timestamps relative to another base."""
     rows = walk(content, 0, len(content), record_count, header.base_offset, header.base_timestamp)
     retimed = bytearray()
     start = 0

@@ -1,4 +1,4 @@
-"""A cleaned segment takes the place of those it was made of, in steps that a crash may follow.
+"""A cleaned segment replaces those it was made of, in steps that a crash may interrupt.
 
 1. The child has written `.cleaned` files, and they are durable. A start removes them.
 2. `announce`: they are called `.swap`, `.log.swap` last; then the folder is made durable. From now
@@ -66,7 +66,7 @@ class Swap:
             self._look_at(new)
         except StorageError:
             new.close()
-            # Else it was called off meanwhile, and its files have gone.
+            # Otherwise the swap was called off meanwhile, and its files are gone.
             if not self._files.is_called_off:
                 raise
         else:
@@ -85,7 +85,7 @@ class Swap:
         if size != self._size:
             raise StorageError(f"{new.path()}: {size} bytes were made, and not {self._size}")
         if any(segment.indexes.loaded for segment in self._old):
-            # Else the next reader would have to wait for it.
+            # Read now, so that the next reader need not wait for it.
             new.load_indexes()
 
     def take_over(self) -> None:
@@ -94,7 +94,7 @@ class Swap:
         assert self._new is not None
         log, new = self._log, self._new
         for segment in self._old:
-            # Opened now, so that a reader which is at it can go on.
+            # Opened now, so that a reader in the middle of it can go on.
             assert segment.file
         new.indexes.config = log.config
         log.segments.substitute(self._old, new)
@@ -102,11 +102,11 @@ class Swap:
         self._has_taken_over = True
 
     def put_in_place(self) -> None:
-        """Give the old files other names, then the new ones theirs. In any thread. StorageError."""
+        """Rename the old files, then the new ones. In any thread. Raises StorageError."""
         self._files.put_in_place()
 
     def finish(self) -> Deletion:
-        """All is in place; returns the removal of the old files."""
+        """End the swap, as all is in place; returns the removal of the old files."""
         self._note_names()
         log = self._log
         return Deletion(
@@ -114,12 +114,12 @@ class Swap:
         )
 
     def settle(self) -> None:
-        """The log is about to change: call this off, or let it be done. Raises StorageError.
+        """Call the swap off, or complete it, as the log is about to change. Raises StorageError.
 
-        What the log reads already is put in place at once, though that may take a moment.
+        If the log reads the new segment already, it is put in place at once, which may take time.
         """
         if self._log.offline:
-            # It will be another log's folder, or none; or a start completes what there is.
+            # The folder will be another log's, or gone; or a start completes the swap.
             self._files.call_off()
         elif self._has_taken_over:
             self._files.put_in_place_at_once()
@@ -130,7 +130,7 @@ class Swap:
         self._forget()
 
     def remove(self) -> None:
-        """Remove what was made for a replacement that was given up. In any thread.
+        """Remove the files of a replacement that was called off. In any thread.
 
         Raises StorageError.
         """

@@ -33,7 +33,7 @@ class SwapFiles:
         self._lock = threading.Lock()
         self._called_off = False
         self._named = False
-        # What the old segments' files are called by now; None before they are.
+        # The new names of the old segments' files; None before they are renamed.
         self._set_aside: list[str] | None = None
 
     @property
@@ -51,7 +51,7 @@ class SwapFiles:
         return self._named
 
     def announce(self) -> bool:
-        """Have a start after a crash complete it, durably; whether it was not called off."""
+        """Announce the swap durably, so that a start completes it; False if called off."""
         with self._lock:
             if self._called_off:
                 return False
@@ -69,7 +69,7 @@ class SwapFiles:
             self._give_names()
 
     def put_in_place_at_once(self) -> None:
-        """As `put_in_place`, also where that is under way in another thread: nothing is left."""
+        """As `put_in_place`, also while that is under way in another thread: complete on return."""
         with self._lock:
             if not self._named:
                 self._take_old_away()
@@ -82,16 +82,16 @@ class SwapFiles:
             self._called_off = True
 
     def withdraw(self) -> None:
-        """Call it off, and take back what was announced: a start does not complete it any more."""
+        """Call the swap off, and remove the announcement: a start does not complete it any more."""
         with self._lock:
             self._called_off = True
-            # The log first: without it the others mean nothing.
+            # The log first: without it the others are ignored.
             for path in reversed(self._paths()):
                 if self._filesystem.exists(path + SWAP_SUFFIX):
                     self._rename(path + SWAP_SUFFIX, path + SWAP_SUFFIX + DELETED_SUFFIX)
 
     def remove(self) -> None:
-        """Call it off, and remove what was made."""
+        """Call the swap off, and remove its files."""
         self.withdraw()
         for path in self._paths():
             for suffix in (CLEANED_SUFFIX, SWAP_SUFFIX + DELETED_SUFFIX):
@@ -101,7 +101,7 @@ class SwapFiles:
                     raise self._failed(error, path) from error
 
     def _paths(self) -> list[str]:
-        """What the new segment's files are to be called; the log comes last."""
+        """The final names of the new segment's files; the log comes last."""
         folder, base_offset = self._folder, self._base_offset
         return [f"{folder}/{segment_file(base_offset, suffix)}" for suffix in CLEANED_FILES]
 

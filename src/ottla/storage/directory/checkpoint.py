@@ -14,7 +14,7 @@ from ottla.storage.disk.filesystem import FileSystem
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
-# Up to where compacted logs are clean.
+# The ends of the clean parts of compacted logs.
 CLEANED_OFFSETS = "cleaner-offset-checkpoint"
 
 

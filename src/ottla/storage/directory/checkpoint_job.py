@@ -16,7 +16,7 @@ class CheckpointOrder:
     """Keeps the jobs of one directory in order, whichever thread runs them."""
 
     prepared: int = 0
-    # The newest that was written whole.
+    # The newest job that was written whole.
     written: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -26,19 +26,19 @@ class CheckpointJob:
     """The checkpoints of one directory as they were when the job was made."""
 
     filesystem: FileSystem
-    # Of the log directory.
+    # The path of the log directory.
     path: str
-    # What each file is to say. It is encoded when the job runs: that takes longer than a copy.
+    # The offsets of each file. Encoded when the job runs: that takes longer than a copy.
     offsets: Mapping[str, Mapping[TopicPartition, int]]
     order: CheckpointOrder
     number: int
-    # Of logs here: a ledger must name what was deleted before a log start offset shows that it was.
+    # Of logs here: a ledger must have a deletion before the log start offset shows it.
     ledgers: list[LedgerJob] = field(default_factory=list)
     # Others, by path.
     files: dict[str, bytes] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Write them, unless newer ones are written; in any thread. Raises StorageError."""
+        """Write the checkpoints, unless newer ones are; in any thread. Raises StorageError."""
         with self.order.lock:
             if self.number < self.order.written:
                 return

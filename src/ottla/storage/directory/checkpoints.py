@@ -1,8 +1,8 @@
-"""The offset checkpoints of one log directory: what they say, and what they may say.
+"""The offset checkpoints of one log directory: their values, and the limits of these.
 
 Three are written together (recovery points, high watermarks, log start offsets), the compactor's
 apart. A checkpoint must never promise more of a log than the disk holds: so it is lowered before a
-truncation, and forgets a log before another one begins by its name.
+truncation, and its values are removed before a new log of the same name begins.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -33,40 +33,40 @@ class Checkpoints:
         self.log_starts = self._offsets(LOG_START_OFFSETS)
         # Up to where compaction has cleaned each log.
         self.cleaned = self._offsets(CLEANED_OFFSETS)
-        # Logs about to be truncated, and where to: a checkpoint promises nothing from there on.
+        # Logs about to be truncated, and the offset: a checkpoint must not be above it.
         self._floors: dict[TopicPartition, int] = {}
-        # Logs of which the checkpoint on the disk may still promise more than `_floors` says.
+        # Logs whose checkpoint on the disk may still be above that of `_floors`.
         self._unsure: set[TopicPartition] = set()
         self._order, self._cleaned_order = CheckpointOrder(), CheckpointOrder()
         # Partitions whose values were forgotten, and the last job that may still hold them.
         self._forgotten: dict[TopicPartition, int] = {}
         self._forgotten_cleaned: dict[TopicPartition, int] = {}
-        # Of the last periodic checkpoint: they are to be written before its log starts.
+        # The ledgers of the last periodic checkpoint, to be written before its log starts.
         self._ledgers: list[LedgerJob] = []
 
     def _offsets(self, name: str) -> dict[TopicPartition, int]:
-        """A checkpoint; an unreadable one is as good as none: more is read from the logs."""
+        """A checkpoint; an unreadable one counts as missing: more is read from the logs."""
         try:
             return decode_offsets(self._filesystem.read_bytes(f"{self._path}/{name}"))
         except (FileNotFoundError, ValueError):
             return {}
 
     def is_promised(self, partition: TopicPartition) -> bool:
-        """Whether there should be a log with records, by what a checkpoint says."""
+        """Whether a log with records should exist, by a checkpoint."""
         return bool(self.recovery_points.get(partition) or self.log_starts.get(partition))
 
     @property
     def partitions(self) -> set[TopicPartition]:
-        """Those of which a checkpoint says anything."""
+        """The partitions that a checkpoint names."""
         return {*self.recovery_points, *self.high_watermarks, *self.log_starts, *self.cleaned}
 
     def is_low(self, partition: TopicPartition, offset: int) -> bool:
-        """Whether the checkpoint on the disk promises nothing of an open log from `offset` on."""
+        """Whether an open log's recovery-point checkpoint on the disk is at or below `offset`."""
         is_sure = partition not in self._unsure and self.is_forgotten(partition)
         return is_sure and self.recovery_points.get(partition, 0) <= offset
 
     def hold_down(self, partition: TopicPartition, offset: int) -> None:
-        """Let checkpoints that are prepared from now on promise nothing from `offset` on.
+        """Keep checkpoints that are prepared from now on at or below `offset`.
 
         One must be written before the log is truncated there (`note_lowered`).
         """
@@ -74,11 +74,11 @@ class Checkpoints:
         self._unsure.add(partition)
 
     def note_lowered(self, partitions: Iterable[TopicPartition]) -> None:
-        """A checkpoint prepared since `hold_down` of these is on the disk."""
+        """Note that a checkpoint prepared since `hold_down` of these is on the disk."""
         self._unsure.difference_update(partitions)
 
     def let_go(self, partition: TopicPartition) -> None:
-        """Let checkpoints promise again what the log has: it is truncated, or will not be."""
+        """End `hold_down`: the log is truncated, or will not be."""
         self._floors.pop(partition, None)
 
     def lower_cleaned(self, partition: TopicPartition, offset: int) -> None:
@@ -87,7 +87,7 @@ class Checkpoints:
             self.cleaned[partition] = min(self.cleaned[partition], offset)
 
     def forget(self, partition: TopicPartition, folder: str) -> None:
-        """Let checkpoints that are prepared from now on hold no value for the log in `folder`.
+        """Have checkpoints prepared from now on leave out the log in `folder`.
 
         Until one is written, those on the disk may: no log of that name may begin (`is_forgotten`).
         """
@@ -111,7 +111,7 @@ class Checkpoints:
     def prepare_removals(self) -> list[CheckpointJob]:
         """Jobs that take forgotten values from the disk; none where there are no such values.
 
-        Of other partitions the checkpoints say what they said last: no log is looked at.
+        For other partitions the checkpoints repeat their last values: no log is read.
         """
         jobs = []
         _prune(self._forgotten, self._order)
@@ -123,7 +123,7 @@ class Checkpoints:
         return jobs
 
     def copy_marks(self, partition: TopicPartition, source: "Checkpoints") -> None:
-        """Take over, for a log that moves here, what `source` says of it and the log does not."""
+        """Take over from `source` the values of a log that moves here and lacks them."""
         for theirs, ours in (
             (source.high_watermarks, self.high_watermarks),
             (source.cleaned, self.cleaned),
@@ -134,9 +134,9 @@ class Checkpoints:
     def prepare(
         self, logs: Mapping[TopicPartition, Log], high_watermarks: Mapping[TopicPartition, int]
     ) -> CheckpointJob:
-        """Gather what the three checkpoints should say now (P19).
+        """Gather the values of the three checkpoints (P19).
 
-        Of logs that are not among `logs`, the open ones, what was read of them stays.
+        Logs that are not among `logs`, the open ones, keep the values that were read.
         """
         for partition, log in logs.items():
             recovery_point = log.flush_state.recovery_point
@@ -152,7 +152,7 @@ class Checkpoints:
         return self.prepare_values()
 
     def prepare_values(self) -> CheckpointJob:
-        """The three checkpoints with the values that are known, whatever the logs say by now."""
+        """The three checkpoints with the last known values, without a look at the logs."""
         offsets = {
             RECOVERY_POINTS: self.recovery_points.copy(),
             HIGH_WATERMARKS: self.high_watermarks.copy(),
@@ -161,7 +161,7 @@ class Checkpoints:
         return self._job(offsets, self._order, list(self._ledgers))
 
     def prepare_cleaned(self) -> CheckpointJob:
-        """Gather up to where logs here are clean."""
+        """Gather the ends of the clean parts of logs here."""
         return self._job({CLEANED_OFFSETS: self.cleaned.copy()}, self._cleaned_order, [])
 
     def _job(

@@ -1,4 +1,4 @@
-"""Files that have lost their names in the log and wait to be removed."""
+"""Files that were renamed out of the log and wait to be removed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -47,15 +47,15 @@ def set_aside(filesystem: FileSystem, segments: list[Segment], delay_ms: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A whole log that was closed for ever, and whose folder is to be renamed."""
+    """A log that was closed for ever, and whose folder is to be renamed."""
 
     filesystem: FileSystem
     folder: str
-    # What the folder is to be called, in the same directory.
+    # The folder's new name, in the same directory.
     target: str
     segments: list[Segment]
     delay_ms: int
-    # False for a log that nothing was ever written to: there is nothing to remove.
+    # False for a log that was never written: there is nothing to remove.
     has_folder: bool = True
 
     def rename(self) -> Deletion:
@@ -74,8 +74,8 @@ def depart(
 ) -> list[Deletion | StorageError]:
     """Rename many folders, durably; the removal of each, or why not. In any thread.
 
-    `removals` take what the checkpoints say of the logs from the disk before: a log that begins
-    under the same name must not find it there after a crash.
+    `removals` first remove the logs' values from the checkpoints: a new log of the same name
+    must not find them after a crash.
     """
     refused = _remove_values(removals)
     outcomes: list[Deletion | StorageError] = []

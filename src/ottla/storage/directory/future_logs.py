@@ -1,4 +1,4 @@
-"""Copies of logs on their way into another log directory, and folders that are there twice.
+"""Copies of logs on their way into another log directory, and duplicate folders.
 
 Kafka's names: `topic-partition.<32 hex digits>-future` until the copy takes the place of the log.
 """
@@ -49,7 +49,7 @@ def open_future(
 ) -> Log:
     """Open a copy that an earlier run began, else a new one. Raises StorageError.
 
-    What an earlier run left is read whole, since it is not known how much of it was flushed.
+    A copy of an earlier run is read whole, since it is not known how much of it was flushed.
     """
     filesystem = directory.filesystem
     folder = future_folders(directory).get(partition)
@@ -82,9 +82,9 @@ def open_future(
 def put_in_place(
     partition: TopicPartition, source: LogDirectory, target: LogDirectory, unique: UUID
 ) -> Departure:
-    """Let the copy in `target`, which has all, be the partition's log. Raises StorageError.
+    """Make the complete copy in `target` the partition's log. Raises StorageError.
 
-    `target` says so durably when this returns; the renaming of the folder in `source` is left.
+    This is durable in `target` on return; the caller renames the folder in `source`.
     """
     future = target.futures[partition]
     take_over(future, source.logs[partition])
@@ -125,7 +125,7 @@ def extent(directory: LogDirectory, partition: TopicPartition) -> tuple[int, int
 
 
 def set_stray(directory: LogDirectory, partition: TopicPartition, unique: UUID) -> None:
-    """Keep a folder by a name that is no partition's. Raises StorageError."""
+    """Rename a folder so that it is no partition's, and keep it. Raises StorageError."""
     folder = directory.folder_of(partition)
     try:
         directory.filesystem.rename(folder, f"{directory.path}/{stray_folder(partition, unique)}")

@@ -46,13 +46,13 @@ class LogDirectories:
         """
         assert paths
         self._filesystem = filesystem
-        # For logs opened from now on; the setting can be altered while the broker runs.
+        # For logs opened from now on; the setting may change while the broker runs.
         self.producer_expiration_ms = producer_expiration_ms
         self._new_id = new_id
         self._placement = Placement(new_id)
         # Paths that could not even be opened, and why.
         self.unusable: dict[str, StorageError] = {}
-        # Partitions that had a folder at the start, and the topic ids these name.
+        # Partitions that had a folder at the start, and the topic ids in the folders.
         self.found_at_start: dict[TopicPartition, UUID | None] = {}
         try:
             for path in paths:
@@ -93,12 +93,12 @@ class LogDirectories:
 
     @property
     def in_memory(self) -> bool:
-        """Whether nothing here ever waits for a disk."""
+        """Whether all directories are in memory, so that no call waits for a disk."""
         return self._filesystem.in_memory
 
     @property
     def directories(self) -> list[LogDirectory]:
-        """Those that could be opened, failed or not."""
+        """The directories that could be opened, failed or not."""
         return self._placement.directories
 
     @property
@@ -107,15 +107,15 @@ class LogDirectories:
 
     @property
     def kept_all(self) -> bool:
-        """Whether all is here that the broker's last run acknowledged.
+        """Whether the directories hold all that the broker's last run acknowledged.
 
-        Else it may lack records that the cluster counts on, and has to leave ISR and ELR (R-6,
+        Otherwise the broker may lack committed records, and has to leave ISR and ELR (R-6,
         R-11).
         """
         return not self.unusable and all(directory.run.kept_all for directory in self.directories)
 
     def confirm_run(self) -> None:
-        """The broker is registered as one that may lack records. Raises StorageError."""
+        """Note that the broker is registered as unclean. Raises StorageError."""
         for directory in self.online:
             directory.run.confirm()
 
@@ -124,7 +124,7 @@ class LogDirectories:
         return [deletion for directory in self.online for deletion in directory.leftovers()]
 
     def partitions_on_disk(self) -> dict[TopicPartition, UUID | None]:
-        """Partitions with a folder, and the topic ids these say: to find what is no topic's."""
+        """Partitions with a folder, and the folders' topic ids, to find folders of no topic."""
         return {p: t for directory in self.online for p, t in directory.folders().items()}
 
     def open(
@@ -143,13 +143,13 @@ class LogDirectories:
     def open_all(
         self, wanted: Sequence[Wanted], *, now_ms: int
     ) -> dict[TopicPartition, Log | StorageError]:
-        """Open many logs at once, recovering what an unclean stop left; errors are values."""
+        """Open many logs at once, with recovery after an unclean stop; errors are values."""
         return self._opening.open_all(
             wanted, producer_expiration_ms=self.producer_expiration_ms, now_ms=now_ms
         )
 
     def at(self, path: str) -> LogDirectory | None:
-        """The directory at `path`, failed or not; None where that is none of ours."""
+        """The directory at `path`, failed or not; None where the broker has no such directory."""
         return next((found for found in self.directories if found.path == path), None)
 
     def prefer(self, partition: TopicPartition, directory: LogDirectory) -> None:
@@ -181,14 +181,14 @@ class LogDirectories:
         )
 
     def move(self, partition: TopicPartition, target: LogDirectory) -> Deletion:
-        """Let the copy in `target`, which has all, be the partition's log. Raises StorageError.
+        """Make the complete copy in `target` the partition's log. Raises StorageError.
 
-        Both directories say so durably when this returns. The removal of the old log is left.
+        This is durable in both directories on return. The caller removes the old log.
         """
         source = self._placement.known_home(partition)
         departure = future_logs.put_in_place(partition, source, target, self._new_id())
         self._placement.set_home(partition, target)
-        # Its values in the source's checkpoints count for nothing once the folder is not there.
+        # Its values in the source's checkpoints are ignored once the folder is gone.
         return _at_once(departure)
 
     def home(self, partition: TopicPartition) -> LogDirectory | None:
@@ -196,7 +196,7 @@ class LogDirectories:
         return self._placement.home(partition)
 
     def high_watermark(self, partition: TopicPartition) -> int:
-        """What the last checkpoint said of the partition's high watermark; 0 for nothing."""
+        """The partition's high watermark in the last checkpoint; 0 where it has none."""
         home = self.home(partition)
         return 0 if home is None else home.checkpoints.high_watermarks.get(partition, 0)
 
@@ -216,13 +216,13 @@ class LogDirectories:
         return departure
 
     def forget(self, partition: TopicPartition) -> None:
-        """A log is about to be taken out: let the next write of checkpoints remove its values."""
+        """Have the next checkpoints leave out a log that is about to be taken out."""
         home = self.home(partition)
         if home is not None:
             home.forget(partition)
 
     def prepare_removals(self) -> list[CheckpointJob]:
-        """Jobs that remove from checkpoints what they say of logs that are gone: for `depart`."""
+        """Jobs that remove the values of gone logs from the checkpoints: for `depart`."""
         return [job for one in self.online for job in one.checkpoints.prepare_removals()]
 
     def delete(self, partition: TopicPartition) -> Deletion:
@@ -231,11 +231,11 @@ class LogDirectories:
         return _at_once(departure, self.prepare_removals())
 
     def is_low(self, partition: TopicPartition, offset: int) -> bool:
-        """Whether the checkpoint on the disk promises nothing of an open log from `offset` on."""
+        """Whether an open log's recovery-point checkpoint on the disk is at or below `offset`."""
         return self._placement.known_home(partition).checkpoints.is_low(partition, offset)
 
     def hold_down(self, partition: TopicPartition, offset: int) -> LogDirectory:
-        """Let checkpoints that are prepared from now on promise nothing from `offset` on.
+        """Keep checkpoints that are prepared from now on at or below `offset`.
 
         Returns the directory, of which one must be written before the log is truncated there.
         """
@@ -244,7 +244,7 @@ class LogDirectories:
         return home
 
     def let_go(self, partition: TopicPartition) -> None:
-        """Let checkpoints promise again what the log has: it is truncated, or will not be."""
+        """End `hold_down`: the log is truncated, or will not be."""
         home = self.home(partition)
         if home is not None:
             home.checkpoints.let_go(partition)
@@ -254,11 +254,11 @@ class LogDirectories:
         return truncating.truncate(self._placement.known_home(partition), partition, offset, now_ms)
 
     def restart(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
-        """Empty an open log and let it begin at `offset`; otherwise as `truncate`."""
+        """Truncate an open log fully and start it at `offset`; otherwise as `truncate`."""
         return truncating.restart(self._placement.known_home(partition), partition, offset, now_ms)
 
     def fail(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
-        """Take the directory of `partition` offline where `error` concerns it all.
+        """Take the whole directory of `partition` offline if `error` is a DirectoryFailed.
 
         Returns the partitions that are offline now: all of the directory's for a
         DirectoryFailed, `partition` alone for a LogCorrupt, none for a DiskFull.

@@ -1,4 +1,4 @@
-"""One log directory: its owner, its lock, its checkpoints, and the logs that stand in it.
+"""One log directory: its owner, its lock, its checkpoints, and its logs.
 
 Files at its top, all Kafka's: `meta.properties`, `.lock`, `.kafka_cleanshutdown` (present while
 stopped in order), and the three offset checkpoints.
@@ -61,7 +61,7 @@ class LogDirectory:
         self.futures: dict[TopicPartition, Log] = {}
         # Logs that could not be opened, and why.
         self.refused: dict[TopicPartition, StorageError] = {}
-        # Why the directory serves no more; empty while it does.
+        # Why the directory is offline; empty while it serves.
         self.failure = ""
         try:
             _make_durably(filesystem, path)
@@ -89,7 +89,7 @@ class LogDirectory:
         return f"{self.path}/{partition}"
 
     def folders(self) -> dict[TopicPartition, UUID | None]:
-        """Partitions with a folder here and the topic ids that these say. Raises StorageError."""
+        """Partitions with a folder here and the folders' topic ids. Raises StorageError."""
         found = {}
         try:
             for name in self.filesystem.listdir(self.path):
@@ -126,9 +126,9 @@ class LogDirectory:
     ) -> Log:
         """Open a partition's log; one that has no folder begins. May run in a thread of its own.
 
-        A folder that holds another topic of that name (deleted and made again while this broker
-        was away) is set aside by the suffix `-stray` and kept. With `salvages` a damaged log is
-        opened without what of it cannot be read. Raises StorageError.
+        A folder that holds another topic of that name (deleted and recreated while this broker
+        was down) is set aside by the suffix `-stray` and kept. With `salvages` a damaged log is
+        opened without its unreadable parts. Raises StorageError.
         """
         folder = self.folder_of(partition)
         filesystem = self.filesystem
@@ -146,7 +146,7 @@ class LogDirectory:
             if is_stray:
                 filesystem.rename(folder, f"{self.path}/{stray_folder(partition, unique)}")
             if known != topic_id:
-                # Nothing is made durable yet, as nothing is lost with it: the first flush of the
+                # Not made durable yet, as the log is still empty: the first flush of the
                 # log makes this file durable, and its folder's name.
                 filesystem.mkdir(folder)
                 partition_metadata.write(filesystem, folder, topic_id)
@@ -161,8 +161,8 @@ class LogDirectory:
             partition,
             config,
             log_start_offset=0 if is_stray else checkpoints.log_starts.get(partition, 0),
-            # What was flushed before it was acknowledged is never truncated in favour of a leader:
-            # the leader may be this broker.
+            # Records flushed before they were acknowledged are never truncated to copy them from
+            # a leader: the leader may be this broker.
             is_lossy=not run.kept_all and not run.flushes_first,
             lost_power=run.lost_power and run.flushes_first,
             producer_expiration_ms=producer_expiration_ms,
@@ -227,7 +227,7 @@ class LogDirectory:
     def elsewhere(self, homes: Mapping[TopicPartition, object]) -> list[TopicPartition]:
         """Partitions that have checkpointed values but no folder here, where it is known why.
 
-        Their log is in another directory (a move, or a second copy was set aside), or was deleted
+        The log is in another directory (a move, or a second copy was set aside), or was deleted
         on a disk that had no room for a checkpoint. Raises OSError.
         """
         without = [one for one in self.checkpoints.partitions if homes.get(one) is not self]
@@ -238,19 +238,19 @@ class LogDirectory:
         return [one for one in without if one in homes or one in deleted]
 
     def prepare_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> CheckpointJob:
-        """Gather what the checkpoints should say now of the logs that are open."""
+        """Gather the checkpoints' values for the open logs."""
         job = self.checkpoints.prepare(self.logs, high_watermarks)
         job.files.update(self.run.due_files())
         return job
 
     def fail(self, reason: str) -> None:
-        """Serve no more from here; what it holds answers KAFKA_STORAGE_ERROR."""
+        """Go offline; requests for logs here get KAFKA_STORAGE_ERROR."""
         self.failure = self.failure or reason
         for log in (*self.logs.values(), *self.futures.values()):
             log.offline = log.offline or reason
 
     def close(self, high_watermarks: Mapping[TopicPartition, int], *, clean: bool) -> None:
-        """Close what is open and unlock; leave the marker where everything went well.
+        """Close all logs and unlock; write the clean-shutdown marker if all succeeded.
 
         Raises StorageError, with the directory closed uncleanly.
         """

@@ -25,12 +25,12 @@ class Wanted:
     topic_partition: TopicPartition
     topic_id: UUID
     config: LogConfig
-    # Whether what can be read of a damaged log is to be served: see `salvage`.
+    # Whether to serve the readable part of a damaged log: see `salvage`.
     salvages: bool = False
 
 
 class LogOpening:
-    """Opens logs where `placement` says that they are."""
+    """Opens logs in the directories that `placement` gives."""
 
     def __init__(
         self,
@@ -46,15 +46,15 @@ class LogOpening:
         self._unopened = dict(found_at_start)
 
     def forget(self, partition: TopicPartition) -> None:
-        """The partition's folder is about to be deleted."""
+        """Forget a partition whose folder is about to be deleted."""
         self._unopened.pop(partition, None)
 
     def open_all(
         self, wanted: Sequence[Wanted], *, producer_expiration_ms: int, now_ms: int
     ) -> dict[TopicPartition, Log | StorageError]:
-        """Open many logs at once, recovering what an unclean stop left; errors are values."""
+        """Open many logs at once, with recovery after an unclean stop; errors are values."""
         placement = self._placement
-        # Threads are for reading. To make names they only wait for each other.
+        # Threads are for reading. When they create files they only wait for each other.
         any_exists = any(placement.home(w.topic_partition) is not None for w in wanted)
         threads = LOADING_THREADS if any_exists else 1
         places: list[tuple[Wanted, LogDirectory]] = []
@@ -88,7 +88,7 @@ class LogOpening:
     def _forget_predecessors(
         self, places: Sequence[tuple[Wanted, LogDirectory]]
     ) -> dict[TopicPartition, StorageError]:
-        """Remove from the checkpoints on the disk what they say of earlier topics by these names.
+        """Remove from the checkpoints on the disk the values of earlier topics by these names.
 
         Returns the partitions for which that failed, and why.
         """
@@ -125,13 +125,13 @@ class LogOpening:
             salvages=one.salvages,
         )
         if len(self._placement.directories) > 1:
-            # Which of them it is in is decided once: its folder shows it, though it be empty.
+            # The directory is chosen once: the folder, even an empty one, shows it.
             log.make()
         return log
 
 
 def _enter(partition: TopicPartition, directory: LogDirectory, log: Log | StorageError) -> None:
-    """Note in `directory` that the log was opened, or why not."""
+    """Note in `directory` that the log was opened, or the error."""
     if isinstance(log, Log):
         directory.logs[partition] = log
         directory.refused.pop(partition, None)

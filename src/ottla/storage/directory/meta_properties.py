@@ -1,4 +1,4 @@
-"""`meta.properties`: to which cluster and broker a log directory belongs, and its own id.
+"""`meta.properties`: the cluster and broker of a log directory, and its own id.
 
 Kafka's form, version 1: `cluster.id`, `node.id`, `directory.id` (`broker.id` in older ones).
 """
@@ -16,7 +16,7 @@ META_PROPERTIES = "meta.properties"
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Who owns a log directory."""
+    """The owner of a log directory."""
 
     cluster_id: str
     node_id: int
@@ -55,7 +55,7 @@ def decode(encoded: bytes) -> MetaProperties:
 def claim(
     filesystem: FileSystem, path: str, cluster_id: str, node_id: int, fresh_id: UUID
 ) -> MetaProperties:
-    """Take the directory at `path` for this broker, or find that it was taken before.
+    """Claim the directory at `path` for this broker, unless it is this broker's already.
 
     Raises OttlaError: INCONSISTENT_CLUSTER_ID where it is another cluster's, INVALID_CONFIG
     where it is another broker's or unreadable; OSError.

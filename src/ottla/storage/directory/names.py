@@ -12,7 +12,7 @@ OFFSET_INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 TRANSACTION_INDEX_SUFFIX = ".txnindex"
 SNAPSHOT_SUFFIX = ".snapshot"
-# Ottla's own: what compaction took out of the segment.
+# Ottla's own: the offsets that compaction removed from the segment.
 LEDGER_SUFFIX = ".ottla-ledger"
 SEGMENT_SUFFIXES = (
     LOG_SUFFIX,
@@ -32,7 +32,7 @@ STRAY_FOLDER_SUFFIX = "-stray"
 FUTURE_FOLDER_SUFFIX = "-future"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
-# Ottla's own: what the log held before its start and behind its end.
+# Ottla's own: the offsets removed before the log's start and behind its end.
 LEDGER = "ottla-ledger"
 
 _NAME_LENGTH_MAX = 255

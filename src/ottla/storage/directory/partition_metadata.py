@@ -33,7 +33,7 @@ def decode(encoded: bytes) -> UUID:
 
 
 def read(filesystem: FileSystem, folder: str) -> UUID | None:
-    """The topic id of a partition's folder, None where it says none. Raises OSError."""
+    """The topic id of a partition's folder, None where it has none. Raises OSError."""
     try:
         return decode(filesystem.read_bytes(f"{folder}/{PARTITION_METADATA}"))
     except (FileNotFoundError, ValueError):
@@ -41,7 +41,7 @@ def read(filesystem: FileSystem, folder: str) -> UUID | None:
 
 
 def is_damaged(known: UUID, topic_id: UUID) -> bool:
-    """Whether a file that says `known` said `topic_id` before the disk damaged one character.
+    """Whether `known` in a file may be `topic_id` with one character damaged by the disk.
 
     Ids are random: two topics' differ in nearly all of their 22 characters.
     """

@@ -1,4 +1,4 @@
-"""Which log directory holds each partition, and where a new one goes: where the fewest are."""
+"""The log directory of each partition; a new one goes where the fewest are."""
 
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
@@ -30,8 +30,8 @@ class Placement:
     def take_in(self, directory: LogDirectory, partitions: Iterable[TopicPartition]) -> None:
         """Let `directory` be the home of partitions that have a folder there.
 
-        A partition may lie in two directories: a move ended in a crash just before the old folder
-        was taken out. The one that has more stays; the other is kept by another name. Raises
+        A partition may be in two directories, after a crash at the end of a move. The longer log
+        stays; the other is kept by another name. Raises
         StorageError.
         """
         for partition in partitions:
@@ -44,7 +44,7 @@ class Placement:
     def forget_elsewhere(self) -> None:
         """Drop checkpointed values of partitions whose log is not in the same directory.
 
-        A log that begins there by such a name must not take over what is said of another.
+        A new log there of the same name must not take over another log's values.
         """
         for directory in self.online:
             try:
@@ -62,11 +62,11 @@ class Placement:
         return self._homes[partition]
 
     def set_home(self, partition: TopicPartition, directory: LogDirectory) -> None:
-        """The partition's log has moved to `directory`."""
+        """Note that the partition's log has moved to `directory`."""
         self._homes[partition] = directory
 
     def remove(self, partition: TopicPartition) -> None:
-        """The partition's log is about to be deleted."""
+        """Forget a partition whose log is about to be deleted."""
         del self._homes[partition]
 
     def prefer(self, partition: TopicPartition, directory: LogDirectory) -> None:

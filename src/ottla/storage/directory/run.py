@@ -1,4 +1,4 @@
-"""How the last run of a broker in a log directory ended, and what the next one may conclude."""
+"""How the last run of a broker in a log directory ended, and what may be lost with it."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 
 class Run:
-    """The present run in the log directory at `path`, and what is known of the last."""
+    """The present run in the log directory at `path`, and the end of the last."""
 
     def __init__(self, filesystem: FileSystem, path: str, *, flushes_first: bool) -> None:
         """Learn how the last run ended, and write the marker of this one. Raises OSError.
@@ -32,7 +32,7 @@ class Run:
         self.was_clean = filesystem.exists(marker)
         page_cache_id = filesystem.page_cache_id(path)
         last = read_run_marker(filesystem, path)
-        # Whether all is here that the last run acknowledged. Not so where there was none: then
+        # Whether all that the last run acknowledged is here. False without a last run: then
         # the directory is new, and so may be the disk.
         self.kept_all = self.was_clean or (last is not None and last.kept_all(page_cache_id))
         # Whether pages that were not flushed may be missing.
@@ -40,10 +40,10 @@ class Run:
         # From here on the directory is in use: a crash must not find the clean marker.
         filesystem.unlink(marker)
         self._marker = RunMarker(page_cache_id, flushes_first)
-        # Logs that have to be recovered as after a loss of power, and were not yet.
+        # Logs that still have to be recovered as after a loss of power.
         names = filesystem.listdir(path) if self.lost_power and flushes_first else []
         self._unread = {found for found in map(parse_partition_folder, names) if found}
-        # What is lacking is remembered until the cluster knows of it, however often a start fails.
+        # A loss is remembered until the cluster knows of it, even if starts fail meanwhile.
         self._written = self._due if self.kept_all else RunMarker("", flushes_first=False)
         write_run_marker(filesystem, path, self._written)
         filesystem.fsync_directory(path)
@@ -54,11 +54,11 @@ class Run:
         return replace(self._marker, page_cache_id="") if self._unread else self._marker
 
     def note_read(self, partition: TopicPartition) -> None:
-        """The partition's log was opened, or there is none any more."""
+        """Note that the partition's log was opened, or is gone."""
         self._unread.discard(partition)
 
     def confirm(self) -> None:
-        """The cluster knows what is lacking here: the next run is judged by this one.
+        """Note that the cluster knows of the loss: the next run is judged by this one.
 
         Raises StorageError.
         """

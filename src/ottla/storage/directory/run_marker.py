@@ -1,9 +1,9 @@
-"""`ottla-run`: what a log directory notes of the present run of its broker, for the next start.
+"""`ottla-run`: a log directory's note of the present run of its broker, for the next start.
 
 Kafka looks only at whether a broker was stopped in order. But a process that dies leaves its writes
 in the page cache, and one that flushes before it acknowledges leaves nothing to lose: both may
 stay eligible as leaders (R-11). Only a power cut, or a disk mounted anew, without group commit
-loses records that others count on.
+loses acknowledged records.
 """
 
 import json
@@ -17,7 +17,7 @@ RUN_MARKER = "ottla-run"
 
 @dataclass(frozen=True, slots=True)
 class RunMarker:
-    """One run of a broker. `page_cache_id` as `FileSystem.page_cache_id` says it."""
+    """One run of a broker. `page_cache_id` is `FileSystem.page_cache_id`."""
 
     page_cache_id: str
     flushes_first: bool

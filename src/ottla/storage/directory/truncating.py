@@ -1,6 +1,6 @@
-"""Truncating an open log of a directory: its checkpoint on the disk is lowered before.
+"""Truncates an open log of a directory, after lowering its checkpoint on the disk.
 
-A crash in between must find no less than the checkpoint promises.
+A crash in between must not find a log that ends before its recovery point.
 """
 
 from ottla.base.ids import TopicPartition
@@ -28,7 +28,7 @@ def truncate(
 def restart(
     home: LogDirectory, partition: TopicPartition, offset: int, now_ms: int
 ) -> list[Deletion]:
-    """Empty an open log and let it begin at `offset`; otherwise as `truncate`."""
+    """Truncate an open log fully and start it at `offset`; otherwise as `truncate`."""
     log = home.logs[partition]
     least = min(log.log_start_offset, offset)
     log.flush_state.lower_recovery_point(least)
@@ -38,7 +38,7 @@ def restart(
 
 
 def _lower(home: LogDirectory, partition: TopicPartition, offset: int) -> None:
-    """Have the checkpoint on the disk promise nothing from `offset` on. Raises StorageError."""
+    """Lower the checkpoint on the disk to `offset` at most. Raises StorageError."""
     checkpoints = home.checkpoints
     if not checkpoints.is_low(partition, offset):
         checkpoints.hold_down(partition, offset)

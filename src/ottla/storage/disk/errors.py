@@ -1,4 +1,4 @@
-"""What can be wrong with a disk, as errors: all are KAFKA_STORAGE_ERROR to a client."""
+"""The errors of a disk: all are KAFKA_STORAGE_ERROR to a client."""
 
 import errno
 
@@ -19,7 +19,7 @@ class StorageError(OttlaError):
 
 
 class DiskFull(StorageError):
-    """No space for this write. Nothing of it remains, reads go on, later writes may succeed."""
+    """No space for a write, of which nothing remains; reads go on, later writes may succeed."""
 
 
 class DirectoryFailed(StorageError):
@@ -35,7 +35,7 @@ class LogGone(StorageError):
 
 
 class LogCorrupt(StorageError):
-    """A log whose promised bytes are damaged. The log stays offline, others are not concerned."""
+    """A log with damage below its recovery point. It stays offline; other logs go on."""
 
     stops_log = True
 

@@ -1,6 +1,6 @@
 """The filesystem seam: all that a log does on a disk, and the operating system's file system.
 
-Errors are `OSError`, as the system raises them; `storage.errors` says what they mean.
+Errors are `OSError`, as the system raises them; `storage.disk.errors` classifies them.
 Not here: buffering (the page cache is the only one) and locks between threads.
 """
 
@@ -14,7 +14,7 @@ from ottla.storage.disk.mount_id import mount_id
 
 Buffer = bytes | bytearray | memoryview
 
-# What is read and written at once where a file is written again.
+# Bytes read and written at once where a file is written again.
 _REWRITE_BYTES = 1 << 20
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -24,11 +24,11 @@ class File(Protocol):
 
     @property
     def path(self) -> str:
-        """Where the file was opened (it may have been renamed since)."""
+        """The path of the file when it was opened (it may have been renamed since)."""
         ...
 
     def append(self, buffer: Buffer) -> None:
-        """Write all of `buffer` at the end. After an error any part of it may stand there."""
+        """Write all of `buffer` at the end. After an error any part of it may be there."""
         ...
 
     def append_many(self, buffers: Sequence[Buffer]) -> None:
@@ -44,7 +44,7 @@ class File(Protocol):
         ...
 
     def read_nowait(self, size: int, position: int) -> bytes | None:
-        """What `pread` returns where the page cache has it all, else None. Never waits."""
+        """As `pread` if the page cache has all the bytes, else None. Never waits."""
         ...
 
     def fsync(self) -> None:
@@ -73,7 +73,7 @@ class FileSystem(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether nothing here ever waits for a disk."""
+        """Whether all files are in memory, so that no call waits for a disk."""
         ...
 
     @property
@@ -110,7 +110,7 @@ class FileSystem(Protocol):
     def is_directory(self, path: str) -> bool: ...
 
     def mkdir(self, path: str) -> bool:
-        """Make the folder and those above it; False where it stood there before."""
+        """Make the folder and those above it; False where it existed before."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -142,7 +142,7 @@ class FileSystem(Protocol):
         ...
 
     def page_cache_id(self, path: str) -> str:
-        """Names the page cache behind `path`: while it is the same, no write was forgotten.
+        """An id of the page cache behind `path`: while it is the same, no write was lost.
 
         It changes with a restart of the machine, and where the disk is mounted anew. Empty where
         the system does not provide it.

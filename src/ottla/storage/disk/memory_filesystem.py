@@ -14,7 +14,7 @@ from ottla.storage.disk.memory_nodes import FileNode, FolderNode, files_below
 
 # Called with an operation's name and path before it is done; returns the error to raise.
 Fault = Callable[[str, str], OSError | None]
-# Called with a path, a position and what stands there: returns what is read, or raises OSError.
+# Called with a path, a position and its bytes: returns the bytes to read, or raises OSError.
 Reading = Callable[[str, int, bytes], bytes]
 
 
@@ -65,7 +65,7 @@ class MemoryFile:
         try:
             self._check("fsync")
         except OSError as error:
-            # A descriptor that was closed says nothing of the disk.
+            # A closed descriptor is no sign of a bad disk.
             self._node.poisoned |= error.errno != errno.EBADF
             raise
         self._node.sync()
@@ -96,7 +96,7 @@ class MemoryFileSystem:
     """Folders and files in memory. `capacity_bytes` (None: endless) limits all files together."""
 
     in_memory = True
-    # Threads would make the order of changes, which power cuts go by, a matter of chance.
+    # Threads would make the order of changes, on which power cuts depend, a matter of chance.
     is_concurrent = False
 
     def __init__(
@@ -106,11 +106,11 @@ class MemoryFileSystem:
         self.now_ms = now_ms
         # Errors to come, for tests: see `Fault`.
         self.fault: Fault | None = None
-        # What open files give to read instead of what they hold, for tests: see `Reading`.
+        # The bytes that open files give instead of their own, for tests: see `Reading`.
         self.reading: Reading | None = None
         # Counts crashes: files opened before one are closed.
         self.run = 0
-        # Counts those that lost what was not flushed.
+        # Counts the crashes that lost unflushed writes.
         self.power_cuts = 0
         self._root = FolderNode()
 

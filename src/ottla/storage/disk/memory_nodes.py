@@ -1,7 +1,7 @@
-"""Files and folders in memory that know what of them is on the disk, and so survive a power cut.
+"""Files and folders in memory that track their durable part, and so survive a power cut.
 
-Of what was not flushed, files keep a beginning, perhaps with a torn or empty end, or some pages of
-it; folders keep the first few of their changes.
+Of unflushed writes files keep a beginning, perhaps with a torn or empty end, or some pages;
+folders keep the first few of their changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FileNode:
             self.old_tail = b""
 
     def rewrite(self, position: int) -> None:
-        """All from `position` on is dirty again, and can be saved if nothing before it was lost."""
+        """Make all from `position` on dirty again, to be saved if nothing before was lost."""
         if position <= self.synced:
             self.poisoned = False
 
@@ -57,7 +57,7 @@ class FileNode:
 
 
 def _survivors(unsynced: bytearray, begin: int, random: Random) -> bytearray:
-    """What a power cut leaves of bytes that were written from `begin` in a page on, not flushed."""
+    """The bytes that a power cut leaves of unflushed ones, written from `begin` in a page on."""
     kind = random.random()
     kept = unsynced[: random.randint(0, len(unsynced))]
     if kind < 0.70:

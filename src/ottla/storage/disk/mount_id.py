@@ -1,4 +1,4 @@
-"""Which mount a path lies on: a number that no later mount gets again.
+"""The mount of a path: a number that no later mount gets again.
 
 Linux has it from 6.8 on, through a system call that Python has no function for yet. A disk that was
 taken away and mounted anew may have lost what was not flushed, though the machine never stopped.

@@ -1,7 +1,7 @@
-"""At which offset each leader's term began: from it follows where replicas diverge.
+"""The start offset of each leader epoch, by which replicas find where they diverge.
 
 File (Kafka's `leader-epoch-checkpoint`, KIP-101): three kinds of lines, `0` (version), the
-number of entries, then `epoch start-offset` each. What was lost with an unclean stop is read
+number of entries, then `epoch start-offset` each. Entries lost with an unclean stop are read
 again from the batches, which carry their epoch.
 """
 
@@ -43,14 +43,14 @@ class LeaderEpochs:
         while self.epochs and (self.epochs[-1] > epoch or self.start_offsets[-1] >= start_offset):
             self.epochs.pop()
             self.start_offsets.pop()
-        # A term of this broker's own that got no records may have stood over the one that goes on.
+        # An epoch of this broker's own without records may be above the one that goes on.
         if not self.epochs or self.epochs[-1] != epoch:
             self.epochs.append(epoch)
             self.start_offsets.append(start_offset)
         self._changed()
 
     def epoch_of(self, offset: int) -> int:
-        """The term in which the record at `offset` was written, -1 where unknown."""
+        """The leader epoch in which the record at `offset` was written, -1 where unknown."""
         slot = bisect_right(self.start_offsets, offset) - 1
         return self.epochs[slot] if slot >= 0 else UNKNOWN_EPOCH
 
@@ -76,14 +76,14 @@ class LeaderEpochs:
             self._changed()
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget terms that begin at or above `end_offset`."""
+        """Forget epochs that begin at or above `end_offset`."""
         while self.start_offsets and self.start_offsets[-1] >= end_offset:
             self.epochs.pop()
             self.start_offsets.pop()
             self._changed()
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget terms that ended by `start_offset`; the one that holds it begins there."""
+        """Forget epochs that ended by `start_offset`; the one that holds it begins there."""
         last = bisect_right(self.start_offsets, start_offset) - 1
         if last < 0 or (last == 0 and self.start_offsets[0] == start_offset):
             return

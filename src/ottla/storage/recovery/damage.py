@@ -1,4 +1,4 @@
-"""Tells the torn end that a crash leaves from damage, for bytes that are no valid batch.
+"""Distinguishes a torn end after a crash from damage, for bytes that are no valid batch.
 
 A crash may lose, tear or leave empty what was not yet flushed; it cannot do so in front of
 something that was flushed, for a flush covers all of a file before it. So the log is truncated

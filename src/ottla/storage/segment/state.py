@@ -93,7 +93,7 @@ class SegmentState:
         # Greatest timestamp so far and the last offset of the batch that has it.
         self.max_timestamp = -1
         self.max_timestamp_offset = base_offset
-        # Greatest timestamp of the first batch, by which the segment's age is told.
+        # Greatest timestamp of the first batch, from which the segment's age counts.
         self.first_timestamp = NOT_READ
         # Offset -> position of the first batch that ends at or after it.
         self.boundaries: dict[int, int] = {}
@@ -181,7 +181,7 @@ class SegmentState:
         self.index_batch(position, size, last_offset, max_timestamp)
 
     def append_many(self, batches: Sequence[memoryview]) -> None:
-        """Write batches at the end with one call; `index_batch` has yet to be told of each.
+        """Write batches at the end with one call; `index_batch` is yet to be called for each.
 
         Raises StorageError, with nothing of them left.
         """
