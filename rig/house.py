@@ -5,8 +5,10 @@ read as text: those under TYPE_CHECKING count, and those of modules by their nam
 """
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,11 @@ _NAMED_BY_OTHERS = (
 def _of(package: str, *names: str) -> frozenset[str]:
     return frozenset(f"ottla.{package}.{name}" for name in names)
 
+
+# Subjects without a name, and "tell" for send, answer, report or log.
+_RIDDLES = re.compile(
+    r"\b(who(m)?ever|somebody|someone|nobody|wherever|told|tells?|telling)\b", re.IGNORECASE
+)
 
 # Circles of imports that stay, and why.
 EXPLAINED = {
@@ -66,6 +73,7 @@ def counts() -> list[Count]:
         Count("bytes of ARCHITECTURE.md", len((ROOT / "ARCHITECTURE.md").read_bytes()),
               20_000, 20_000),
         Count("class names of more than one module", len(shared_names(texts)), 18, 18),
+        Count("riddle words in docstrings and comments", sum(map(riddles, texts.values())), 0, 0),
     ]  # fmt: skip
 
 
@@ -143,6 +151,21 @@ def shared_names(texts: dict[str, str]) -> dict[str, list[str]]:
             for name in re.findall(r"^class (\w+)", text, re.MULTILINE):
                 found.setdefault(name, []).append(module)
     return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+def riddles(text: str) -> int:
+    """Words in docstrings and comments that leave a reader to find out whom or what they mean."""
+    return sum(len(_RIDDLES.findall(prose)) for prose in prose_of(text))
+
+
+def prose_of(text: str) -> Iterable[str]:
+    """The docstrings and the comments of a module."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
 def wide_folders(paths: Iterable[Path]) -> Iterable[Path]:

@@ -43,7 +43,7 @@ class KafkaCluster:
                 return
             except OffsetOutOfRange:
                 # Retention may have passed by since the range was planned; then, and only then,
-                # reading goes on at the log's new start, which the account is told.
+                # reading goes on at the log's new start, which is entered in the account.
                 log_start = self._log_start(wanted)
                 if log_start <= position:
                     raise

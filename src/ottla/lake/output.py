@@ -14,7 +14,7 @@ from ottla.lake.schema import ROW_SCHEMA
 
 # How files are written: numbers as differences, the topic's name as a dictionary of one, keys and
 # values plain. Statistics stand where a query can prune by them. Types are Parquet's own: Arrow's
-# would tell readers of the dictionary.
+# would show the dictionary to readers.
 _WRITER_OPTIONS: dict[str, Any] = {
     "compression": "snappy",
     "use_dictionary": ["topic"],
@@ -69,7 +69,7 @@ class ParquetOutput:
 
 
 def _as_in_file(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, the topic's name told once instead of for each of them."""
+    """The same rows, with the topic's name once instead of in each of them."""
     name = batch.column(_TOPIC_COLUMN)[:1]
     which = pa.array(np.zeros(batch.num_rows, np.int32))
     columns = list(batch.columns)

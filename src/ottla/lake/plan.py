@@ -1,6 +1,6 @@
 """Which offsets a load or a query reads: boundaries in words → offsets → ranges for tasks.
 
-Pure. The offsets of the log come from whoever asked the cluster.
+Pure. The caller has asked the cluster for the offsets of the log.
 """
 
 from collections.abc import Mapping, Sequence

@@ -37,7 +37,7 @@ def read_range(
 
     Every batch's checksum is checked. Raises OttlaError (CORRUPT_MESSAGE; KAFKA_STORAGE_ERROR
     where the leader says that) at a batch that cannot be read. With `skip_unreadable` that is only
-    raised where nothing behind the batch can be read; `account.skipped` tells what was skipped.
+    raised where nothing behind the batch can be read; `account.skipped` has what was skipped.
     """
     builder = ColumnBuilder(wanted.topic, wanted.partition, wanted.start, wanted.end)
     # Where damage was met last: met there again, it is no accident of the way.

@@ -14,7 +14,7 @@ class TopicDescription:
 
     `bounds` end at the last stable offset: what lies behind is not decided yet.
     `compacted` says whether its cleanup policy may take single records away, `has_ledger` whether
-    the brokers tell what became of each offset.
+    the brokers report the fate of each offset.
     """
 
     topic: str

@@ -1,6 +1,6 @@
 """One task of a load: fetch a range, write its Parquet file, return what is in it.
 
-Runs wherever Spark puts it. Every attempt writes a file of its own name, so that a task run
+Runs on any executor. Every attempt writes a file of its own name, so that a task run
 twice, or a zombie of one, can never touch what another wrote.
 """
 

@@ -69,7 +69,7 @@ def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
 def commit_positions(group: str, manifest: Manifest, bootstrap: str) -> None:
     """Commit the table's positions for a group, which retention may wait for.
 
-    Where this fails the table has its load all the same, and the next load tells it. Raises
+    If this fails the table still has its load, and the next load reports it. Raises
     OttlaError.
     """
     offsets = {TopicPartition(manifest.topic, p): o for p, o in manifest.positions.items()}

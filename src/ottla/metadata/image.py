@@ -57,7 +57,7 @@ class PartitionImage:
     nonce: int = 0
     # The leader's broker epoch at its election; if the present one differs, it has restarted since.
     leader_broker_epoch: int = 0
-    # The leader epoch of the last unclean election, or recovery; -1 for none.
+    # The leader epoch of the last unclean election; -1 for none.
     unclean_epoch: int = -1
     # Of a reassignment under way (KIP-455). Both are in `replicas` until its end.
     adding: tuple[BrokerId, ...] = ()

@@ -1,4 +1,4 @@
-"""What can be limited, by Kafka's names, and which limits can be set."""
+"""The kinds of quotas, by Kafka's names, and their valid limits."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -9,7 +9,7 @@ from ottla.metadata.quota_entity import QuotaEntity
 
 
 class QuotaKey(Enum):
-    """What a quota limits."""
+    """The quantity that a quota limits."""
 
     PRODUCE = "producer_byte_rate"
     FETCH = "consumer_byte_rate"
@@ -22,7 +22,7 @@ class QuotaKey(Enum):
 
 
 _OF_CLIENTS = (QuotaKey.PRODUCE, QuotaKey.FETCH, QuotaKey.REQUEST, QuotaKey.MUTATION)
-# What can only be a whole number, and its greatest.
+# Keys with whole numbers only, and their greatest values.
 _WHOLE = {
     QuotaKey.PRODUCE: 2**63 - 1,
     QuotaKey.FETCH: 2**63 - 1,
@@ -34,7 +34,7 @@ Limits = Mapping[QuotaKey, float]
 
 
 def keys_of(entity: QuotaEntity) -> tuple[QuotaKey, ...]:
-    """What can be limited for an entity."""
+    """The keys that an entity can have."""
     return (QuotaKey.CONNECTION,) if entity.ip is not None else _OF_CLIENTS
 
 
@@ -53,7 +53,7 @@ def known_key(entity: QuotaEntity, name: str) -> QuotaKey:
 
 
 def check_limit(key: QuotaKey, value: float) -> None:
-    """Refuse what cannot limit anything. Raises OttlaError(INVALID_REQUEST)."""
+    """Refuse an invalid limit. Raises OttlaError(INVALID_REQUEST)."""
     if not isfinite(value) or value <= 0:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,

@@ -3,15 +3,15 @@
 from ottla.quota.windowed_rate import WindowedRate
 
 UNLIMITED = 2**63 - 1
-# Bytes are given out in portions of what this much time is worth: smaller ones cost more requests.
+# Bytes are granted in portions worth this much time: smaller ones cost more requests.
 _PORTION_MS = 100
 
 
 class ReplicationQuota:
     """How many bytes replicas that are throttled may still copy.
 
-    From the first byte on, no more is copied than the time since is worth, and what the last
-    batch was too much.
+    From the first byte on, no more is copied than the rate allows for the time since, except
+    for the excess of the last batch.
     """
 
     def __init__(self, *, window_num: int, window_ms: int) -> None:
@@ -24,7 +24,7 @@ class ReplicationQuota:
         return self._rate is not None
 
     def set_rate(self, bytes_per_s: int) -> None:
-        """Change the limit; what was copied before counts no more."""
+        """Change the limit; bytes copied before are no longer counted."""
         if bytes_per_s >= UNLIMITED:
             self._rate = None
         elif self._rate is None or self._rate.limit != bytes_per_s:

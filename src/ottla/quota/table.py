@@ -1,4 +1,4 @@
-"""Which quota holds for whom: the most special one that is set (Kafka's eight levels)."""
+"""The quota that holds for a client: the most specific one set (Kafka's eight levels)."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,12 +6,12 @@ from typing import NamedTuple
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity, plain_address
 from ottla.quota.keys import Limits, QuotaKey
 
-# What was looked up is remembered, but client ids are whatever clients say.
+# Look-ups are cached, up to a limit, as clients choose their client ids.
 _REMEMBERED_MAX = 10_000
 
 
 class Held(NamedTuple):
-    """A limit, and who shares it: a default holds for each user or client id by itself."""
+    """A limit, and the entity it is shared by: a default holds for each user or client id alone."""
 
     limit: float
     sharing: QuotaEntity
@@ -38,7 +38,7 @@ class QuotaTable:
 
     # Hot: once per request of a client, where quotas are set.
     def held(self, key: QuotaKey, user: str, client_id: str) -> Held | None:
-        """What `key` of a client is held to; None for no limit."""
+        """The limit of `key` for a client; None for no limit."""
         asked = (key, user, client_id)
         if asked in self._known:
             return self._known[asked]
@@ -48,7 +48,7 @@ class QuotaTable:
         return found
 
     def held_address(self, address: str) -> Held | None:
-        """What the rate of new connections from an address is held to."""
+        """The limit of new connections from an address."""
         limit = self._of_address.get(address)
         if limit is None:
             limit = self.quotas.get(QuotaEntity(ip=DEFAULT), {}).get(QuotaKey.CONNECTION)

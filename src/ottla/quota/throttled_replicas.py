@@ -11,7 +11,7 @@ _ALL = "*"
 
 
 def throttled_here(items: Sequence[str], broker_id: BrokerId) -> frozenset[int] | None:
-    """The partitions whose replica on `broker_id` is meant; None for all.
+    """The partitions whose replica on `broker_id` is throttled; None for all.
 
     `items` are `partition:broker`, or one `*`; they were checked before they were stored.
     """

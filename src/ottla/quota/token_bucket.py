@@ -1,4 +1,4 @@
-"""Work given in advance and earned over time: the quota of changes of topics (KIP-599)."""
+"""A token bucket that may be overdrawn: the quota of changes of topics (KIP-599)."""
 
 from math import ceil
 
@@ -6,8 +6,8 @@ from math import ceil
 class TokenBucket:
     """`limit` tokens a second, up to `burst_s` seconds' worth at a time; at first it is full.
 
-    What is asked for is given whole while the bucket is not overdrawn, and overdraws it: a topic
-    with many partitions is created at once and paid for afterwards.
+    A request is granted whole while the bucket is not overdrawn, and may overdraw it: a topic
+    with many partitions is created at once, and later requests wait.
     """
 
     __slots__ = ("_burst", "_filled_ms", "_tokens", "limit")
@@ -31,7 +31,7 @@ class TokenBucket:
         return self._debt_ms()
 
     def at_rest(self, now_ms: int) -> bool:
-        """Whether it is as full as a new one."""
+        """Whether the bucket is as full as a new one."""
         self._fill(now_ms)
         return self._tokens >= self._burst
 

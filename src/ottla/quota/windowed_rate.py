@@ -1,8 +1,8 @@
-"""How much was used lately, and when it will be within a limit again.
+"""The recent use of a quota, and when it will be within its limit again.
 
 Use is counted in windows of equal length, as in Kafka: what may be used grows with the time the
-windows cover. Unlike there, use beyond the limit is not forgotten with its window but counts in
-the next one: else a crowd of connections that all ask at once would get it for nothing.
+windows cover. Unlike in Kafka, use beyond the limit is not forgotten with its window but counts in
+the next one: else many connections that all ask at once would get it for free.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ class WindowedRate:
     __slots__ = ("_grace_ms", "_start_ms", "_used", "_window_ms", "_window_num", "limit")
 
     def __init__(self, limit: float, *, window_num: int, window_ms: int, grace_ms: int) -> None:
-        """`grace_ms`: what that time is worth may be used in advance."""
+        """`grace_ms`: use worth that much time is allowed in advance."""
         assert limit >= 0
         assert window_num > 0
         assert window_ms > 0
@@ -45,7 +45,7 @@ class WindowedRate:
         return self._wait_ms(0.0, now_ms)
 
     def available(self, now_ms: int) -> float:
-        """What may be used now; below 0 what was used too much."""
+        """The amount that may be used now; if negative, the excess."""
         self._roll(now_ms)
         return self._worth(now_ms) - sum(self._used)
 
@@ -67,7 +67,7 @@ class WindowedRate:
         return not self._used
 
     def _worth(self, now_ms: int) -> float:
-        """What may be used from the beginning of the first window until now."""
+        """The amount allowed from the beginning of the first window until now."""
         elapsed_ms = now_ms - self._start_ms if self._used else 0
         return self.limit * (elapsed_ms + self._grace_ms) / 1000
 
@@ -82,12 +82,12 @@ class WindowedRate:
         return max(1, ceil(wanted * 1000 / self.limit - elapsed_ms - self._grace_ms))
 
     def _roll(self, now_ms: int) -> None:
-        """Forget windows that are too old, but not what was used too much in them."""
+        """Forget windows that are too old, but not the excess in them."""
         used = self._used
         old = (now_ms - self._start_ms) // self._window_ms - self._window_num + 1
         worth = self.limit * self._window_ms / 1000
         while old > 0 and used:
-            # All at once where only what was used too much is left.
+            # All at once where only the excess is left.
             count = old if len(used) == 1 else 1
             excess = used.popleft() - worth * count
             self._start_ms += self._window_ms * count

@@ -159,7 +159,7 @@ def _decompress_gzip(payload: Buffer, max_bytes: int) -> bytes:
     """
     member = zlib.decompressobj(_GZIP_WINDOW)
     try:
-        # One byte more than allowed tells what fits from what does not.
+        # One byte more than allowed shows whether the records fit.
         content = member.decompress(payload, max_bytes + 1)
     except zlib.error as error:
         raise CorruptBatch(f"gzip data does not expand: {error}") from error

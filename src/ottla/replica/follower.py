@@ -134,7 +134,7 @@ class Follower:
         """The leader has `epoch`, its greatest not above ours, up to `end_offset` (KIP-279).
 
         Where our own log has that epoch, or one before it, end earlier, that is where they
-        part; the next fetch tells whether they have parted even before.
+        diverge; the next fetch shows whether they have diverged even before.
         """
         fetch_offset = self.fetch_offset
         last_fetched_epoch = self.last_fetched_epoch

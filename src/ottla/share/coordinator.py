@@ -1,8 +1,8 @@
 """The coordinator of the share state in one partition of `__share_group_state`.
 
-As in `ottla.group.coordinator`: commands decide, `apply` alone changes what they decide upon, so
-replaying the partition in order rebuilds it. The leaders of partitions ask; one of an old term, or
-one that speaks of state that has begun anew since, is refused.
+As in `ottla.group.coordinator`: commands decide, `apply` alone changes the state, so that
+replaying the partition in order rebuilds it. The leaders of partitions send the commands; an old
+leader epoch, or an old state epoch, is fenced.
 """
 
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,7 @@ class ShareDecision:
 
 @dataclass(frozen=True, slots=True)
 class KeyAnswer:
-    """What became of a command on one key: an error, or its state."""
+    """The outcome of a command on one key: an error, or its state."""
 
     code: ErrorCode = ErrorCode.NONE
     state: ShareState | None = None
@@ -51,7 +51,7 @@ class KeyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a leader wants noted. UNKNOWN for a start offset that has not changed."""
+    """The state a leader has written. UNKNOWN for a start offset that has not changed."""
 
     state_epoch: int
     leader_epoch: int
@@ -66,11 +66,11 @@ class ShareCoordinator:
     def __init__(self, settings: ShareStateSettings) -> None:
         self._settings = settings
         self.states: dict[ShareKey, ShareState] = {}
-        # Where in the log the snapshot of each key stands: what is before all is needed no more.
+        # The offset of each key's snapshot: records before all of them are needed no more.
         self._snapshots: dict[ShareKey, int] = {}
         # Updates since the snapshot.
         self._updates: dict[ShareKey, int] = {}
-        # What updates say of keys whose snapshot could not be read.
+        # Updates of keys whose snapshot could not be read.
         self._left: dict[ShareKey, ShareState] = {}
 
     def initialize(
@@ -78,8 +78,8 @@ class ShareCoordinator:
     ) -> ShareDecision:
         """Begin the state of a partition, or begin it anew in a higher epoch.
 
-        In the epoch it has already nothing is done: a repetition must not undo what came between.
-        Where the state was lost, it goes on from what later records say, unless the command names
+        In the epoch it has already nothing is done: a repetition must not undo later writes.
+        Where the state was lost, it goes on from later records, unless the command names
         a start.
         """
         known = self.states.get(key)
@@ -103,7 +103,7 @@ class ShareCoordinator:
         return _begun(ticket, SnapshotRecord(key, state))
 
     def read(self, ticket: Ticket, key: ShareKey, leader_epoch: int) -> ShareDecision:
-        """What is known of a partition; its leader's term is noted, which fences those before."""
+        """The state of a partition; its leader epoch is noted, which fences earlier ones."""
         try:
             known = self._current(key, leader_epoch)
         except OttlaError as error:
@@ -145,13 +145,13 @@ class ShareCoordinator:
         return ShareDecision([record], [ShareReply(ticket, KeyAnswer())])
 
     def delete(self, ticket: Ticket, key: ShareKey) -> ShareDecision:
-        """Forget the state of a partition; what is not there is gone."""
+        """Delete the state of a partition; missing state counts as deleted."""
         is_known = key in self.states or key in self._left
         records: list[ShareRecord] = [SnapshotRecord(key, None)] if is_known else []
         return ShareDecision(records, [ShareReply(ticket, KeyAnswer())])
 
     def summary(self, ticket: Ticket, key: ShareKey) -> ShareDecision:
-        """Where the group is in a partition; no leader epoch is noted by that."""
+        """The group's start offset in a partition; notes no leader epoch."""
         known = self.states.get(key)
         if known is None:
             known = ShareState(0, UNKNOWN)
@@ -169,7 +169,7 @@ class ShareCoordinator:
         )
 
     def needed_from(self, end: int) -> int:
-        """What is below in the log is needed no more; `end` where nothing is."""
+        """The offset below which the log is needed no more; `end` where none of it is."""
         return min(self._snapshots.values(), default=end)
 
     def apply(self, record: ShareRecord, offset: int) -> None:
@@ -177,7 +177,7 @@ class ShareCoordinator:
         key = record.key
         if isinstance(record, UpdateRecord):
             known = self.states.get(key)
-            # One that belongs to another snapshot is what a deletion left behind.
+            # An update of another snapshot remains from before a deletion.
             if known is not None and known.snapshot_epoch == record.snapshot_epoch:
                 self.states[key] = record.applied_to(known)
                 self._updates[key] = self._updates.get(key, 0) + 1
@@ -203,7 +203,7 @@ class ShareCoordinator:
         )
 
     def _current(self, key: ShareKey, leader_epoch: int) -> ShareState:
-        """The state, for a leader that is not of an old term. Raises OttlaError."""
+        """The state, for a leader whose epoch is not old. Raises OttlaError."""
         known = self.states.get(key)
         if known is None:
             raise OttlaError(

@@ -1,7 +1,7 @@
-"""Dead letters of share groups (KIP-1191): where they go, and what they are.
+"""Dead letters of share groups (KIP-1191): their topic, and their content.
 
-A record that a member rejected, or that was given out as often as may be, leaves a record in the
-dead-letter topic of its group. Its headers tell where the record stood and what became of it; key,
+A record that a member rejected, or that reached its delivery count limit, leaves a record in the
+dead-letter topic of its group. Its headers have the record's place and its fate; key,
 value and headers of the record come along where the group wants them. Pure.
 """
 
@@ -22,7 +22,7 @@ TOPIC_ENABLE = "errors.deadletterqueue.group.enable"
 NAME_PREFIX = "errors.deadletterqueue.topic.name.prefix"
 AUTO_CREATE = "errors.deadletterqueue.auto.create.topics.enable"
 
-# What a topic has that is made for dead letters; their timestamps are those of their writing.
+# The settings of a topic made for dead letters; their timestamps are those of their append.
 CREATED_WITH = {TOPIC_ENABLE: "true", "message.timestamp.type": "CreateTime"}
 
 _REJECTED = "Offset rejected by client."
@@ -31,7 +31,7 @@ _RECORDS_MAX = 1000
 
 
 class Origin(NamedTuple):
-    """Of which group and partition records are dead."""
+    """The group and partition of dead records."""
 
     group_id: str
     topic: str

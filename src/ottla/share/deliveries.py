@@ -1,4 +1,4 @@
-"""What a share partition is asked and told: limits, batches, records given out and given up."""
+"""The values of a share partition: limits, batches, records acquired and archived."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 Records from `start_offset` on are given to members, each to one at a time and for a while; they
 are done with when a member accepts or rejects them, or when they were given out too often. Time is
-an argument. What must survive is told by `changes`, and was read back before it began; who acquired
+an argument. `changes` reports the durable state, which was read back before it began; who acquired
 what is not written: records that are acquired when a broker dies are given out again.
 """
 
@@ -31,7 +31,7 @@ class SharePartition:
     def __init__(
         self, limits: DeliveryLimits, start_offset: int, batches: Iterable[StateBatch] = ()
     ) -> None:
-        """`batches`: what was written before; offsets between them were never told of."""
+        """`batches`: the written state; offsets between them were never acknowledged."""
         self.limits = limits
         self._window = Window(start_offset)
         self._dirty: list[tuple[int, int]] = []
@@ -39,7 +39,7 @@ class SharePartition:
         self._written_start = start_offset
         # The latest of them.
         self.dead: deque[Dead] = deque(maxlen=_DEAD_KEPT)
-        # Those of them that are to leave a letter, and that `changes` has not told of.
+        # Those of them that are to leave a dead letter, and that `changes` has not reported.
         self._letters: list[Dead] = []
         for batch in sorted(batches):
             self._window.extend(batch.last)
@@ -124,7 +124,7 @@ class SharePartition:
         """Give a member what is available in batches that were read from `offset` on.
 
         Whole batches, until there are `max_records`; with `strict` no more than those. Runs are
-        told apart where a batch ends after `batch_size` records, if that is set.
+        split into batches of `batch_size` records, if that is set.
         """
         given: list[Acquired] = []
         left = max_records

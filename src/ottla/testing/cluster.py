@@ -158,5 +158,5 @@ class Cluster:
     async def until(self, condition: Callable[[], bool], timeout_s: float = _PATIENCE_S) -> None:
         """Return when `condition` holds. Raises TimeoutError: then something is broken."""
         async with asyncio.timeout(timeout_s):
-            while not condition():  # noqa: ASYNC110  # Nothing tells of every change.
+            while not condition():  # noqa: ASYNC110  # Not every change has an event.
                 await asyncio.sleep(_POLL_S)

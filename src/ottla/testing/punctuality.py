@@ -29,7 +29,7 @@ class _Follower:
     __slots__ = ("caught_ms", "fetched_ms", "growths", "heard_ms", "held_all", "leader_end")
 
     def __init__(self, now_ms: int) -> None:
-        # When it held all, as far as its fetches up to the one before the last tell.
+        # When it held all, by its fetches up to the one before the last.
         self.caught_ms = now_ms
         self.heard_ms = now_ms
         # Of the last fetch: when, the log's end then, whether the follower held all of it, and how

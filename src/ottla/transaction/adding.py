@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn and AddOffsetsToTxn: what a transaction is about to touch."""
+"""AddPartitionsToTxn and AddOffsetsToTxn: the partitions that a transaction will write."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import replace

@@ -39,7 +39,7 @@ class TransactionCoordinator:
             self.transactions[record.transactional_id] = record.transaction
 
     def start(self) -> TransactionDecision:
-        """Everything is replayed: outcomes that were decided are written to their partitions."""
+        """After the replay, have decided outcomes written to their partitions."""
         return TransactionDecision(
             markers=[
                 _markers(transactional_id, known)
@@ -111,7 +111,7 @@ class TransactionCoordinator:
         return _decision(ticket, transactional_id, verdict)
 
     def complete(self, markers: Markers, timestamp_ms: int) -> TransactionDecision:
-        """The markers stand in all partitions. Nothing happens if that is of no more interest."""
+        """Note that all partitions have the markers; ignored if the transaction has moved on."""
         known = self.transactions.get(markers.transactional_id)
         if (
             known is None

@@ -1,4 +1,4 @@
-"""ListTransactions: which transactional ids a coordinator knows (KIP-664, KIP-994, KIP-1152)."""
+"""ListTransactions: the transactional ids of a coordinator (KIP-664, KIP-994, KIP-1152)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ottla.transaction.transaction import NO_TIMESTAMP, Transaction
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is wanted; empty filters let everything pass. `duration_ms` -1: however long."""
+    """The filters; empty ones let everything pass. `duration_ms` -1: any duration."""
 
     states: frozenset[TransactionState] = frozenset()
     producer_ids: frozenset[int] = frozenset()
@@ -35,6 +35,6 @@ def _has_lasted(known: Transaction, timestamp_ms: int, duration_ms: int) -> bool
 
 
 def read_states(names: Sequence[str]) -> tuple[frozenset[TransactionState], list[str]]:
-    """The states of that names, and the names that are none."""
+    """The states of these names, and the unknown names."""
     known = frozenset(LABELS[name] for name in names if name in LABELS)
     return known, [name for name in names if name not in LABELS]

@@ -1,4 +1,4 @@
-"""EndTxn, the abort of what takes too long, and the end that follows the markers."""
+"""EndTxn, the abort of overdue transactions, and the completion after the markers."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,7 +23,7 @@ _COMMITTED = (_State.PREPARE_COMMIT, _State.COMPLETE_COMMIT)
 
 
 class End(NamedTuple):
-    """How a producer wants to end its transaction. `client_version` as in Transaction."""
+    """A producer's request to end its transaction. `client_version` as in Transaction."""
 
     identity: ProducerIdentity
     is_commit: bool
@@ -33,7 +33,7 @@ class End(NamedTuple):
 def end(
     known: Transaction | None, wish: End, fresh_producer_id: int | None, timestamp_ms: int
 ) -> TransactionVerdict:
-    """Decide a transaction at its producer's wish.
+    """Decide a transaction as its producer asks.
 
     The answer may be given when the decision is committed; the markers follow. A repeated
     request gets the same answer, one for the other outcome gets an error.
@@ -59,7 +59,7 @@ def _end_with_same_epoch(known: Transaction, wish: End, timestamp_ms: int) -> Tr
 def _end_with_next_epoch(
     known: Transaction, wish: End, fresh_producer_id: int | None, timestamp_ms: int
 ) -> TransactionVerdict:
-    """KIP-890: the epoch tells whether it is this transaction's end, or an earlier one's again."""
+    """KIP-890: the epoch shows whether it is this transaction's end, or an earlier one's again."""
     if _is_again(known, wish.identity):
         return _told_again(known, wish)
     if known.is_prepared and wish.identity == known.next_identity:
@@ -99,7 +99,7 @@ def _is_again(known: Transaction, asked: ProducerIdentity) -> bool:
 
 
 def _told_again(known: Transaction, wish: End) -> TransactionVerdict:
-    """The end was decided before: so, or otherwise."""
+    """Answer a repeated EndTxn: the outcome was decided before, the same or the other."""
     if known.state is _State.EMPTY or wish.is_commit != (known.state in _COMMITTED):
         return TransactionVerdict(ErrorCode.INVALID_TXN_STATE)
     if known.is_prepared:
@@ -108,7 +108,7 @@ def _told_again(known: Transaction, wish: End) -> TransactionVerdict:
 
 
 def _prepare(known: Transaction, wish: End, timestamp_ms: int) -> Transaction:
-    """The outcome is decided; it is complete at once where no partition has to learn of it."""
+    """Decide the outcome; the transaction is complete at once if it has no partitions."""
     state = _State.PREPARE_COMMIT if wish.is_commit else _State.PREPARE_ABORT
     prepared = replace(
         known,
@@ -134,7 +134,7 @@ def fence(known: Transaction, timestamp_ms: int) -> Transaction:
 
 
 def complete(prepared: Transaction, timestamp_ms: int) -> Transaction:
-    """Every partition knows the outcome."""
+    """Complete the transaction, as every partition has its marker."""
     producer_id, producer_epoch = prepared.next_identity
     return replace(
         prepared,

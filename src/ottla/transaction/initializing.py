@@ -18,7 +18,7 @@ from ottla.transaction.turn import TransactionVerdict
 
 
 class ProducerIdWish(NamedTuple):
-    """What a producer asks for. `identity` is what it had so far (KIP-360), or NOBODY."""
+    """A producer's request. `identity` is its id and epoch so far (KIP-360), if it has any."""
 
     timeout_ms: int
     identity: ProducerIdentity = NOBODY

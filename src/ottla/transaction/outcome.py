@@ -1,4 +1,4 @@
-"""How a transaction ends, as the markers in its partitions say."""
+"""The outcome of a transaction, as in the markers of its partitions."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a coordinator writes into `__transaction_state`, as values and as Kafka's bytes.
+"""The records of `__transaction_state`, as values and as Kafka's bytes.
 
 The key's version is 0. Values are written in version 1 (KIP-890), and read in 0 and 1.
 """

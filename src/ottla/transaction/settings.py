@@ -1,4 +1,4 @@
-"""What a coordinator needs to know of the broker's settings."""
+"""The broker settings that a transaction coordinator needs."""
 
 from dataclasses import dataclass
 

@@ -38,14 +38,14 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     start_timestamp_ms: int = NO_TIMESTAMP
     last_update_timestamp_ms: int = NO_TIMESTAMP
-    # The epoch before, where it was raised for the producer that had it: it may ask again. Kept in
-    # a field of our own, which Kafka does not write.
+    # The former epoch, if it was raised for the producer that had it, which may repeat its request.
+    # Kept in a field of our own, which Kafka does not write.
     last_producer_epoch: int = NO_PRODUCER_EPOCH
     # The id before, and the one that the producer goes on with once the transaction is complete:
     # ids are changed when the epochs of one are used up.
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
-    # What the producer of the latest transaction can: 0 and 1, or EPOCH_PER_TRANSACTION.
+    # The protocol of the latest transaction's producer: 0 and 1, or EPOCH_PER_TRANSACTION.
     client_version: int = 0
 
     @property
@@ -67,7 +67,7 @@ class Transaction:
 
     @property
     def next_identity(self) -> ProducerIdentity:
-        """With what the producer goes on after the end that is prepared or complete."""
+        """The id and epoch of the producer after the end that is prepared or complete."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return ProducerIdentity(self.next_producer_id, 0)
         return self.identity

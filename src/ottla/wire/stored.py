@@ -1,7 +1,7 @@
 """Records that outlive a connection, each behind an int16 with its version.
 
 `__consumer_offsets` and `__transaction_state` hold a key and a value per record. The version of a
-key tells what it is (KIP-915 keeps it apart from the value's): in `__consumer_offsets` 1 is a
+key is the record's type (KIP-915 keeps it apart from the value's): in `__consumer_offsets` 1 is a
 committed offset (0 too, from old brokers) and 2 a classic group; in `__transaction_state` 0 is a
 transactional id. A null value is a tombstone. The consumer protocol's two structs travel inside
 JoinGroup and SyncGroup; a reader takes a version it does not know for the highest it knows.
@@ -74,7 +74,7 @@ class SubscriptionTopicPartition(Message):
 
 
 class ConsumerProtocolSubscription(Message, versions="0-3"):
-    """What a member tells the group's leader (the metadata of JoinGroup)."""
+    """A member's subscription for the group's leader (the metadata of JoinGroup)."""
 
     topics: list[str] = array(string)
     user_data: bytes | None = binary(nullable="0+")

@@ -1,6 +1,6 @@
 """Records of groups of the consumer protocol (KIP-848) in `__consumer_offsets`.
 
-The version of a key tells what it is: 3 a group, 5 a member, 6 a group's target assignment and 7
+The version of a key is its type: 3 a group, 5 a member, 6 a group's target assignment and 7
 one member's share of it, 8 what a member has now.
 """
 

@@ -1,6 +1,6 @@
 """Records of share groups (KIP-932) in `__consumer_offsets`.
 
-The version of a key tells what it is: 10 a member, 11 a group, 12 a group's target assignment and
+The version of a key is its type: 10 a member, 11 a group, 12 a group's target assignment and
 13 one member's share of it, 14 what a member has now, 15 of which partitions the group has state.
 """
 

@@ -1,6 +1,6 @@
 """Records of `__share_group_state`: what share groups have done of partitions (KIP-932).
 
-The version of a key tells what it is: 0 a snapshot, 1 an update of the snapshot before it.
+The version of a key is the record's type: 0 a snapshot, 1 an update of the snapshot before it.
 """
 
 from uuid import UUID

@@ -1,7 +1,7 @@
 """Where epochs end in the logs of the leaders, so that a consumer notices a truncation (KIP-320).
 
-After an unclean election a log may lack records that were read already. Offsets alone do not
-tell: others may stand there by now. A position together with the leader epoch of the last record
+After an unclean election a log may lack records that were read already. Offsets alone do not show
+it, as others may have them by now. A position together with the leader epoch of the last record
 before it does.
 """
 

@@ -349,7 +349,7 @@ class Membership:
     # -- leaving
 
     async def leave(self) -> None:
-        """Tell the coordinator, so that the others need not wait for the session to end.
+        """Leave at the coordinator, so that the others need not wait for the session to end.
 
         A static member says nothing: it may come back under its instance id.
         """

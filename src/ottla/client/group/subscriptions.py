@@ -1,4 +1,4 @@
-"""What members of a classic group tell each other, in the bytes of Java's consumer protocol."""
+"""Subscriptions and assignments of classic groups, in the bytes of Java's consumer protocol."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

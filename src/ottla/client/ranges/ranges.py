@@ -421,7 +421,7 @@ class RangeClient:
     def _recover_or_raise(self, error: OttlaError, attempt: int, until_s: float) -> None:
         """Forget what may be stale and wait a little; raise what waiting does not cure."""
         code = code_of(error.code)
-        # Damage is the caller's to judge: only a second fetch tells whether the log has it.
+        # The caller judges damage: only a second fetch shows whether the log has it.
         final = not code.retriable or code in _NOT_RETRIED
         if final or time.monotonic() >= until_s:
             raise error

@@ -152,7 +152,7 @@ class Transactions:
         self.phase = Phase.ABORTING
 
     async def end(self) -> None:
-        """Have done what was started. May be called again where nobody answered."""
+        """Finish what was started. May be called again if no broker answered."""
         committed = self.phase is Phase.COMMITTING
         await self._stop_adding()
         if self._has_begun:

@@ -170,7 +170,7 @@ async def simulate(
     """A cluster on the running loop, which must be a virtual one: see `simulated`.
 
     `settings` are Kafka's broker settings by name. Raises OttlaError where it cannot start, and
-    AssertionError at the end where a broker met an error that nobody expected.
+    AssertionError at the end where a broker met an unexpected error.
     """
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualLoop):

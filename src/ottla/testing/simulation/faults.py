@@ -28,7 +28,7 @@ _ALL_KINDS = KINDS.keys() | COPIER_KINDS.keys() | AIMED_KINDS.keys() | IDLE_KIND
 
 
 class Faults:
-    """Doing and taking back are told to `World.note`, and make the table of a failing run."""
+    """Faults and their ends go to `World.note`, and make the table of a failing run."""
 
     def __init__(self, world: World, atlas: Atlas, partitions: int) -> None:
         self._world = world

@@ -95,7 +95,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 handle._context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
             except (SystemExit, KeyboardInterrupt):
                 raise
-            except BaseException as error:  # noqa: BLE001  # Told as asyncio does.
+            except BaseException as error:  # noqa: BLE001  # Reported as asyncio does.
                 self._tell_of(handle, error)
 
     def _tell_of(self, handle: asyncio.Handle, error: BaseException) -> None:

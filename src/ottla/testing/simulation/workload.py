@@ -235,7 +235,7 @@ def _named(partition: TopicPartition) -> str:
 
 
 def _acknowledged(at: str, values: list[str], deliveries: list[Delivery]) -> list[Step]:
-    # Where a broker recognises an old batch without knowing its place, the offset is not told.
+    # Where a broker recognises an old batch without knowing its place, it answers no offset.
     offsets = [
         delivery.base_offset + number if delivery.base_offset >= 0 else None
         for delivery in deliveries

@@ -1,7 +1,7 @@
 """A world that a script moves: one message, one crash, one election at a time.
 
 After each move all invariants are checked. What a script expects is a `Violation` too where it
-fails, so that the same script tells the shipped cores from a mutant.
+fails, so that the same script distinguishes the shipped cores from a mutant.
 """
 
 from dataclasses import replace
@@ -216,7 +216,7 @@ class Stage:
         self.check()
 
     def plan(self, *told: int) -> None:
-        """The controller looks, decides and writes, until nothing is to be done; `told` hear it."""
+        """The controller reads, decides and writes, until done; it sends to the brokers named."""
         for _ in range(4):
             self.world.controller.look()
             if self.world.controller.plan() is None:
@@ -273,7 +273,7 @@ class Stage:
         self.check()
 
     def restart(self, broker: int, *told: int) -> None:
-        """A broker comes back and the controller acts on it; `told` hear of it."""
+        """A broker comes back, and the controller acts on it and sends to the brokers named."""
         self.world.restart(broker)
         self.check()
         self.plan()

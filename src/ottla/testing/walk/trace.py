@@ -1,4 +1,4 @@
-"""One run, told step by step: what arrived, what was lost, and what it changed."""
+"""One run, step by step: messages that arrived or were lost, and their effects."""
 
 from ottla.testing.walk import profile
 from ottla.testing.walk.messages import Message

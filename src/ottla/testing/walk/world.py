@@ -108,7 +108,7 @@ class WalkWorld:
             self.send(ReadRequest(message.target, message.broker_epoch))
 
     def tell_state(self, nodes: tuple[WalkNode, ...]) -> None:
-        """The controller tells the partition's state, to those registrations it knows."""
+        """The controller sends the partition's state to the registrations it knows."""
         state = self.store.state
         for node in nodes:
             epoch = self.controller.live.get(node.id)

@@ -12,7 +12,7 @@ class CompactLogRequest(Message, api_key=1003, versions="0", flexible="0+"):
 
     topic: str = string()
     partition: int = int32()
-    # 0 only tells; 1 also tells what a cleaning would do now; 2 has the log cleaned soon.
+    # 0 only describes; 1 also estimates a cleaning; 2 has the log cleaned soon.
     action: int = int8()
 
 

@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe (key 69): groups of the new consumer protocol (KIP-848).
 
-Always flexible. 1 tells a member's type (KIP-1099).
+Always flexible. 1 has a member's type (KIP-1099).
 """
 
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""DeleteAcls (key 31): drop the rules that match filters, and tell which they were.
+"""DeleteAcls (key 31): drop the rules that match filters, and return them.
 
 2 is flexible, 3 knows users as resources (KIP-373).
 """

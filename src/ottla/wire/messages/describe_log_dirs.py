@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35): sizes and lags of the replicas in each log directory (KIP-113).
 
-2 is flexible, 3 has an error for the whole answer, 4 the size of the volume (KIP-827), 5 tells
+2 is flexible, 3 has an error for the whole answer, 4 the size of the volume (KIP-827), 5 says
 whether a directory takes new partitions (KIP-1066).
 """
 

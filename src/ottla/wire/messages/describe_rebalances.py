@@ -64,7 +64,7 @@ class DescribedRebalance(Message):
 
 
 class DescribeRebalancesResponse(Message, api_key=1004, versions="0", flexible="0+"):
-    """The answer to it; of a group that this broker never coordinated it tells nothing."""
+    """The answer; it is empty for a group that this broker never coordinated."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

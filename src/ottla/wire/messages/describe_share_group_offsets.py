@@ -1,6 +1,6 @@
 """DescribeShareGroupOffsets (key 90): where share groups start reading (KIP-932).
 
-Always flexible. 1 tells the lag (KIP-1226).
+Always flexible. 1 has the lag (KIP-1226).
 """
 
 from uuid import UUID

@@ -1,6 +1,6 @@
-"""LeaderAndIsr (key 4): the controller tells a broker which partitions it leads or follows.
+"""LeaderAndIsr (key 4): the controller sends a broker the partitions it leads or follows.
 
-As in Kafka 3.9, between brokers only. 1 tells whether a replica is new, 2 groups partitions by
+As in Kafka 3.9, between brokers only. 1 says whether a replica is new, 2 groups partitions by
 topic and names the receiver's epoch (KIP-380), 3 adds reassignments (KIP-455), 4 is flexible, 5
 adds topic ids and the type (KIP-516), 6 unclean elections (KIP-704), 7 a KRaft controller
 (KIP-866). The fields with tags from 10000 up are Ottla's own.

@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47): forget committed offsets of topics nobody in the group reads (KIP-496)."""
+"""OffsetDelete (key 47): delete offsets of topics that no member of the group reads (KIP-496)."""
 
 from ottla.wire.notation import Message, array, int16, int32, string
 

@@ -1,6 +1,6 @@
 """ReadShareGroupStateSummary (key 87): how far a share group is in partitions (KIP-932).
 
-Between brokers, always flexible. 1 tells how many offsets are done with (KIP-1226).
+Between brokers, always flexible. 1 has the number of finished offsets (KIP-1226).
 """
 
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""StopReplica (key 5): the controller tells a broker to give up partitions, or to delete them.
+"""StopReplica (key 5): the controller has a broker give up partitions, or delete them.
 
 As in Kafka 3.9, between brokers only. 1 groups partitions by topic and names the receiver's epoch
 (KIP-380), 2 is flexible, 3 adds leader epochs (KIP-570), 4 a KRaft controller (KIP-866).

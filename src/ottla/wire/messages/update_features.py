@@ -1,6 +1,6 @@
 """UpdateFeatures (key 57): change the finalized levels of features (KIP-584). Always flexible.
 
-1 can ask for a trial run and says which kind of change is meant; 2 tells one outcome for all.
+1 can ask for a trial run and says which kind of change is meant; 2 has one outcome for all.
 """
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string

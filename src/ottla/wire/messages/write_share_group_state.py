@@ -1,6 +1,6 @@
 """WriteShareGroupState (key 85): note what a share group has done of partitions (KIP-932).
 
-Between brokers, always flexible. 1 tells how many offsets are done with (KIP-1226).
+Between brokers, always flexible. 1 has the number of finished offsets (KIP-1226).
 """
 
 from uuid import UUID

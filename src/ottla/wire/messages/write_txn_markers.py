@@ -1,7 +1,7 @@
 """WriteTxnMarkers (key 27): a transaction's coordinator has leaders write its markers.
 
 Sent between brokers, and by the tool that aborts hanging transactions (KIP-664). All versions are
-flexible; 2 tells the transaction version (KIP-1228).
+flexible; 2 has the transaction version (KIP-1228).
 """
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, int64, string

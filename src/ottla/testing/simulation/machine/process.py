@@ -18,7 +18,7 @@ PROCESS: ContextVar["Process | None"] = ContextVar("simulated_process", default=
 
 
 class Process:
-    """One process on one host. `number` is unique in its world, and tells its age."""
+    """One process on one host. `number` is unique in its world, and grows with each process."""
 
     def __init__(self, name: str, host: str, number: int, chance: Random) -> None:
         self.name = name

@@ -88,7 +88,7 @@ class SimulatedStore(MemoryStore):
     def _on_death(self) -> None:
         """What was on its way to the store may still come there, before or after the session's end.
 
-        Nobody is told of it.
+        No client is notified.
         """
         chance = self._process.chance
         for request in self._requests:

@@ -48,8 +48,8 @@ class AimedTrouble(TroubleKind):
     async def late_marker(self, decision: Choice) -> None:
         """What it sent to other brokers arrives in the producer's next transaction.
 
-        Others, or it itself, have told them since: its connections break, or it dies. Always so
-        where producers keep their epochs: nothing would tell its own late markers apart.
+        Others, or it itself, have sent them since: its connections break, or it dies. Always so
+        where producers keep their epochs: its own late markers could not be recognised.
         """
         # Markers have to go to another broker, and that has to be there when they come.
         machine = await self._decided(decision, must_tell_others=True)

@@ -90,7 +90,7 @@ class DiskTrouble(TroubleKind):
             if first.magic != MAGIC or first.size > len(found) or first.size <= HEADER_SIZE:
                 return found
             self.world.count("bit flip")
-            # Places and epochs stand before what the checksum covers: nobody could see it there.
+            # Places and epochs stand before what the checksum covers: no check could see it there.
             place = chance.randrange(HEADER_SIZE, first.size)
             flipped = bytearray(found)
             flipped[place] ^= 1 << chance.randrange(8)
