@@ -129,7 +129,7 @@ class Receiver:
                 if not hmac.compare_digest(expected, request.proof):
                     raise OttlaError(
                         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-                        f"a peer that claims to be broker {self._first.broker_id} has not the "
+                        f"a peer that claims to be broker {self._first.broker_id} lacks the "
                         f"cluster's secret; {SECRET_REMEDY}",
                     )
                 self._stage = _Stage.PROVEN
