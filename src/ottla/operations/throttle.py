@@ -50,8 +50,8 @@ async def remove_throttle(admin: Admin) -> list[str]:
     if moving:
         raise OttlaError(
             ErrorCode.REASSIGNMENT_IN_PROGRESS,
-            f"{counted(len(moving), 'partition')} not moved yet, {min(moving)} among them; wait for "
-            "their end (`ottla partition status --wait`)",
+            f"{counted(len(moving), 'partition')} not moved yet, {min(moving)} among them; wait "
+            "for their end (`ottla partition status --wait`)",
         )
     for broker_id in await admin.cluster.brokers():
         await admin.configs.alter(ResourceKind.BROKER, str(broker_id), dict.fromkeys(_RATES))
