@@ -1,6 +1,8 @@
 """Errors of the command, as people and programs get them."""
 
 import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,3 +83,35 @@ def test_a_time_after_all_records_is_said(run: Command, name: str) -> None:
         f"there is no record of that time or later yet: {name}-0 ends at offset 1\n"
     )
     assert run("consume", name, "--from", "2000-01-01").error == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+def test_an_output_that_cannot_be_written_is_a_sentence() -> None:
+    """The disk on which the output goes is full: no traceback, and exit code 1."""
+    command = Command("localhost:1")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command.line("config", "explain", "retention.ms"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            env=command.environment,
+        )
+    assert done.stderr.decode() == (
+        "ottla: cannot write the output: No space left on device; "
+        "make room where it goes (KAFKA_STORAGE_ERROR)\n"
+    )
+    assert done.returncode == 1
+
+
+def test_closed_standard_streams_are_empty_ones() -> None:
+    """As a service manager may start the command: without input, output or a place for errors."""
+    command = Command("localhost:1")
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        done = subprocess.run(
+            ["sh", "-c", f'"$@" {closed}', "sh", *command.line("config", "explain", "retention.ms")],
+            capture_output=True,
+            check=False,
+            env=command.environment,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")

@@ -139,3 +139,19 @@ def test_all_end_with_the_command(tmp_path: Path, number: signal.Signals) -> Non
         starter.send_signal(number)
         starter.wait(_PATIENCE_S)
         until(lambda: not any(map(is_alive, brokers)))
+
+
+def test_brokers_whose_starter_dies_while_they_start_stop_in_order(tmp_path: Path) -> None:
+    """No broker takes the end of the one that waits for its port for a mistake of its own."""
+    anyone = Command("localhost:1")
+    line = anyone.line("start", "--brokers", "3", "--port", "0", "--data", str(tmp_path))
+    with subprocess.Popen(
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=anyone.environment
+    ) as starter:
+        # By then its signals are caught, and the registration is still to come.
+        until(lambda: (tmp_path / "broker-1" / ".lock").exists())
+        starter.kill()
+        # All of them hold the other end of this pipe.
+        _, error = starter.communicate(timeout=_PATIENCE_S)
+    assert "Traceback" not in error
+    assert "mistake" not in error

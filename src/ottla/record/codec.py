@@ -64,6 +64,10 @@ class Record:
     def __hash__(self) -> int:
         return hash((self.offset, self.timestamp, self.key, self.value))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Compiled classes cannot be copied and pickled by their slots.
+        return Record, (self.offset, self.timestamp, self.key, self.value, self._headers)
+
     def __repr__(self) -> str:
         return (
             f"Record(offset={self.offset}, timestamp={self.timestamp}, key={self.key!r}, "

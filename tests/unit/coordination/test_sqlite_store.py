@@ -383,3 +383,28 @@ def test_a_file_that_others_hold_is_unavailable(tmp_path, monkeypatch):
         await store.close()
 
     asyncio.run(main())
+
+
+def test_a_session_that_is_not_awaited_to_its_begin_leaves_nothing(tmp_path):
+    """A start that is cancelled here leaves no lock, which would show a life that there is not."""
+
+    async def main():
+        store = await SqliteStore.open(str(tmp_path / "store.db"))
+        writer = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+        writer.execute("BEGIN IMMEDIATE")
+        opening = asyncio.create_task(store.open_session(10_000))
+        # The lock is taken, and the row waits for the other writer.
+        await eventually(lambda: bool(list(tmp_path.glob("*.session-*"))))
+        opening.cancel()
+        await asyncio.sleep(0)
+        writer.execute("ROLLBACK")
+        writer.close()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        await store.close()
+        assert list(tmp_path.glob("*.session-*")) == []
+        again = await SqliteStore.open(str(tmp_path / "store.db"))
+        assert await again._ask(again._file.sessions) == []
+        await again.close()
+
+    asyncio.run(main())
