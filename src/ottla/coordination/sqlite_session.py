@@ -55,10 +55,17 @@ class SqliteSession:
         self._callbacks: list[Callable[[], None]] = []
         self._asking_late = False
         self._ending = asyncio.Lock()
+        # Its row in the file; known to the store's thread first.
+        self._entered: int | None = None
 
     async def begin(self) -> None:
         """Enter the session into the file."""
-        self.id = await self._ask(self._enter)
+        try:
+            self.id = await self._ask(self._enter)
+        except asyncio.CancelledError:
+            # The store's thread enters it all the same, if it has begun to.
+            await self._ask(self._take_back)
+            raise
         self._lease = Lease(
             self._lock,
             self._lease_ms,
@@ -111,10 +118,19 @@ class SqliteSession:
         lock.beat(CLOCK.monotonic_ms())
         try:
             name = os.path.basename(lock_file)
-            return self._file.begin_session(name, self._lease_ms, boot_id())
+            self._entered = self._file.begin_session(name, self._lease_ms, boot_id())
         except BaseException:
             lock.release()
             raise
+        return self._entered
+
+    def _take_back(self) -> None:
+        """Undo `_enter`, if it was called: nothing will keep this session alive."""
+        if self._entered is not None:
+            try:
+                self._file.end_session(self._entered)
+            finally:
+                self._lock.release()
 
     def _let_go(self) -> None:
         self._lease.stop()
