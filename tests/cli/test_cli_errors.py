@@ -109,7 +109,13 @@ def test_closed_standard_streams_are_empty_ones() -> None:
     command = Command("localhost:1")
     for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
         done = subprocess.run(
-            ["sh", "-c", f'"$@" {closed}', "sh", *command.line("config", "explain", "retention.ms")],
+            [
+                "sh",
+                "-c",
+                f'"$@" {closed}',
+                "sh",
+                *command.line("config", "explain", "retention.ms"),
+            ],
             capture_output=True,
             check=False,
             env=command.environment,

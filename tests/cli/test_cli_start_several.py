@@ -149,7 +149,7 @@ def test_brokers_whose_starter_dies_while_they_start_stop_in_order(tmp_path: Pat
         line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=anyone.environment
     ) as starter:
         # By then its signals are caught, and the registration is still to come.
-        until(lambda: (tmp_path / "broker-1" / ".lock").exists())
+        until((tmp_path / "broker-1" / ".lock").exists)
         starter.kill()
         # All of them hold the other end of this pipe.
         _, error = starter.communicate(timeout=_PATIENCE_S)

@@ -5,6 +5,7 @@ do, or with `-o json` an object (`cli.failing`), on standard error, with exit co
 give 2, as shells expect.
 """
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -13,8 +14,11 @@ from typing import Any
 import click
 
 from ottla import __version__
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.failing import show_error, show_misuse
+
+# Why a write fails where there is no room.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Noun: where its command is, and its line in the overview (read without importing it).
 _COMMANDS = {
@@ -60,9 +64,18 @@ class _Nouns(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # The reader of the output, such as `head`, has closed it: what is buffered is dropped.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # The reader of the output, such as `head`, has closed it.
+            _drop_output()
             return 0
+        except OSError as error:
+            # Files and connections of our own raise OttlaError: this is standard output.
+            if error.errno not in _FULL:
+                raise
+            _drop_output()
+            raise OttlaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"cannot write the output: {error.strerror}; make room where it goes",
+            ) from error
         except KeyboardInterrupt:
             if sys.stderr.isatty():
                 # Below the ^C that the terminal shows.
@@ -90,6 +103,24 @@ def cli() -> None:
     """  # noqa: D301  # click's mark for text that is not to be wrapped.
 
 
+def _drop_output() -> None:
+    """What is buffered for standard output goes nowhere, and nothing more is written to it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_missing_streams() -> None:
+    """Standard streams that were closed by the caller are empty ones.
+
+    Otherwise Python has None in their place, and the first file that is opened their number.
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  # Until the process ends.
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
 def _nearest(word: str) -> str:
     # Only a mistake pays for the import.
     from difflib import get_close_matches  # noqa: PLC0415
@@ -100,6 +131,7 @@ def _nearest(word: str) -> str:
 
 def main() -> None:
     """The entry point of the command."""
+    _open_missing_streams()
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:

@@ -215,7 +215,9 @@ class Brokers:
         from ottla.broker.process.main import run  # noqa: PLC0415
 
         def on_ready(broker: Broker) -> None:
-            os.write(self._ports_out, f"{number} {broker.port}\n".encode())
+            # Where the parent has died nothing reads it, and `_end_with` stops this broker.
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._ports_out, f"{number} {broker.port}\n".encode())
 
         code = 1
         try:
