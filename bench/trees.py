@@ -1,7 +1,7 @@
 """This tree beside another one: did a change of the structure cost anything?
 
     git worktree add /tmp/before COMMIT && (cd /tmp/before && python setup.py build_ext --inplace)
-    python -m bench.trees /tmp/before/src [--rounds N] [NAME]...
+    python -m bench.trees /tmp/before/src [NAME]... [--rounds N]
 
 Both run at the same time on one machine and are measured in alternating rounds; the first rounds
 warm up. A ratio above 1 says that this tree is the faster one. NAME: produce, consume, latency,
