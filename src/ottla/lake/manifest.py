@@ -1,21 +1,22 @@
 """A load's manifest: which files, which offset ranges, how many rows, and the proof.
 
-Manifests are JSON files numbered from 1. Each names the digest of the one before, the
-position of every partition after it, and sums over all loads so far: so the newest one
-says where the next load starts, and a missing or altered one is noticed.
+Manifests are JSON files numbered from 1 that carry their own digest (`sealed`). Each names the
+digest of the one before, the position of every partition after it, and sums over all loads so
+far. All of that follows from the ledgers and files, too: `chain` derives it again.
 """
 
-import hashlib
-import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from types import UnionType
+from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.row_hash import MODULUS, hash_text
+from ottla.lake.sealed import SealBroken, seal, unseal
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
-FORMAT = 1
+_HASH = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,9 @@ class Manifest:
     def unexplained(self) -> int:
         """Offsets that no term explains; counts both what is missing and what is doubled."""
         return sum(abs(ledger.unexplained) for ledger in self.ledgers)
+
+
+T = TypeVar("T", DataFile, Manifest, PartitionLedger, Told, Unreadable)
 
 
 def next_manifest(
@@ -108,34 +112,43 @@ def next_manifest(
 
 def to_bytes(manifest: Manifest) -> bytes:
     """The manifest as it stands on disk."""
-    fields = asdict(manifest)
-    fields["positions"] = {str(p): offset for p, offset in sorted(manifest.positions.items())}
-    return json.dumps({"format": FORMAT, **fields}, indent=1).encode() + b"\n"
+    content = asdict(manifest)
+    content["positions"] = {str(p): offset for p, offset in sorted(manifest.positions.items())}
+    return seal(content)
 
 
-def digest(content: bytes) -> str:
-    """What the next manifest says of this one: SHA-256 of its bytes."""
-    return hashlib.sha256(content).hexdigest()
+def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
+    """Parse a manifest; return it with its digest. `name` is what an error calls it.
 
-
-def from_bytes(content: bytes, name: str) -> Manifest:
-    """Parse a manifest; `name` is what an error calls it. Raises OttlaError where it is broken."""
+    Raises OttlaError where a byte differs from what was written.
+    """
     try:
-        fields: dict[str, Any] = json.loads(content)
-        if fields.pop("format") != FORMAT:
-            raise _broken(name, "is of a format that this version of ottla does not know")
-        fields["files"] = tuple(DataFile(**file) for file in fields["files"])
-        fields["ledgers"] = tuple(_ledger(ledger) for ledger in fields["ledgers"])
-        fields["skipped"] = tuple(Unreadable(**one) for one in fields.get("skipped", ()))
-        fields["positions"] = {int(p): int(offset) for p, offset in fields["positions"].items()}
-        return Manifest(**fields)
+        found, digest = unseal(content)
+        found["files"] = tuple(_typed(DataFile(**file)) for file in found["files"])
+        found["ledgers"] = tuple(_ledger(ledger) for ledger in found["ledgers"])
+        found["skipped"] = tuple(_typed(Unreadable(**one)) for one in found["skipped"])
+        found["positions"] = {int(p): int(offset) for p, offset in found["positions"].items()}
+        return _typed(Manifest(**found)), digest
+    except SealBroken as error:
+        raise _broken(name, str(error)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _broken(name, f"can't be read ({error})") from error
 
 
-def _ledger(fields: dict[str, Any]) -> PartitionLedger:
-    told = fields.pop("told", None)
-    return PartitionLedger(**fields, told=Told(**told) if told else None)
+def _ledger(content: dict[str, Any]) -> PartitionLedger:
+    told = content.pop("told", None)
+    return _typed(PartitionLedger(**content, told=_typed(Told(**told)) if told else None))
+
+
+def _typed(parsed: T) -> T:
+    """The same value, if each of its fields is of its type. Raises TypeError."""
+    for field in fields(parsed):
+        value = getattr(parsed, field.name)
+        if isinstance(field.type, type | UnionType) and not isinstance(value, field.type):
+            raise TypeError(f"{field.name} is {value!r}")
+        if field.name in {"hash", "total_hash"} and not _HASH.fullmatch(value):
+            raise ValueError(f"{field.name} is {value!r}")
+    return parsed
 
 
 def _broken(name: str, what: str) -> OttlaError:

@@ -14,12 +14,14 @@ folder, the manifest, the manifests' folder.
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import sync_folder
-from ottla.lake.manifest import Manifest, digest, from_bytes, to_bytes
+from ottla.lake.chain import EMPTY, TableStanding, followed_by
+from ottla.lake.manifest import Manifest, from_bytes, to_bytes
 
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
 # What a new file system or a desktop puts into an empty folder.
@@ -31,6 +33,16 @@ _OTHER_TABLES = {
     ".hoodie": "a Hudi table",
 }
 _DATA_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestLink:
+    """A manifest of the chain: None where it can't be had. `after` is where the table stands."""
+
+    name: str
+    manifest: Manifest | None
+    after: TableStanding
+    problems: Sequence[str]
 
 
 class LoadLost(OttlaError):
@@ -79,28 +91,52 @@ class Table:
         return table
 
     def latest(self) -> tuple[Manifest | None, str | None]:
-        """Return the newest manifest and its digest, or (None, None) for an empty table."""
-        versions = self._versions()
-        if not versions:
-            return None, None
-        content = self._path(versions[-1]).read_bytes()
-        return from_bytes(content, self._path(versions[-1]).name), digest(content)
+        """Return the newest manifest and its digest, or (None, None) for an empty table.
+
+        Its positions are those that the ledgers of all loads give. Raises OttlaError where a
+        manifest is missing, altered, or contradicts the others: nothing may be built on that.
+        """
+        newest: Manifest | None = None
+        digest: str | None = None
+        for link in self.links():
+            newest, digest = self._sound(link), link.after.digest
+        return newest, digest
 
     def history(self) -> Iterator[Manifest]:
-        """Yield all manifests, oldest first. Raises OttlaError where one is missing or altered."""
-        previous: str | None = None
-        for expected, version in enumerate(self._versions(), start=1):
+        """Yield all manifests, oldest first. Raises OttlaError as `latest` does."""
+        return map(self._sound, self.links())
+
+    def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
+        """Yield each manifest behind `since` with what is wrong with it, oldest first.
+
+        Ends at one that is missing or unreadable: what follows from it is not known.
+        """
+        versions = self._versions()
+        standing = since
+        for version in range(since.version + 1, versions[-1] + 1 if versions else 0):
             path = self._path(version)
-            content = path.read_bytes()
-            manifest = from_bytes(content, path.name)
-            if version != expected or manifest.version != version or manifest.previous != previous:
-                raise OttlaError(
-                    ErrorCode.CORRUPT_MESSAGE,
-                    f"the manifests of {self.folder} do not form a chain at {path.name}: one is "
-                    "missing or was altered; restore it from a copy, or load into a new folder",
+            try:
+                manifest, digest = from_bytes(path.read_bytes(), path.name)
+            except FileNotFoundError:
+                yield ManifestLink(
+                    path.name, None, standing, [f"the manifest {path.name} is missing"]
                 )
-            previous = digest(content)
-            yield manifest
+                return
+            except OttlaError as error:
+                yield ManifestLink(path.name, None, standing, [error.message])
+                return
+            standing, problems = followed_by(standing, manifest, digest)
+            problems = [f"the manifest {path.name}: {problem}" for problem in problems]
+            yield ManifestLink(path.name, manifest, standing, problems)
+
+    def _sound(self, link: ManifestLink) -> Manifest:
+        if link.manifest is None or link.problems:
+            raise OttlaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"the table in {self.folder} is damaged: {'; '.join(link.problems)}. Nothing is "
+                "loaded on top of it: restore the file from a copy, or load into a new folder",
+            )
+        return link.manifest
 
     def file_stem(self, version: int, load_id: str, partition: int, start: int) -> str:
         """What the names of a range's files start with, relative to the table's folder.

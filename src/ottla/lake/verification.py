@@ -69,11 +69,12 @@ def verify(
     cluster can't be asked.
     """
     table = Table.open(target)
-    newest, _ = table.latest()
-    report = Verification(newest.topic if newest else "")
-    if newest is None:
-        return report
+    report = Verification("")
     manifests = _chain(table, report)
+    if not manifests:
+        return report
+    newest = manifests[-1]
+    report.topic = newest.topic
     cluster = connect(bootstrap) if bootstrap else None
     try:
         described = cluster.describe(newest.topic) if cluster else None
@@ -109,33 +110,22 @@ def verify(
 
 
 def _chain(table: Table, report: Verification) -> list[Manifest]:
-    """Return the manifests, as far as they form a chain whose ranges touch."""
+    """Return the manifests that can be read; report what is wrong with the chain of them."""
     manifests: list[Manifest] = []
-    try:
-        for manifest in table.history():
-            manifests.append(manifest)
-            report.loads += 1
-            report.skipped += manifest.skipped
-            for ledger in manifest.ledgers:
-                _follow(ledger, manifest.version, report)
-    except OttlaError as error:
-        report.problems.append(error.message)
+    for link in table.links():
+        report.problems += link.problems
+        if link.manifest is None:
+            continue
+        manifests.append(link.manifest)
+        report.loads += 1
+        report.skipped += link.manifest.skipped
+        for ledger in link.manifest.ledgers:
+            before = report.ledgers.get(ledger.partition)
+            if before is None:
+                report.ledgers[ledger.partition] = ledger
+            elif before.end == ledger.start:
+                report.ledgers[ledger.partition] = before.followed_by(ledger)
     return manifests
-
-
-def _follow(ledger: PartitionLedger, version: int, report: Verification) -> None:
-    if not ledger.balances:
-        report.problems.append(f"load {version} left offsets unexplained: {ledger}")
-    before = report.ledgers.get(ledger.partition)
-    if before is None:
-        report.ledgers[ledger.partition] = ledger
-    elif before.end == ledger.start:
-        report.ledgers[ledger.partition] = before.followed_by(ledger)
-    else:
-        report.problems.append(
-            f"load {version} starts at offset {ledger.start} of partition {ledger.partition}, "
-            f"but the loads before it end at {before.end}"
-        )
 
 
 def _check_file(path: Path, file: DataFile, report: Verification) -> int:

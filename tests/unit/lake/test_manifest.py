@@ -1,11 +1,11 @@
-"""What a load left out stands in its manifest, and older manifests left out nothing."""
-
-import json
+"""What stands in a manifest is what was written, or an error that names the manifest."""
 
 import pytest
 
+from ottla.base.errors import OttlaError
 from ottla.lake.manifest import Manifest, from_bytes, next_manifest, to_bytes
 from ottla.lake.plan import Range
+from ottla.lake.sealed import seal, unseal
 from ottla.lake.task import Task, TaskResult, result_from_text, result_to_text
 from ottla.lake.telling import skipped_lines
 from ottla.ledger.partition import PartitionLedger, Unreadable
@@ -30,22 +30,51 @@ def manifest(skipped: tuple[Unreadable, ...] = SKIPPED) -> Manifest:
 
 
 def test_skipped_offsets_survive_the_disk() -> None:
-    again = from_bytes(to_bytes(manifest()), "x")
+    again, _ = from_bytes(to_bytes(manifest()), "x")
 
     assert again == manifest()
     assert again.skipped == SKIPPED
     assert again.ledgers[0].unreadable == 3
 
 
-def test_older_manifests_left_out_nothing() -> None:
-    """As they were written before there was a term for it."""
-    fields = json.loads(to_bytes(manifest()))
-    del fields["skipped"]
-    del fields["ledgers"][0]["unreadable"]
-    again = from_bytes(json.dumps(fields).encode(), "x")
+@pytest.mark.parametrize(("number", "remedy"), [(1, "new folder"), (3, "use a later version")])
+def test_another_format_is_refused_with_what_to_do(number: int, remedy: str) -> None:
+    """An earlier one has no digest, a later one means what is not known here."""
+    content = to_bytes(manifest()).replace(b'"format": 2', b'"format": %d' % number)
 
-    assert again.skipped == ()
-    assert again.ledgers == (PartitionLedger(0, 0, 10, control=7),)
+    with pytest.raises(OttlaError, match=f"x is of format {number}.*{remedy}"):
+        from_bytes(content, "x")
+
+
+def test_no_bit_of_a_manifest_can_be_flipped_unseen() -> None:
+    """Each of them: the manifest is refused by its name."""
+    content = to_bytes(manifest())
+    for bit in range(8 * len(content)):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(OttlaError, match="the manifest x "):
+            from_bytes(bytes(flipped), "x")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": "10"},
+        {"hash": "no hash"},
+        {"positions": {"0": "x"}},
+        {"positions": None},
+        {"files": [{"path": "data/x"}]},
+        {"ledgers": [{"partition": 0, "start": None, "end": 10}]},
+        {"skipped": [[]]},
+        {"more": 1},
+    ],
+)
+def test_fields_of_other_types_are_an_error_of_the_manifest(change: dict[str, object]) -> None:
+    """Under a right digest, too, as a program with a mistake would write it."""
+    fields, _ = unseal(to_bytes(manifest()))
+
+    with pytest.raises(OttlaError, match="the manifest x can't be read"):
+        from_bytes(seal({**fields, **change}), "x")
 
 
 def test_each_unreadable_offset_is_named() -> None:

@@ -50,7 +50,7 @@ def test_positions_and_sums_go_on_from_load_to_load(tmp_path: Path) -> None:
 def test_manifest_survives_its_own_bytes(tmp_path: Path) -> None:
     manifest = load(Table.create_or_open(str(tmp_path)), LOAD_A, 3)
 
-    assert from_bytes(to_bytes(manifest), "x") == manifest
+    assert from_bytes(to_bytes(manifest), "x")[0] == manifest
 
 
 def test_two_at_once_one_wins_the_other_says_so(tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_broken_manifest_is_named(tmp_path: Path) -> None:
         table.latest()
 
 
-def test_altered_manifest_breaks_the_chain(tmp_path: Path) -> None:
+def test_altered_manifest_is_named(tmp_path: Path) -> None:
     table = Table.create_or_open(str(tmp_path))
     table.commit(load(table, LOAD_A, 10))
     table.commit(load(table, LOAD_B, 10))
     path = tmp_path / "_ottla/manifests/00000000000000000001.json"
     path.write_bytes(path.read_bytes().replace(b'"flights"', b'"fligths"'))
 
-    with pytest.raises(OttlaError, match="do not form a chain at 00000000000000000002"):
+    with pytest.raises(OttlaError, match=r"00000000000000000001\.json can't be read"):
         list(table.history())
 
 
