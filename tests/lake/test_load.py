@@ -104,6 +104,7 @@ STEPS = [
     "manifest written",
     "manifest linked",
     "manifest synced",
+    "head written",
 ]
 KILLED = """
 import os, signal, sys

@@ -5,10 +5,11 @@ which fails where the number is taken (put-if-absent). Before that step its file
 folder and mean nothing; after it data and offsets are there together.
 
     DIR/_ottla/manifests/00000000000000000001.json
+    DIR/_ottla/heads/00000000000000000001.json          how many loads there are
     DIR/data/v0000000001-<load id>-p<partition>-<start>-<attempt>.parquet
 
 Every step that must survive a power cut is fsynced before the next: each file, the data
-folder, the manifest, the manifests' folder.
+folder, the manifest, the manifests' folder, the head.
 """
 
 import os
@@ -21,7 +22,10 @@ from pathlib import Path
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import sync_folder
 from ottla.lake.chain import EMPTY, TableStanding, followed_by
+from ottla.lake.heads import Heads, TableHead
 from ottla.lake.manifest import Manifest, from_bytes, to_bytes
+from ottla.lake.sealed import unseal
+from ottla.lake.synced import write_synced
 
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
 # What a new file system or a desktop puts into an empty folder.
@@ -60,7 +64,9 @@ class Table:
         self.folder = folder
         self.data_folder = folder / "data"
         self._manifests = folder / "_ottla" / "manifests"
+        self._heads = Heads(folder / "_ottla" / "heads")
         self._on_step = on_step
+        self._writes = False
 
     @classmethod
     def create_or_open(cls, target: str, on_step: Callable[[str], None] = _no_step) -> "Table":
@@ -75,6 +81,11 @@ class Table:
         table._manifests.mkdir(parents=True, exist_ok=True)
         table.data_folder.mkdir(parents=True, exist_ok=True)
         table._require_put_if_absent()
+        # A head is written before any file, so one is there if these are: look at them first.
+        is_new = not table._versions() and not table._data_names()
+        if is_new and table._heads.newest() is None:
+            table._heads.write(0, None)
+        table._writes = True
         for folder in (table.folder.parent, table.folder, table.folder / "_ottla"):
             sync_folder(folder)
         return table
@@ -95,12 +106,17 @@ class Table:
 
         Its positions are those that the ledgers of all loads give. Raises OttlaError where a
         manifest is missing, altered, or contradicts the others: nothing may be built on that.
+        Of a table that was opened to write, the head is repaired after a crash.
         """
         newest: Manifest | None = None
-        digest: str | None = None
+        standing = EMPTY
         for link in self.links():
-            newest, digest = self._sound(link), link.after.digest
-        return newest, digest
+            newest, standing = self._sound(link), link.after
+        if self._writes:
+            head = self._heads.newest()
+            if head is None or head.version < standing.version:
+                self._heads.write(standing.version, standing.digest)
+        return newest, standing.digest
 
     def history(self) -> Iterator[Manifest]:
         """Yield all manifests, oldest first. Raises OttlaError as `latest` does."""
@@ -109,24 +125,41 @@ class Table:
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
         """Yield each manifest behind `since` with what is wrong with it, oldest first.
 
-        Ends at one that is missing or unreadable: what follows from it is not known.
+        Ends at one that is missing or unreadable: what follows from it is not known. Each missing
+        one is yielded, without a manifest; so is what is wrong with the head.
         """
+        # Before the manifests: a load that ends meanwhile has a manifest for its head.
+        head = self._heads.newest()
+        if head is None and (self._versions() or self._data_names()):
+            # The first head comes before any of these.
+            problem = f"no file in {self.folder}/_ottla/heads says how many loads it holds"
+            head = self._heads.newest() or TableHead(0, None, problem)
         versions = self._versions()
+        newest = max(versions[-1] if versions else 0, head.version if head else 0)
+        for version in sorted(set(range(since.version + 1, newest + 1)).difference(versions)):
+            name = self._path(version).name
+            yield ManifestLink(name, None, since, [f"the manifest {name} is missing"])
+        yield from self._present_links(since, newest, head)
+        if head is not None and head.problem is not None:
+            yield ManifestLink("head", None, since, [head.problem])
+
+    def _present_links(
+        self, since: TableStanding, newest: int, head: TableHead | None
+    ) -> Iterator[ManifestLink]:
         standing = since
-        for version in range(since.version + 1, versions[-1] + 1 if versions else 0):
+        for version in range(since.version + 1, newest + 1):
             path = self._path(version)
             try:
                 manifest, digest = from_bytes(path.read_bytes(), path.name)
             except FileNotFoundError:
-                yield ManifestLink(
-                    path.name, None, standing, [f"the manifest {path.name} is missing"]
-                )
                 return
             except OttlaError as error:
                 yield ManifestLink(path.name, None, standing, [error.message])
                 return
             standing, problems = followed_by(standing, manifest, digest)
             problems = [f"the manifest {path.name}: {problem}" for problem in problems]
+            if head is not None and head.version == version and head.manifest not in (None, digest):
+                problems.append(f"the manifest {path.name} is not the one that the head names")
             yield ManifestLink(path.name, manifest, standing, problems)
 
     def _sound(self, link: ManifestLink) -> Manifest:
@@ -151,7 +184,7 @@ class Table:
         self._on_step("data folder synced")
         content = to_bytes(manifest)
         draft = self._manifests / f".{manifest.load_id}.tmp"
-        _write_synced(draft, content)
+        write_synced(draft, content)
         self._on_step("manifest written")
         try:
             os.link(draft, self._path(manifest.version))
@@ -166,6 +199,8 @@ class Table:
         self._on_step("manifest linked")
         sync_folder(self._manifests)
         self._on_step("manifest synced")
+        self._heads.write(manifest.version, unseal(content)[1])
+        self._on_step("head written")
 
     def remove_orphans(self) -> list[str]:
         """Delete files that no manifest can ever name; return their names.
@@ -186,6 +221,13 @@ class Table:
                 path.unlink(missing_ok=True)
                 removed.append(path.name)
         return removed
+
+    def _data_names(self) -> list[str]:
+        """Names of this kind of table's files in the folder of data, whether they count or not."""
+        try:
+            return [name for name in os.listdir(self.data_folder) if _DATA_NAME.fullmatch(name)]
+        except FileNotFoundError:
+            return []
 
     def _versions(self) -> list[int]:
         names = map(_MANIFEST_NAME.fullmatch, os.listdir(self._manifests))
@@ -244,10 +286,3 @@ def _no_put_if_absent(folder: object, why: str) -> OttlaError:
         f"{folder} can't hold a table: {why}. A load is made visible by creating a file only if "
         "it is absent; choose a folder on a local or POSIX filesystem with hard links",
     )
-
-
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -1,6 +1,7 @@
 """Tables of real rows, made without a broker, and what can be done to their files."""
 
 import json
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,15 @@ def rows(partition: int, start: int, end: int) -> pa.RecordBatch:
 
 def commit(table: Table, count: int, partitions: int = 2) -> Manifest:
     """Load `count` more rows of each partition, as `load` would do."""
+    manifest = written(table, count, uuid.uuid4().hex, partitions)
+    table.commit(manifest)
+    return manifest
+
+
+def written(table: Table, count: int, load_id: str, partitions: int = 2) -> Manifest:
+    """Write the files of a load and return the manifest that names them."""
     before, before_digest = table.latest()
     version = before.version + 1 if before else 1
-    load_id = f"{version:032x}"
     files, ledgers = [], []
     for partition in range(partitions):
         start = before.positions[partition] if before else 0
@@ -50,7 +57,7 @@ def commit(table: Table, count: int, partitions: int = 2) -> Manifest:
         output.finish()
         files.append(data_file(table.folder, path, partition, start, start + count, output))
         ledgers.append(PartitionLedger(partition, start, start + count, loaded=count))
-    manifest = next_manifest(
+    return next_manifest(
         before,
         before_digest,
         load_id=load_id,
@@ -61,8 +68,6 @@ def commit(table: Table, count: int, partitions: int = 2) -> Manifest:
         files=files,
         ledgers=ledgers,
     )
-    table.commit(manifest)
-    return manifest
 
 
 def data_file(

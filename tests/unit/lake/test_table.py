@@ -77,7 +77,13 @@ def test_orphans_of_a_running_load_stay(tmp_path: Path) -> None:
     assert (tmp_path / running.files[0].path).exists()
 
 
-STEPS = ["data folder synced", "manifest written", "manifest linked", "manifest synced"]
+STEPS = [
+    "data folder synced",
+    "manifest written",
+    "manifest linked",
+    "manifest synced",
+    "head written",
+]
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
