@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -101,11 +102,7 @@ def test_load_doubled_by_a_forged_manifest_is_found(loaded: tuple[Path, str]) ->
     for file in before.files:
         copy = file.path.replace(".parquet", "-copy.parquet")
         shutil.copy(table.folder / file.path, table.folder / copy)
-        files.append(
-            type(file)(
-                copy, file.partition, file.start, file.end, file.rows, file.size_bytes, file.hash
-            )
-        )
+        files.append(replace(file, path=copy))
     object.__setattr__(before, "positions", {})
     forged = next_manifest(
         before,

@@ -39,19 +39,22 @@ class Heads:
     def newest(self) -> TableHead | None:
         """Return the highest marker; None where there is none."""
         versions = self._versions()
-        if not versions:
-            return None
-        path = self._path(versions[-1])
+        return self._read(versions[-1]) if versions else None
+
+    def all(self) -> list[TableHead]:
+        """Return the markers that are there, lowest first."""
+        return [self._read(version) for version in self._versions()]
+
+    def _read(self, version: int) -> TableHead:
+        path = self._path(version)
         try:
             fields, _ = unseal(path.read_bytes())
-            if fields["version"] != versions[-1]:
+            if fields["version"] != version:
                 raise SealBroken(f"can't be read: it is of version {fields['version']}")
-            return TableHead(versions[-1], fields["manifest"])
+            return TableHead(version, fields["manifest"])
         except (ValueError, KeyError) as error:
-            remedy = (
-                f"remove it, once you know that manifest {path.name} is there: a load writes it"
-            )
-            return TableHead(versions[-1], None, f"the head {path.name} {error}; {remedy}")
+            remedy = f"remove it, once manifest {path.name} is there: the next load writes it"
+            return TableHead(version, None, f"the head {path.name} {error}; {remedy}")
 
     def write(self, version: int, manifest: str | None) -> None:
         """Write the marker of `version`, and remove those that are no longer needed."""

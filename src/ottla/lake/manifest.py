@@ -30,6 +30,7 @@ class DataFile:
     rows: int
     size_bytes: int
     hash: str
+    sha256: str  # Of its bytes.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The Parquet file of one task: written row group by row group, hashed, forced to disk."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -30,41 +31,77 @@ _FILE_SCHEMA = ROW_SCHEMA.set(
 )
 
 
+class _HashedFile:
+    """A file that is written from start to end, and the SHA-256 of what was to be written."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._digest = hashlib.sha256()
+
+    def write(self, content: bytes) -> int:
+        self._digest.update(content)
+        return self._file.write(content)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def close(self) -> None:
+        self._file.close()
+
+    def finish(self) -> tuple[int, str]:
+        """Force the file to disk and close it; return its size and digest."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        size = self._file.tell()
+        self._file.close()
+        return size, self._digest.hexdigest()
+
+
 class ParquetOutput:
     """A Parquet file in the making, at `path`; does not exist before the first rows.
 
-    `rows` counts what was written, `hash` is its content hash (`row_hash`).
+    `rows` counts what was written, `hash` is its content hash (`row_hash`); `size_bytes` and
+    `sha256` are of the finished file.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._file: _HashedFile | None = None
         self._writer: pq.ParquetWriter | None = None
         self.rows = 0
         self.hash = 0
+        self.size_bytes = 0
+        self.sha256 = ""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append a row group. `batch` has `schema.ROW_SCHEMA`, at least one row, one topic."""
         if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, _FILE_SCHEMA, **_WRITER_OPTIONS)
+            self._file = _HashedFile(self._path)
+            self._writer = pq.ParquetWriter(self._file, _FILE_SCHEMA, **_WRITER_OPTIONS)
         self._writer.write_batch(_as_in_file(batch))
         self.rows += batch.num_rows
         self.hash = (self.hash + batch_hash(batch)) % MODULUS
 
     def finish(self) -> None:
         """Close the file and force it to disk: a manifest may name it afterwards."""
-        if self._writer is None:
+        if self._writer is None or self._file is None:
             return
         self._writer.close()
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        self.size_bytes, self.sha256 = self._file.finish()
 
     def discard(self) -> None:
         """Leave no file behind."""
-        if self._writer is not None:
-            self._writer.close()
+        if self._file is not None:
+            if self._writer is not None and not self._file.closed:
+                self._writer.close()
+            self._file.close()
             self._path.unlink(missing_ok=True)
 
 

@@ -15,7 +15,7 @@ folder, the manifest, the manifests' folder, the head.
 import os
 import re
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,22 +129,24 @@ class Table:
         one is yielded, without a manifest; so is what is wrong with the head.
         """
         # Before the manifests: a load that ends meanwhile has a manifest for its head.
-        head = self._heads.newest()
-        if head is None and (self._versions() or self._data_names()):
+        heads = self._heads.all()
+        if not heads and (self._versions() or self._data_names()):
             # The first head comes before any of these.
             problem = f"no file in {self.folder}/_ottla/heads says how many loads it holds"
-            head = self._heads.newest() or TableHead(0, None, problem)
+            heads = self._heads.all() or [TableHead(0, None, problem)]
         versions = self._versions()
-        newest = max(versions[-1] if versions else 0, head.version if head else 0)
+        newest = max([0, *versions[-1:], *(head.version for head in heads)])
         for version in sorted(set(range(since.version + 1, newest + 1)).difference(versions)):
             name = self._path(version).name
             yield ManifestLink(name, None, since, [f"the manifest {name} is missing"])
-        yield from self._present_links(since, newest, head)
-        if head is not None and head.problem is not None:
-            yield ManifestLink("head", None, since, [head.problem])
+        known = {head.version: head.manifest for head in heads if head.problem is None}
+        yield from self._present_links(since, newest, known)
+        for head in heads:
+            if head.problem is not None:
+                yield ManifestLink("head", None, since, [head.problem])
 
     def _present_links(
-        self, since: TableStanding, newest: int, head: TableHead | None
+        self, since: TableStanding, newest: int, known: Mapping[int, str | None]
     ) -> Iterator[ManifestLink]:
         standing = since
         for version in range(since.version + 1, newest + 1):
@@ -158,8 +160,8 @@ class Table:
                 return
             standing, problems = followed_by(standing, manifest, digest)
             problems = [f"the manifest {path.name}: {problem}" for problem in problems]
-            if head is not None and head.version == version and head.manifest not in (None, digest):
-                problems.append(f"the manifest {path.name} is not the one that the head names")
+            if known.get(version, digest) != digest:
+                problems.append(f"the manifest {path.name}: it is not the one that the head names")
             yield ManifestLink(path.name, manifest, standing, problems)
 
     def _sound(self, link: ManifestLink) -> Manifest:

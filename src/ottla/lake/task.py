@@ -63,8 +63,9 @@ def run(task: Task, attempt: str) -> TaskResult:
         start=wanted.start,
         end=wanted.end,
         rows=output.rows,
-        size_bytes=(Path(task.folder) / path).stat().st_size,
+        size_bytes=output.size_bytes,
         hash=hash_text(output.hash),
+        sha256=output.sha256,
     )
     return TaskResult(ledger, file, skipped)
 

@@ -1,6 +1,6 @@
 """Derives the proof of a table again from its files and the topic, and reports each difference.
 
-files      exist, hold the rows that their manifest counts and hashes, each offset once
+files      exist, have the bytes, columns and rows that their manifest hashes, each offset once
 manifests  form a chain, their ranges touch, their ledgers balance
 topic      holds, for every offset still in its log, the very row that the lake holds
 
@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
+from ottla.lake.file_check import FileUnreadable, check_file, file_batches
+from ottla.lake.files_present import files_present
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.proof import batch_hash, canonical_words
@@ -53,6 +54,8 @@ class Verification:
     told: dict[int, Told] = field(default_factory=dict)
     # What the loads left out as unreadable, by the manifests.
     skipped: list[Unreadable] = field(default_factory=list)
+    # Files that tasks or loads left which did not count; the next load removes them.
+    uncounted: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -70,7 +73,10 @@ def verify(
     """
     table = Table.open(target)
     report = Verification("")
+    # Before the manifests: a load that ends meanwhile has a manifest for its files.
+    present = files_present(table.folder)
     manifests = _chain(table, report)
+    _find_strays(present, manifests, report)
     if not manifests:
         return report
     newest = manifests[-1]
@@ -91,7 +97,10 @@ def verify(
         for manifest in manifests:
             for file in manifest.files:
                 on_file(file.path)
-                total += _check_file(table.folder / file.path, file, report)
+                found = check_file(table.folder, file, newest.topic)
+                report.rows += found.rows
+                report.problems += found.problems
+                total += found.hash
             if cluster is not None and described is not None:
                 for wanted, files in _ranges(manifest):
                     _compare(table.folder, wanted, files, cluster, described, report)
@@ -128,43 +137,16 @@ def _chain(table: Table, report: Verification) -> list[Manifest]:
     return manifests
 
 
-def _check_file(path: Path, file: DataFile, report: Verification) -> int:
-    """Compare one file with what its manifest says of it; return the hash of its rows."""
-    rows = found = 0
-    last_offset = file.start - 1
-    try:
-        for batch in _file_batches(path):
-            offsets = batch.column("offset")
-            rows += batch.num_rows
-            found = (found + batch_hash(batch)) % MODULUS
-            steps = pc.min(pc.subtract(offsets[1:], offsets[:-1])).as_py() if len(batch) > 1 else 1
-            if steps <= 0 or offsets[0].as_py() <= last_offset or offsets[-1].as_py() >= file.end:
-                report.problems.append(
-                    f"{file.path} holds an offset twice, or one of another range"
-                )
-            last_offset = offsets[-1].as_py()
-            if pc.unique(batch.column("partition")).to_pylist() != [file.partition]:
-                report.problems.append(f"{file.path} holds rows of another partition")
-    except FileNotFoundError:
-        report.problems.append(
-            f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
-            f"{file.start} to {file.end}"
-        )
-    except (OSError, pa.ArrowException) as error:
-        report.problems.append(f"{file.path} can't be read: {error}")
-    else:
-        if (rows, hash_text(found)) != (file.rows, file.hash):
-            report.problems.append(
-                f"{file.path} holds {rows} rows with hash {hash_text(found)}; its manifest says "
-                f"{file.rows} rows with hash {file.hash}"
-            )
-    report.rows += rows
-    return found
-
-
-def _file_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(path) as file:
-        yield from file.iter_batches(batch_size=1 << 16)
+def _find_strays(
+    present: tuple[list[str], list[str]], manifests: Sequence[Manifest], report: Verification
+) -> None:
+    named = {file.path for manifest in manifests for file in manifest.files}
+    foreign, uncounted = ([path for path in paths if path not in named] for paths in present)
+    report.problems += [
+        f"{path} does not belong to the table: no load names it; move it elsewhere"
+        for path in foreign
+    ]
+    report.uncounted += uncounted
 
 
 def _ranges(manifest: Manifest) -> Iterator[tuple[Range, list[DataFile]]]:
@@ -316,13 +298,13 @@ def _lake_rows(folder: Path, files: list[DataFile], wanted: Range) -> Iterator[p
         if file.start >= wanted.end or file.end <= wanted.start:
             continue
         try:
-            for batch in _file_batches(folder / file.path):
+            for batch in file_batches(folder / file.path):
                 offsets = batch.column("offset")
                 inside = pc.and_(
                     pc.greater_equal(offsets, wanted.start), pc.less(offsets, wanted.end)
                 )
                 yield batch.filter(inside)
-        except (OSError, pa.ArrowException):
+        except (OSError, FileUnreadable):
             continue  # Reported already by the check of the file.
 
 

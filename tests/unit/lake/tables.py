@@ -55,7 +55,7 @@ def written(table: Table, count: int, load_id: str, partitions: int = 2) -> Mani
         output = ParquetOutput(table.folder / path)
         output.write(rows(partition, start, start + count))
         output.finish()
-        files.append(data_file(table.folder, path, partition, start, start + count, output))
+        files.append(data_file(path, partition, start, start + count, output))
         ledgers.append(PartitionLedger(partition, start, start + count, loaded=count))
     return next_manifest(
         before,
@@ -70,17 +70,16 @@ def written(table: Table, count: int, load_id: str, partitions: int = 2) -> Mani
     )
 
 
-def data_file(
-    folder: Path, path: str, partition: int, start: int, end: int, output: ParquetOutput
-) -> DataFile:
+def data_file(path: str, partition: int, start: int, end: int, output: ParquetOutput) -> DataFile:
     return DataFile(
         path=path,
         partition=partition,
         start=start,
         end=end,
         rows=output.rows,
-        size_bytes=(folder / path).stat().st_size,
+        size_bytes=output.size_bytes,
         hash=hash_text(output.hash),
+        sha256=output.sha256,
     )
 
 

@@ -109,8 +109,8 @@ def test_manifest_of_another_table_under_the_newest_name_is_found(
     commit(Table(other), 20)
     shutil.copy(manifest_path(other, 3), manifest_path(table.folder, 3))
 
-    assert "00000000000000000003.json is not the one" in problems(table)
-    with pytest.raises(OttlaError, match=r"00000000000000000003\.json is not the one"):
+    assert "00000000000000000003.json: it is not the one" in problems(table)
+    with pytest.raises(OttlaError, match=r"00000000000000000003\.json: it is not the one"):
         table.latest()
 
 

@@ -30,7 +30,7 @@ def load(table: Table, load_id: str, rows: int) -> Manifest:
         topic_id=None,
         cluster_id="c",
         created_ms=1,
-        files=[DataFile(path, 0, start, start + rows, rows, 4, f"{rows:032x}")],
+        files=[DataFile(path, 0, start, start + rows, rows, 4, f"{rows:032x}", "0" * 64)],
         ledgers=[PartitionLedger(0, start, start + rows, loaded=rows)],
     )
 

@@ -50,6 +50,8 @@ def verify(ctx: click.Context, target: str, offline: bool, bootstrap: str, form:
             show(form, rows, _BROKER_COLUMNS)
         for line in skipped_lines(found.topic, found.skipped):
             click.secho(f"left out when loaded: {line}", fg="yellow")
+        for path in found.uncounted:
+            click.secho(f"{path} is of a load or task that did not count (yet)", fg="yellow")
         for problem in found.problems:
             click.secho(problem, fg="red")
         verdict = "proven" if found.proven else f"NOT proven: {len(found.problems)} problem(s)"

@@ -1,0 +1,134 @@
+"""Compares a data file with what its manifest says: bytes, columns, rows.
+
+The SHA-256 finds any flipped bit. Columns and rows are compared as well, to name what differs.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ottla.lake.manifest import DataFile
+from ottla.lake.proof import batch_hash
+from ottla.lake.row_hash import MODULUS, hash_text
+from ottla.lake.schema import ROW_SCHEMA
+
+_ROWS_AT_ONCE = 1 << 16
+_NEVER_NULL = [name for name in ROW_SCHEMA.names if name not in {"key", "value"}]
+# What Arrow raises for bytes that are no Parquet, depending on which of them are wrong.
+_NO_PARQUET = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError)
+
+
+class FileUnreadable(Exception):
+    """The rows of a file can't be had; says why."""
+
+
+@dataclass(slots=True)
+class FileFindings:
+    """What a file holds, and what is wrong with it."""
+
+    rows: int = 0
+    hash: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def check_file(folder: Path, file: DataFile, topic: str) -> FileFindings:
+    """Compare one file with what its manifest says of it."""
+    found = FileFindings()
+    try:
+        _check_bytes(folder / file.path, file, found)
+        _check_rows(folder / file.path, file, topic, found)
+    except FileNotFoundError:
+        found.problems.append(
+            f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
+            f"{file.start} to {file.end}"
+        )
+    except OSError as error:
+        found.problems.append(f"{file.path} can't be read: {error}")
+    except FileUnreadable as error:
+        found.problems.append(f"{file.path} {error}")
+    else:
+        if (found.rows, hash_text(found.hash)) != (file.rows, file.hash):
+            found.problems.append(
+                f"{file.path} holds {found.rows} rows with hash {hash_text(found.hash)}; its "
+                f"manifest says {file.rows} rows with hash {file.hash}"
+            )
+    return found
+
+
+def file_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, in sound columns. Raises FileUnreadable, and OSError to open it."""
+    with path.open("rb") as content:
+        try:
+            with pq.ParquetFile(content) as file:
+                _require_columns(file.schema_arrow)
+                for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
+                    batch.validate(full=True)
+                    _require_values(batch)
+                    yield batch
+        except _NO_PARQUET as error:
+            raise FileUnreadable(f"can't be read: {error}") from error
+
+
+def _require_columns(schema: pa.Schema) -> None:
+    """Compare the columns with those that a load writes, field by field."""
+    wrong = []
+    for wanted in ROW_SCHEMA:
+        at = schema.get_field_index(wanted.name)
+        if at < 0:
+            wrong.append(f"no column {wanted.name}")
+        elif schema.field(at).type != wanted.type:
+            kind = schema.field(at).type
+            wrong.append(f"column {wanted.name} of type {kind} instead of {wanted.type}")
+    more = [name for name in schema.names if name not in ROW_SCHEMA.names]
+    wrong += [f"a column {name} that no load writes" for name in more]
+    if not wrong and schema.names != ROW_SCHEMA.names:
+        wrong.append("its columns in another order")
+    if wrong:
+        raise FileUnreadable(f"has {', '.join(wrong)}")
+
+
+def _require_values(batch: pa.RecordBatch) -> None:
+    """Refuse what the hash of a row has no form for."""
+    for name in _NEVER_NULL:
+        if batch.column(name).null_count:
+            raise FileUnreadable(f"holds nulls in column {name}")
+    elements = batch.column("headers").flatten()
+    if elements.null_count or pc.struct_field(elements, "key").null_count:
+        raise FileUnreadable("holds headers without a name")
+
+
+def _check_bytes(path: Path, file: DataFile, found: FileFindings) -> None:
+    with path.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+        size = content.tell()
+    if (size, digest) != (file.size_bytes, file.sha256):
+        found.problems.append(
+            f"{file.path} is not as it was written: {size} bytes with SHA-256 {digest}; its "
+            f"manifest says {file.size_bytes} bytes with {file.sha256}"
+        )
+
+
+def _check_rows(path: Path, file: DataFile, topic: str, found: FileFindings) -> None:
+    last_offset = file.start - 1
+    for batch in file_batches(path):
+        if batch.num_rows == 0:
+            continue
+        offsets = batch.column("offset")
+        found.rows += batch.num_rows
+        found.hash = (found.hash + batch_hash(batch)) % MODULUS
+        steps = pc.min(pc.subtract(offsets[1:], offsets[:-1])).as_py() if len(batch) > 1 else 1
+        if steps <= 0 or offsets[0].as_py() <= last_offset or offsets[-1].as_py() >= file.end:
+            found.problems.append(f"{file.path} holds an offset twice, or one of another range")
+        last_offset = offsets[-1].as_py()
+        if pc.unique(batch.column("partition")).to_pylist() != [file.partition]:
+            found.problems.append(f"{file.path} holds rows of another partition")
+        if pc.unique(batch.column("topic")).to_pylist() != [topic]:
+            found.problems.append(f"{file.path} holds rows of another topic")
+        micros = batch.column("timestamp").cast(pa.int64())
+        if pc.any(pc.not_equal(pc.multiply(pc.divide(micros, 1000), 1000), micros)).as_py():
+            found.problems.append(f"{file.path} holds timestamps that are no whole milliseconds")
