@@ -12,8 +12,8 @@ from types import UnionType
 from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.log.sealed import SealBroken, seal, unseal
 from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.lake.sealed import SealBroken, seal, unseal
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 _HASH = re.compile(r"[0-9a-f]{32}")

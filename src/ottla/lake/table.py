@@ -6,6 +6,7 @@ folder and mean nothing; after it data and offsets are there together.
 
     DIR/_ottla/manifests/00000000000000000001.json
     DIR/_ottla/heads/00000000000000000001.json          how many loads there are
+    DIR/_ottla/checkpoints/00000000000000000020.json    sums over manifests, to read fewer
     DIR/data/v0000000001-<load id>-p<partition>-<start>-<attempt>.parquet
 
 Every step that must survive a power cut is fsynced before the next: each file, the data
@@ -16,18 +17,21 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import sync_folder
-from ottla.lake.chain import EMPTY, TableStanding, followed_by
-from ottla.lake.heads import Heads, TableHead
+from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
+from ottla.lake.log.checkpoints import TableCheckpoints
+from ottla.lake.log.heads import Heads, TableHead
+from ottla.lake.log.sealed import unseal
+from ottla.lake.log.synced import write_synced
 from ottla.lake.manifest import Manifest, from_bytes, to_bytes
-from ottla.lake.sealed import unseal
-from ottla.lake.synced import write_synced
 
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
+_MANIFEST_NAMES = re.compile(r"(?:\d{20}\.json)*")
 # What a new file system or a desktop puts into an empty folder.
 _NO_FILES_OF_OTHERS = frozenset({"lost+found", ".DS_Store", "Thumbs.db"})
 # Whose table it is, by the name that shows it.
@@ -36,6 +40,7 @@ _OTHER_TABLES = {
     "metadata": "an Iceberg table",
     ".hoodie": "a Hudi table",
 }
+_STEM = len("v0000000001-") + 32  # Of a data file's name: version and load id.
 _DATA_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
 
 
@@ -65,6 +70,7 @@ class Table:
         self.data_folder = folder / "data"
         self._manifests = folder / "_ottla" / "manifests"
         self._heads = Heads(folder / "_ottla" / "heads")
+        self._checkpoints = TableCheckpoints(folder / "_ottla" / "checkpoints")
         self._on_step = on_step
         self._writes = False
 
@@ -81,10 +87,7 @@ class Table:
         table._manifests.mkdir(parents=True, exist_ok=True)
         table.data_folder.mkdir(parents=True, exist_ok=True)
         table._require_put_if_absent()
-        # A head is written before any file, so one is there if these are: look at them first.
-        is_new = not table._versions() and not table._data_names()
-        if is_new and table._heads.newest() is None:
-            table._heads.write(0, None)
+        table._heads.require_one(table._has_content)
         table._writes = True
         for folder in (table.folder.parent, table.folder, table.folder / "_ottla"):
             sync_folder(folder)
@@ -108,10 +111,7 @@ class Table:
         manifest is missing, altered, or contradicts the others: nothing may be built on that.
         Of a table that was opened to write, the head is repaired after a crash.
         """
-        newest: Manifest | None = None
-        standing = EMPTY
-        for link in self.links():
-            newest, standing = self._sound(link), link.after
+        newest, standing = self._newest()
         if self._writes:
             head = self._heads.newest()
             if head is None or head.version < standing.version:
@@ -130,15 +130,18 @@ class Table:
         """
         # Before the manifests: a load that ends meanwhile has a manifest for its head.
         heads = self._heads.all()
-        if not heads and (self._versions() or self._data_names()):
+        if not heads and self._has_content():
             # The first head comes before any of these.
             problem = f"no file in {self.folder}/_ottla/heads says how many loads it holds"
             heads = self._heads.all() or [TableHead(0, None, problem)]
         versions = self._versions()
         newest = max([0, *versions[-1:], *(head.version for head in heads)])
-        for version in sorted(set(range(since.version + 1, newest + 1)).difference(versions)):
-            name = self._path(version).name
-            yield ManifestLink(name, None, since, [f"the manifest {name} is missing"])
+        if len(versions) < newest:
+            missing = set(range(1, newest + 1)).difference(versions)
+            # A listing may miss what is made meanwhile.
+            for path in (path for path in map(self._path, sorted(missing)) if not path.exists()):
+                problem = f"the manifest {path.name} is missing"
+                yield ManifestLink(path.name, None, since, [problem])
         known = {head.version: head.manifest for head in heads if head.problem is None}
         yield from self._present_links(since, newest, known)
         for head in heads:
@@ -149,6 +152,10 @@ class Table:
         self, since: TableStanding, newest: int, known: Mapping[int, str | None]
     ) -> Iterator[ManifestLink]:
         standing = since
+        if known.get(since.version, since.digest) != since.digest:
+            name = self._path(since.version).name
+            problem = f"the manifest {name}: it is not the one that the head names"
+            yield ManifestLink(name, None, since, [problem])
         for version in range(since.version + 1, newest + 1):
             path = self._path(version)
             try:
@@ -163,6 +170,27 @@ class Table:
             if known.get(version, digest) != digest:
                 problems.append(f"the manifest {path.name}: it is not the one that the head names")
             yield ManifestLink(path.name, manifest, standing, problems)
+
+    def _newest(self) -> tuple[Manifest | None, TableStanding]:
+        """The newest manifest and where the table stands, by the newest checkpoint and since.
+
+        Raises OttlaError as `latest` does.
+        """
+        newest, standing = self._by_checkpoint()
+        for link in self.links(standing):
+            newest, standing = self._sound(link), link.after
+        return newest, standing
+
+    def _by_checkpoint(self) -> tuple[Manifest | None, TableStanding]:
+        for standing in self._checkpoints.newest_first():
+            path = self._path(standing.version)
+            try:
+                manifest, digest = from_bytes(path.read_bytes(), path.name)
+            except (OSError, OttlaError):
+                continue
+            if standing.agrees_with(manifest, digest):
+                return manifest, standing
+        return None, EMPTY
 
     def _sound(self, link: ManifestLink) -> Manifest:
         if link.manifest is None or link.problems:
@@ -203,6 +231,11 @@ class Table:
         self._on_step("manifest synced")
         self._heads.write(manifest.version, unseal(content)[1])
         self._on_step("head written")
+        if self._checkpoints.is_due(manifest.version):
+            # The load counts already; what goes wrong here the next load tells.
+            with suppress(OSError, OttlaError):
+                self._checkpoints.write(self._newest()[1])
+        self._on_step("checkpoint written")
 
     def remove_orphans(self) -> list[str]:
         """Delete files that no manifest can ever name; return their names.
@@ -210,19 +243,25 @@ class Table:
         Those are files of loads whose version another load has taken. Files for the next
         version may belong to a load that runs now, and stay.
         """
-        versions = self._versions()
-        newest = versions[-1] if versions else 0
-        winners = {manifest.version: manifest for manifest in self.history()}
+        loads = [load.split(":") for load in self._newest()[1].loads.split()]
+        # Hot: by the part of the name with version and load id, since a table has many files.
+        found: dict[str, list[str]] = {}
+        for name in os.listdir(self.data_folder):
+            found.setdefault(name[:_STEM], []).append(name)
+        for version, (load_id, count) in enumerate(loads, start=1):
+            stem = f"v{version:010d}-{load_id}"
+            if len(found.get(stem, ())) == int(count):
+                found.pop(stem, None)  # Exactly its files: the manifest need not be read.
         removed = []
-        for path in sorted(self.data_folder.iterdir()):
-            match = _DATA_NAME.fullmatch(path.name)
-            if match is None or int(match[1]) > newest:
-                continue
-            named = {file.path for file in winners[int(match[1])].files}
-            if f"data/{path.name}" not in named:
-                path.unlink(missing_ok=True)
-                removed.append(path.name)
-        return removed
+        for name in (name for names in found.values() for name in names):
+            match = _DATA_NAME.fullmatch(name)
+            if match is not None and int(match[1]) <= len(loads):
+                path = self._path(int(match[1]))
+                named = {file.path for file in from_bytes(path.read_bytes(), path.name)[0].files}
+                removed += [] if f"data/{name}" in named else [name]
+        for name in removed:
+            (self.data_folder / name).unlink(missing_ok=True)
+        return sorted(removed)
 
     def _data_names(self) -> list[str]:
         """Names of this kind of table's files in the folder of data, whether they count or not."""
@@ -231,9 +270,19 @@ class Table:
         except FileNotFoundError:
             return []
 
-    def _versions(self) -> list[int]:
-        names = map(_MANIFEST_NAME.fullmatch, os.listdir(self._manifests))
-        return sorted(int(match[1]) for match in names if match)
+    def _has_content(self) -> bool:
+        """Whether there is what only comes after the first head."""
+        return bool(self._versions() or self._data_names())
+
+    def _versions(self) -> Sequence[int]:
+        """Numbers of the manifests that are there, in order."""
+        names = os.listdir(self._manifests)
+        # Hot: a table has many, mostly all of 1 to the last; this spares a look at each of them.
+        if _MANIFEST_NAMES.fullmatch("".join(names)):
+            last = self._path(len(names)).name
+            if not names or (max(names) == last and min(names) == self._path(1).name):
+                return range(1, len(names) + 1)
+        return sorted(int(match[1]) for match in map(_MANIFEST_NAME.fullmatch, names) if match)
 
     def _path(self, version: int) -> Path:
         return self._manifests / f"{version:020d}.json"

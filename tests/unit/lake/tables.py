@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from ottla.lake.log.sealed import seal, unseal
 from ottla.lake.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.output import ParquetOutput
 from ottla.lake.row_hash import hash_text
 from ottla.lake.schema import ROW_SCHEMA
-from ottla.lake.sealed import seal, unseal
 from ottla.lake.table import Table
 from ottla.ledger.partition import PartitionLedger
 

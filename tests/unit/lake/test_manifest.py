@@ -3,9 +3,9 @@
 import pytest
 
 from ottla.base.errors import OttlaError
+from ottla.lake.log.sealed import seal, unseal
 from ottla.lake.manifest import Manifest, from_bytes, next_manifest, to_bytes
 from ottla.lake.plan import Range
-from ottla.lake.sealed import seal, unseal
 from ottla.lake.task import Task, TaskResult, result_from_text, result_to_text
 from ottla.lake.telling import skipped_lines
 from ottla.ledger.partition import PartitionLedger, Unreadable

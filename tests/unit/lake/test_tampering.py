@@ -14,7 +14,7 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.sealed import unseal
+from ottla.lake.log.sealed import unseal
 from ottla.lake.table import Table
 from tests.unit.lake.tables import commit, forge, manifest_path
 

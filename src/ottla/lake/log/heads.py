@@ -11,11 +11,12 @@ A crash between manifest and marker leaves the marker one behind. The next load 
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ottla.lake.sealed import SealBroken, seal, unseal
-from ottla.lake.synced import replace_synced
+from ottla.lake.log.sealed import SealBroken, seal, unseal
+from ottla.lake.log.synced import replace_synced
 
 _NAME = re.compile(r"(\d{20})\.json")
 _KEPT = 4
@@ -55,6 +56,11 @@ class Heads:
         except (ValueError, KeyError) as error:
             remedy = f"remove it, once manifest {path.name} is there: the next load writes it"
             return TableHead(version, None, f"the head {path.name} {error}; {remedy}")
+
+    def require_one(self, has_content: Callable[[], bool]) -> None:
+        """Write number 0 for a new table. `has_content` says whether this is one with rows."""
+        if not self._versions() and not has_content() and not self._versions():
+            self.write(0, None)
 
     def write(self, version: int, manifest: str | None) -> None:
         """Write the marker of `version`, and remove those that are no longer needed."""

@@ -26,6 +26,18 @@ class TableStanding:
     positions: Mapping[int, int] = field(default_factory=dict)
     total_rows: int = 0
     total_hash: str = hash_text(0)
+    # `<load id>:<number of its files>` of each load, in order, with blanks between.
+    loads: str = ""
+
+    def agrees_with(self, manifest: Manifest, digest: str) -> bool:
+        """Whether the manifest of this version, with this digest, says the same."""
+        said = (manifest.version, digest, manifest.topic, manifest.positions)
+        last = self.loads.rpartition(" ")[2]
+        return (
+            said == (self.version, self.digest, self.topic, self.positions)
+            and (manifest.total_rows, manifest.total_hash) == (self.total_rows, self.total_hash)
+            and (self.loads.count(" ") + 1, last) == (self.version, _load_text(manifest))
+        )
 
 
 EMPTY = TableStanding()
@@ -49,6 +61,7 @@ def followed_by(
         positions=positions,
         total_rows=before.total_rows + sum(file.rows for file in manifest.files),
         total_hash=hash_text(int(before.total_hash, 16) + load_hash),
+        loads=f"{before.loads} {_load_text(manifest)}".lstrip(),
     )
     problems += _of_files(manifest)
     said = [
@@ -76,6 +89,10 @@ def followed_by(
         for partition in sorted(manifest.positions.keys() - positions.keys())
     ]
     return after, problems
+
+
+def _load_text(manifest: Manifest) -> str:
+    return f"{manifest.load_id}:{len(manifest.files)}"
 
 
 def _of_ledger(ledger: PartitionLedger, position: int | None, version: int) -> Iterator[str]:
