@@ -18,7 +18,7 @@ from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.schema import ROW_SCHEMA
 
 _ROWS_AT_ONCE = 1 << 16
-_NEVER_NULL = [name for name in ROW_SCHEMA.names if name not in {"key", "value"}]
+_NEVER_NULL = [name for name in ROW_SCHEMA.names if name not in {"key", "value", "timestamp"}]
 # What Arrow raises for bytes that are no Parquet, depending on which of them are wrong.
 _NO_PARQUET = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError)
 

@@ -232,7 +232,7 @@ class Table:
         self._heads.write(manifest.version, unseal(content)[1])
         self._on_step("head written")
         if self._checkpoints.is_due(manifest.version):
-            # The load counts already; what goes wrong here the next load tells.
+            # The load counts already; the next load reports what is wrong here.
             with suppress(OSError, OttlaError):
                 self._checkpoints.write(self._newest()[1])
         self._on_step("checkpoint written")
