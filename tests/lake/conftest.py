@@ -90,3 +90,10 @@ def produce() -> Callable[..., None]:
         assert producer.flush(120) == 0
 
     return send
+
+
+@pytest.fixture(params=["ottla", "kafka"])
+def either(request: pytest.FixtureRequest) -> Node:
+    """Ottla, then Apache Kafka: what a test asks of it holds for both."""
+    running: Node = request.getfixturevalue("node" if request.param == "ottla" else "kafka_node")
+    return running

@@ -112,6 +112,16 @@ class UnknownTopic(ClientError):
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
 
 
+class TopicMadeAnew(ClientError):
+    """The topic that was asked for by its id was deleted; another one has its name now."""
+
+    def __init__(self, topic: str, was: object, now: object) -> None:
+        super().__init__(
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            f"topic {topic} was deleted and created anew meanwhile (its id was {was} and is {now})",
+        )
+
+
 class DeliveryFailed(ClientError):
     """Records were given up: the code says why the last attempt failed."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import closing
+from uuid import UUID
 
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.client.errors import OffsetOutOfRange
@@ -31,6 +32,10 @@ class KafkaCluster:
             has_ledger=self._client.has_ledger(),
         )
 
+    def topic_id(self, topic: str) -> str | None:
+        found = self._client.topic(topic).topic_id
+        return str(found) if found.int else None
+
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
         found = self._client.list_offsets(topic, timestamp_ms)
         return {partition: told.offset for partition, told in found.items() if told.offset >= 0}
@@ -53,7 +58,13 @@ class KafkaCluster:
                     return
 
     def _fetch(self, wanted: Range, position: int) -> Generator[Fetched]:
-        reading = self._client.fetch_range(wanted.topic, wanted.partition, position, wanted.end)
+        reading = self._client.fetch_range(
+            wanted.topic,
+            wanted.partition,
+            position,
+            wanted.end,
+            topic_id=UUID(wanted.topic_id) if wanted.topic_id else None,
+        )
         with closing(reading) as answers:
             for answer in answers:
                 # Tasks keep slices of it while the next answer arrives in a buffer of its own.

@@ -150,6 +150,7 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
             ends,
             offsets_max=options.offsets_per_task,
             tasks_min=len(starts),
+            topic_id=described.topic_id,
         )
         return [RangePartition(wanted, described.compacted) for wanted in planned]
 

@@ -18,7 +18,15 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import spark
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import Manifest, next_manifest
-from ottla.lake.plan import Boundary, Range, parse_boundary, ranges, require_same_topic, resolve
+from ottla.lake.plan import (
+    Boundary,
+    Range,
+    parse_boundary,
+    ranges,
+    require_same_id,
+    require_same_topic,
+    resolve,
+)
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.table import LoadLost, Table
 from ottla.lake.task import Task, TaskResult, run
@@ -111,6 +119,9 @@ def load(
         ledgers = settled(ledgers, described, bootstrap)
     manifest = _manifest(before, before_digest, plan, described, results, ledgers)
     _require_balance(manifest)
+    # Last of all: an id never comes back, so that all that was read before was this topic's.
+    with closing(connect(bootstrap)) as cluster:
+        require_same_id(topic, described.topic_id, cluster.topic_id(topic))
     table.commit(manifest)
     if group is not None:
         commit_positions(group, manifest, bootstrap)
@@ -190,7 +201,12 @@ def _plan(
         starts=starts,
         ends=ends,
         ranges=ranges(
-            described.topic, starts, ends, offsets_max=_OFFSETS_PER_TASK, tasks_min=len(starts)
+            described.topic,
+            starts,
+            ends,
+            offsets_max=_OFFSETS_PER_TASK,
+            tasks_min=len(starts),
+            topic_id=described.topic_id,
         ),
     )
 

@@ -19,6 +19,8 @@ class Range:
     partition: int
     start: int
     end: int
+    # Only this topic's offsets are meant; None: those of whatever topic has the name.
+    topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ def ranges(
     *,
     offsets_max: int,
     tasks_min: int,
+    topic_id: str | None = None,
 ) -> list[Range]:
     """Cut what lies between `starts` and `ends` into ranges of at most `offsets_max` offsets.
 
@@ -136,7 +139,7 @@ def ranges(
     total = sum(ends[p] - starts[p] for p in starts)
     size = max(1, min(offsets_max, -(-total // tasks_min)))
     return [
-        Range(topic, partition, start, min(start + size, ends[partition]))
+        Range(topic, partition, start, min(start + size, ends[partition]), topic_id)
         for partition in sorted(starts)
         for start in _starts(starts[partition], ends[partition], size)
     ]
@@ -146,6 +149,20 @@ def _starts(start: int, end: int, size: int) -> Sequence[int]:
     """Starts of equal pieces, none larger than `size`."""
     pieces = -(-(end - start) // size)
     return [start + piece * size for piece in range(pieces)]
+
+
+def require_same_id(topic: str, known_id: str | None, current_id: str | None) -> None:
+    """Refuse to commit what was read while the topic was deleted and created anew.
+
+    Raises OttlaError UNKNOWN_TOPIC_ID.
+    """
+    if known_id and known_id != current_id:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            f"topic {topic} was deleted and created anew while it was loaded (its id was "
+            f"{known_id} and is {current_id}). Nothing was committed: load again, into a new "
+            "folder where this table holds loads already",
+        )
 
 
 def require_same_topic(

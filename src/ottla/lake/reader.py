@@ -7,6 +7,7 @@ cannot be read is fetched a second time; then it is an error, or skipped and cou
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -43,7 +44,7 @@ def read_range(
     # Where damage was met last: met there again, it is no accident of the way.
     suspected = -1
     while True:
-        rest = Range(wanted.topic, wanted.partition, account.position, wanted.end)
+        rest = replace(wanted, start=account.position)
         try:
             # Closed before anything else is asked: an answer to it may be on its way.
             with closing(log.fetch(rest)) as fetches:

@@ -70,6 +70,13 @@ class Cluster(Reading, Protocol):
         """Raises OttlaError UNKNOWN_TOPIC_OR_PARTITION, or the error of the connection."""
         ...
 
+    def topic_id(self, topic: str) -> str | None:
+        """The id of the topic that has this name now; None where brokers give none.
+
+        Raises as `describe`.
+        """
+        ...
+
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
         """First offset whose timestamp is `timestamp_ms` or later; absent where there is none."""
         ...

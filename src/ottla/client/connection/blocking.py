@@ -84,7 +84,12 @@ class BlockingConnection:
             self._send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, self._timeout_s)
             answer = self.receive()
         check(answer.error_code, "tell its versions")
+        self._newest = {entry.api_key: entry.max_version for entry in answer.api_keys}
         return negotiate(answer.api_keys)
+
+    def speaks(self, key: ApiKey, version: int) -> bool:
+        """Whether the broker knows `version` of the API, which may be above the agreed one."""
+        return self._newest.get(key, -1) >= version
 
     def version(self, key: ApiKey) -> int:
         """The version agreed with this broker. Raises UnsupportedByBroker."""
@@ -99,15 +104,18 @@ class BlockingConnection:
         assert isinstance(answer, response_type)
         return answer
 
-    def send(self, message: Message, timeout_s: float | None = None) -> None:
+    def send(
+        self, message: Message, timeout_s: float | None = None, *, version: int | None = None
+    ) -> None:
         """Send `message`; `receive` gives its answer later.
 
         `timeout_s`, the connection's if it is None, is how long calls may wait until it is there.
+        `version` is one that the broker `speaks`; else the agreed one is sent.
         """
         key = key_of(message)
         if timeout_s is None:
             timeout_s = self._timeout_s
-        self._send(message, key, self.version(key), timeout_s)
+        self._send(message, key, self.version(key) if version is None else version, timeout_s)
 
     def _send(self, message: Message, key: ApiKey, version: int, timeout_s: float) -> None:
         self._require_open()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from random import Random
 from typing import NamedTuple, Self, TypeVar
+from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -28,6 +29,7 @@ from ottla.client.errors import (
     ConnectionFailed,
     OffsetOutOfRange,
     RequestTimedOut,
+    TopicMadeAnew,
     check,
     code_of,
     refused,
@@ -63,6 +65,9 @@ FETCH_BYTES = 8 * 1024 * 1024
 _ONCE_BYTES = 64 * 1024
 _WAIT_MS = 500
 _TOPIC_RESOURCE = 2
+# From this version of Fetch on a topic is named by its id alone (KIP-516).
+_FETCH_BY_ID = 13
+_NO_ID = UUID(int=0)
 
 # What a leader answers where its log is damaged: Kafka the first, Ottla the second.
 DAMAGE_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
@@ -196,9 +201,14 @@ class RangeClient:
         start: int,
         end: int,
         *,
+        topic_id: UUID | None = None,
         fetch_bytes: int = FETCH_BYTES,
     ) -> Generator[Fetched]:
         """Yield the batches that hold the offsets `start` <= offset < `end`, in order.
+
+        With `topic_id` they are those of that topic: it is fetched by its id where the leader can
+        (Fetch 13), and TopicMadeAnew is raised where another topic has its name by now. From an
+        older leader it is fetched by its name, and the id is compared before and after a retry.
 
         Close it before the client is asked for anything else: a fetch is sent ahead.
         Ends once all offsets below `end` have been passed. Raises OffsetOutOfRange where the
@@ -211,7 +221,8 @@ class RangeClient:
         quiet_until_s = time.monotonic() + self._retry_timeout_s
         while position < end:
             try:
-                with closing(self._fetch(topic, partition, position, end, fetch_bytes)) as answers:
+                found = self._fetch(topic, topic_id, partition, position, end, fetch_bytes)
+                with closing(found) as answers:
                     for fetched in answers:
                         attempt = 0
                         quiet_until_s = time.monotonic() + self._retry_timeout_s
@@ -243,17 +254,35 @@ class RangeClient:
     # -- fetching
 
     def _fetch(
-        self, topic: str, partition: int, position: int, end: int, fetch_bytes: int
+        self,
+        topic: str,
+        topic_id: UUID | None,
+        partition: int,
+        position: int,
+        end: int,
+        fetch_bytes: int,
     ) -> Generator[Fetched]:
         """Yield batches until `end`; errors go to the caller, who tries again."""
         connection = self._leader(topic, partition)
-        connection.send(self._fetch_request(topic, partition, position, fetch_bytes))
+        version = _FETCH_BY_ID if topic_id and connection.speaks(ApiKey.FETCH, _FETCH_BY_ID) else 0
+        if topic_id and not version:
+            self._require_id(topic, topic_id)
+
+        def send(position: int) -> None:
+            request = self._fetch_request(topic, partition, position, fetch_bytes)
+            request.topics[0].topic_id = topic_id or _NO_ID
+            connection.send(request, version=version or None)
+
+        send(position)
         quiet_until_s = time.monotonic() + self._retry_timeout_s
         try:
             while position < end:
                 data = _only_partition(connection.receive())
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     raise self._out_of_range(topic, partition, position)
+                if data.error_code == ErrorCode.UNKNOWN_TOPIC_ID and topic_id:
+                    self._topic(topic)
+                    self._require_id(topic, topic_id)
                 if data.error_code:
                     raise refused(data.error_code, f"read {topic}-{partition}")
                 whole, next_offset = _whole_batches(data.records)
@@ -261,8 +290,7 @@ class RangeClient:
                     position = next_offset
                     quiet_until_s = time.monotonic() + self._retry_timeout_s
                 if position < end:
-                    request = self._fetch_request(topic, partition, position, fetch_bytes)
-                    connection.send(request)
+                    send(position)
                 if len(whole):
                     aborted = tuple(
                         (entry.producer_id, entry.first_offset)
@@ -285,6 +313,12 @@ class RangeClient:
             if position < end:
                 # An answer may still be on its way: this connection cannot be used again.
                 self._drop(connection)
+
+    def _require_id(self, topic: str, topic_id: UUID) -> None:
+        """Raise TopicMadeAnew where the topic of that name is known to have another id."""
+        view = self._view.topics.get(topic)
+        if view is not None and view.topic_id.int and view.topic_id != topic_id:
+            raise TopicMadeAnew(topic, topic_id, view.topic_id)
 
     def _out_of_range(self, topic: str, partition: int, position: int) -> OffsetOutOfRange:
         first = self._list_offsets(topic, EARLIEST, [partition])[partition].offset
@@ -422,7 +456,7 @@ class RangeClient:
         """Forget what may be stale and wait a little; raise what waiting does not cure."""
         code = code_of(error.code)
         # The caller judges damage: only a second fetch shows whether the log has it.
-        final = not code.retriable or code in _NOT_RETRIED
+        final = not code.retriable or code in _NOT_RETRIED or isinstance(error, TopicMadeAnew)
         if final or time.monotonic() >= until_s:
             raise error
         self.close()
