@@ -14,6 +14,7 @@
 | offsetsPerTask | how many offsets one task reads at most | 1000000 |
 | skipUnreadable | leave out batches that cannot be read, with a warning in the task's log | false |
 
+Partitions that PARTITION:OFFSET,… does not name start at the earliest and end at the latest offset.
 One task for each range of offsets. Aborted transactions are left out. A range whose offsets are
 not all accounted for is an error, never a silent gap.
 """
@@ -21,6 +22,7 @@ not all accounted for is an error, never a silent gap.
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -47,6 +49,11 @@ _OPTIONS = (
     "offsetsPerTask",
     "skipUnreadable",
 )
+
+
+# Where partitions start and end that `start` or `end` does not name.
+_EARLIEST: Literal["earliest"] = "earliest"
+_LATEST: Literal["latest"] = "latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +146,9 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
                     if boundary.timestamp_ms is None
                     else cluster.offsets_at(options.topic, boundary.timestamp_ms),
                     last_load=_last_load(options),
+                    unnamed=unnamed,
                 )
-                for boundary in (start, end)
+                for boundary, unnamed in ((start, _EARLIEST), (end, _LATEST))
             )
         finally:
             cluster.close()

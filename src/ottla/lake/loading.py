@@ -23,6 +23,7 @@ from ottla.lake.plan import (
     Range,
     parse_boundary,
     ranges,
+    require_past,
     require_same_id,
     require_same_topic,
     resolve,
@@ -31,7 +32,7 @@ from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.table import LoadLost, Table
 from ottla.lake.task import Task, TaskResult, run
 from ottla.lake.telling import commit_positions, settled, told_of_loss
-from ottla.ledger.partition import PartitionLedger, Unreadable
+from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 __all__ = ["LoadLost", "LoadResult", "load", "run_here"]
 
@@ -67,6 +68,7 @@ class _Plan:
     starts: dict[int, int]
     ends: dict[int, int]
     ranges: Sequence[Range]
+    idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
 
 
 def load(
@@ -85,7 +87,8 @@ def load(
     """Load what is new in `topic` into the table in folder `target`.
 
     `start` matters to the first load of a partition only (see `plan.parse_boundary`); later ones
-    start where the last one ended. `end` is a boundary too. Tasks run on Spark, on
+    start where the last one ended, which each load commits for every partition, also where it
+    loads nothing of it. `end` is a boundary too. Tasks run on Spark, on
     `spark_session` or a local one, unless `runner` runs them (`run_here`: in this process, for
     small loads). `group`, where given, is committed to where the table stands then: retention may
     wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A batch that cannot be
@@ -103,20 +106,22 @@ def load(
             _require_table_of(topic, before, described)
         plan = _plan(cluster, described, before, parse_boundary(start), parse_boundary(end))
     on_step("planned")
-    if not plan.ranges:
+    if not plan.ranges and not plan.idle:
         removed = table.remove_orphans()
         if group is not None and before is not None:
             commit_positions(group, before, bootstrap)
         return LoadResult(before, 0, 0, time.monotonic() - began, (), tuple(removed))
-    if runner is None:
+    if plan.ranges and runner is None:
         session = spark_session or spark.session()
         runner = partial(spark.run_tasks, session)
         on_step("spark started")
-    results = runner(_tasks(table, plan, bootstrap, described, skip_unreadable))
+    tasks = _tasks(table, plan, bootstrap, described, skip_unreadable)
+    results = runner(tasks) if runner is not None and tasks else []
     on_step("files written")
     ledgers = _partition_ledgers(results)
     if described.has_ledger:
         ledgers = settled(ledgers, described, bootstrap)
+    ledgers = sorted([*ledgers, *_idle_ledgers(plan, described)], key=lambda one: one.partition)
     manifest = _manifest(before, before_digest, plan, described, results, ledgers)
     _require_balance(manifest)
     # Last of all: an id never comes back, so that all that was read before was this topic's.
@@ -185,13 +190,21 @@ def _plan(
     end: Boundary,
 ) -> _Plan:
     positions = dict(before.positions) if before else {}
+    require_past(start, time.time_ns() // 1_000_000)
+    if before is not None and start.kind == "latest":
+        # The first load wrote the position of each partition: others were added since then.
+        start = Boundary("earliest")
     starts = resolve(
         start, described.bounds, by_time=_by_time(cluster, described, start), last_load=positions
     )
     # Whatever the words for the start: no offset is loaded twice, and none is skipped.
     starts.update(positions)
     ends = resolve(
-        end, described.bounds, by_time=_by_time(cluster, described, end), last_load=positions
+        end,
+        described.bounds,
+        by_time=_by_time(cluster, described, end),
+        last_load=positions,
+        unnamed="latest",
     )
     for partition in starts:
         ends[partition] = max(ends[partition], starts[partition])
@@ -208,6 +221,7 @@ def _plan(
             tasks_min=len(starts),
             topic_id=described.topic_id,
         ),
+        idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
     )
 
 
@@ -239,6 +253,12 @@ def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
     for result in sorted(results, key=lambda r: (r.ledger.partition, r.ledger.start)):
         by_partition.setdefault(result.ledger.partition, []).append(result.ledger)
     return [reduce(PartitionLedger.followed_by, parts) for _, parts in sorted(by_partition.items())]
+
+
+def _idle_ledgers(plan: _Plan, described: TopicDescription) -> list[PartitionLedger]:
+    """Accounts of no offsets, for the positions that they write."""
+    told = Told(0, 0, 0, 0, 0, 0, 0) if described.has_ledger else None
+    return [PartitionLedger(p, plan.starts[p], plan.starts[p], told=told) for p in plan.idle]
 
 
 def _require_balance(manifest: Manifest) -> None:

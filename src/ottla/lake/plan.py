@@ -35,7 +35,7 @@ class PartitionBounds:
 class Boundary:
     """Where reading starts or ends, before it is known in offsets.
 
-    `offsets` names some partitions' offsets (-2 earliest, -1 latest); all others follow `kind`.
+    `offsets` names some partitions' offsets (-2 earliest, -1 latest) and says nothing of others.
     """
 
     kind: Literal["earliest", "latest", "timestamp", "offsets", "last-load"]
@@ -44,6 +44,7 @@ class Boundary:
 
 
 EARLIEST_OFFSET, LATEST_OFFSET = -2, -1
+_OFFSETS = {"earliest": EARLIEST_OFFSET, "latest": LATEST_OFFSET}
 
 
 def parse_boundary(text: str) -> Boundary:
@@ -70,11 +71,14 @@ def resolve(
     *,
     by_time: Mapping[int, int],
     last_load: Mapping[int, int],
+    unnamed: Literal["earliest", "latest"] = "earliest",
 ) -> dict[int, int]:
     """Return the offset that `boundary` means in each partition of `bounds`.
 
     `by_time` answers a timestamp boundary (a partition without so late a record is absent: its
     end is meant); `last_load` holds where the last load ended (absent: the log's start is meant).
+    Partitions that a boundary of offsets does not name have their `unnamed`: where reading
+    starts or ends by default.
     Raises OttlaError for an offset of a partition that does not exist, or beyond the log's end.
     """
     resolved: dict[int, int] = {}
@@ -89,7 +93,9 @@ def resolve(
             case "last-load":
                 resolved[partition] = last_load.get(partition, bound.log_start)
             case "offsets":
-                resolved[partition] = _named_offset(boundary.offsets or {}, partition, bound)
+                resolved[partition] = _named_offset(
+                    (boundary.offsets or {}).get(partition, _OFFSETS[unnamed]), partition, bound
+                )
     unknown = sorted(set(boundary.offsets or {}) - set(bounds))
     if unknown:
         raise OttlaError(
@@ -99,8 +105,7 @@ def resolve(
     return resolved
 
 
-def _named_offset(offsets: Mapping[int, int], partition: int, bound: PartitionBounds) -> int:
-    offset = offsets.get(partition, EARLIEST_OFFSET)
+def _named_offset(offset: int, partition: int, bound: PartitionBounds) -> int:
     if offset == EARLIEST_OFFSET:
         return bound.log_start
     if offset == LATEST_OFFSET:
@@ -112,6 +117,16 @@ def _named_offset(offsets: Mapping[int, int], partition: int, bound: PartitionBo
             f"{bound.log_start} to {bound.end}",
         )
     return offset
+
+
+def require_past(boundary: Boundary, now_ms: int) -> None:
+    """Refuse a start in the future: a load would commit where it stands now, before that time."""
+    if boundary.timestamp_ms is not None and boundary.timestamp_ms > now_ms:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the start @{boundary.timestamp_ms} lies in the future (it is {now_ms} now): load "
+            "once that time has come, or start from latest",
+        )
 
 
 def ranges(

@@ -46,6 +46,12 @@ def test_each_boundary_resolves_per_partition(text: str, expected: dict[int, int
     assert resolve(parse_boundary(text), BOUNDS, by_time={0: 70}, last_load={0: 40}) == expected
 
 
+def test_partitions_that_an_end_does_not_name_end_at_latest() -> None:
+    """An end says nothing of other partitions: they follow its default, not the start's."""
+    end = resolve(parse_boundary("0:20"), BOUNDS, by_time={}, last_load={0: 40}, unnamed="latest")
+    assert end == {0: 20, 1: 50}
+
+
 @pytest.mark.parametrize("text", ["2:0", "0:101"])
 def test_offsets_outside_the_topic_are_refused(text: str) -> None:
     with pytest.raises(OttlaError):

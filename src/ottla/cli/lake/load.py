@@ -21,10 +21,15 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
     "start",
     default="last-load",
     show_default=True,
-    help="Where the first load starts: earliest, latest, @MILLISECONDS, or PARTITION:OFFSET,…",
+    help="Where the first load starts: earliest, latest, @MILLISECONDS, or PARTITION:OFFSET,… "
+    "(other partitions: earliest)",
 )
 @click.option(
-    "--until", "end", default="latest", show_default=True, help="Where it ends, likewise."
+    "--until",
+    "end",
+    default="latest",
+    show_default=True,
+    help="Where it ends, likewise (other partitions: latest).",
 )
 @click.option(
     "--group", default=None, help="Commit to this group where the table stands after the load."
