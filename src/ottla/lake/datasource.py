@@ -12,6 +12,7 @@
 | table | the folder whose last load `last-load` means | |
 | columns | a comma-separated choice of columns: fewer cross to the JVM | all |
 | offsetsPerTask | how many offsets one task reads at most | 1000000 |
+| failOnDataLoss | fail where records were deleted since the last load or the plan | true |
 | skipUnreadable | leave out batches that cannot be read, with a warning in the task's log | false |
 
 Partitions that PARTITION:OFFSET,… does not name start at the earliest and end at the latest offset.
@@ -30,15 +31,17 @@ from pyspark.sql.types import StructType
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
+from ottla.lake.loss import deleted_at, gone_before, loss_lines, losses, require_no_loss
 from ottla.lake.plan import Range, parse_boundary, ranges, resolve
 from ottla.lake.reader import read_range
 from ottla.lake.schema import ROW_SCHEMA, SPARK_TYPES
 from ottla.lake.table import Table
 from ottla.lake.telling import skipped_lines
-from ottla.ledger.partition import RangeAccount
+from ottla.ledger.partition import PartitionLedger, RangeAccount
 
 _log = logging.getLogger(__name__)
 
+_LOSS = 'Read on without them: .option("failOnDataLoss", "false")'
 _OPTIONS = (
     "topic",
     "bootstrap",
@@ -48,6 +51,7 @@ _OPTIONS = (
     "columns",
     "offsetsPerTask",
     "skipUnreadable",
+    "failOnDataLoss",
 )
 
 
@@ -66,6 +70,7 @@ class _Options:
     columns: tuple[str, ...]
     offsets_per_task: int
     skip_unreadable: bool
+    fail_on_data_loss: bool
 
 
 def _parse(options: Mapping[str, str]) -> _Options:
@@ -84,9 +89,6 @@ def _parse(options: Mapping[str, str]) -> _Options:
     per_task = given.get("offsetspertask", "1000000")
     if not per_task.isdigit() or int(per_task) == 0:
         raise _wrong(f"offsetsPerTask is {per_task!r}, not a number of offsets above 0")
-    skip = given.get("skipunreadable", "false").lower()
-    if skip not in ("true", "false"):
-        raise _wrong(f"skipUnreadable is {skip!r}, not true or false")
     return _Options(
         topic=given["topic"],
         bootstrap=given.get("bootstrap", "localhost:9092"),
@@ -95,8 +97,16 @@ def _parse(options: Mapping[str, str]) -> _Options:
         table=given.get("table"),
         columns=columns,
         offsets_per_task=int(per_task),
-        skip_unreadable=skip == "true",
+        skip_unreadable=_flag(given, "skipUnreadable", "false"),
+        fail_on_data_loss=_flag(given, "failOnDataLoss", "true"),
     )
+
+
+def _flag(given: Mapping[str, str], name: str, default: str) -> bool:
+    text = given.get(name.lower(), default).lower()
+    if text not in ("true", "false"):
+        raise _wrong(f"{name} is {text!r}, not true or false")
+    return text == "true"
 
 
 def _wrong(what: str) -> OttlaError:
@@ -120,10 +130,11 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are un
 class RangePartition(InputPartition):  # type: ignore[misc]
     """One task's range."""
 
-    def __init__(self, wanted: Range, compacted: bool) -> None:
+    def __init__(self, wanted: Range, compacted: bool, gone_below: int) -> None:
         super().__init__(None)
         self.wanted = wanted
         self.compacted = compacted
+        self.gone_below = gone_below  # Below it a deletion is no loss.
 
 
 class OttlaReader(DataSourceReader):  # type: ignore[misc]
@@ -135,6 +146,7 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
         start, end = parse_boundary(options.start), parse_boundary(options.end)
+        positions = _last_load(options)
         cluster = connect(options.bootstrap)
         try:
             described = cluster.describe(options.topic)
@@ -145,13 +157,18 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
                     by_time={}
                     if boundary.timestamp_ms is None
                     else cluster.offsets_at(options.topic, boundary.timestamp_ms),
-                    last_load=_last_load(options),
+                    last_load=positions,
                     unnamed=unnamed,
                 )
                 for boundary, unnamed in ((start, _EARLIEST), (end, _LATEST))
             )
         finally:
             cluster.close()
+        gone_below = gone_before(
+            described.bounds, positions if options.start == "last-load" else {}
+        )
+        known = [deleted_at(starts[p], ends[p], p, b) for p, b in described.bounds.items()]
+        self._require_no_loss(losses(known, gone_below))
         planned = ranges(
             options.topic,
             starts,
@@ -160,7 +177,10 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
             tasks_min=len(starts),
             topic_id=described.topic_id,
         )
-        return [RangePartition(wanted, described.compacted) for wanted in planned]
+        return [
+            RangePartition(wanted, described.compacted, gone_below[wanted.partition])
+            for wanted in planned
+        ]
 
     def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
         wanted = partition.wanted
@@ -175,12 +195,20 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
             cluster.close()
         for line in skipped_lines(wanted.topic, account.skipped):
             _log.warning("%s", line)
+        ledger = account.ledger()
+        self._require_no_loss(losses([ledger], {wanted.partition: partition.gone_below}))
         if not account.ledger().balances:
             raise OttlaError(
                 ErrorCode.CORRUPT_MESSAGE,
                 f"{account.ledger().unexplained} offsets of {wanted} are unexplained: "
                 f"{account.ledger()}; look at the log with `ottla log dump`",
             )
+
+    def _require_no_loss(self, found: Mapping[PartitionLedger, int]) -> None:
+        if self._options.fail_on_data_loss:
+            require_no_loss(self._options.topic, found, _LOSS)
+        for line in loss_lines(self._options.topic, found):
+            _log.warning("%s", line)
 
 
 def _last_load(options: _Options) -> Mapping[int, int]:

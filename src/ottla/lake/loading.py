@@ -8,7 +8,7 @@ or the whole load. Of two at once, one commits and the other raises `LoadLost`.
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -17,6 +17,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import spark
 from ottla.lake.cluster import connect
+from ottla.lake.loss import deleted_at, gone_before, losses, require_no_loss
 from ottla.lake.manifest import Manifest, next_manifest
 from ottla.lake.plan import (
     Boundary,
@@ -38,6 +39,11 @@ __all__ = ["LoadLost", "LoadResult", "load", "run_here"]
 
 # Offsets of one task: enough to make a file worth having, few enough to spread the work.
 _OFFSETS_PER_TASK = 2_000_000
+_LOSS = (
+    "Nothing was committed. Go on without them: `ottla lake load --accept-loss` (load(…, "
+    "accept_loss=True)) puts their number on record. Retention waits for loads that commit to a "
+    "group (--group), where the topic's ottla.retention.hold.groups names it"
+)
 
 
 Runner = Callable[[Sequence[Task]], list[TaskResult]]
@@ -69,6 +75,8 @@ class _Plan:
     ends: dict[int, int]
     ranges: Sequence[Range]
     idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
+    gone_below: Mapping[int, int]  # Below it a deletion is no loss.
+    lost: Mapping[PartitionLedger, int]  # What is lost already.
 
 
 def load(
@@ -80,6 +88,7 @@ def load(
     end: str = "latest",
     group: str | None = None,
     skip_unreadable: bool = False,
+    accept_loss: bool = False,
     spark_session: Any = None,
     runner: Runner | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
@@ -93,9 +102,10 @@ def load(
     small loads). `group`, where given, is committed to where the table stands then: retention may
     wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A batch that cannot be
     read fails the load, unless `skip_unreadable`: then its offsets are counted as unreadable and
-    named in the result and the manifest. `on_step` is called with the name of each step once it
-    is done. Raises OttlaError (LoadLost, where another load committed meanwhile; nothing is
-    changed).
+    named in the result and the manifest. So do offsets that were deleted since the last load, or
+    since this one was planned, unless `accept_loss`: then the manifest says how many. `on_step` is
+    called with the name of each step once it is done. Raises OttlaError (LoadLost, where another
+    load committed meanwhile; nothing is changed).
     """
     began = time.monotonic()
     table = Table.create_or_open(target, on_step)
@@ -105,6 +115,8 @@ def load(
         with told_of_loss(cluster, described, before):
             _require_table_of(topic, before, described)
         plan = _plan(cluster, described, before, parse_boundary(start), parse_boundary(end))
+    if not accept_loss:
+        require_no_loss(topic, plan.lost, _LOSS)
     on_step("planned")
     if not plan.ranges and not plan.idle:
         removed = table.remove_orphans()
@@ -122,7 +134,10 @@ def load(
     if described.has_ledger:
         ledgers = settled(ledgers, described, bootstrap)
     ledgers = sorted([*ledgers, *_idle_ledgers(plan, described)], key=lambda one: one.partition)
-    manifest = _manifest(before, before_digest, plan, described, results, ledgers)
+    found = losses(ledgers, plan.gone_below)
+    if not accept_loss:
+        require_no_loss(topic, found, _LOSS)
+    manifest = _manifest(before, before_digest, plan, described, results, ledgers, found)
     _require_balance(manifest)
     # Last of all: an id never comes back, so that all that was read before was this topic's.
     with closing(connect(bootstrap)) as cluster:
@@ -149,6 +164,7 @@ def _manifest(
     described: TopicDescription,
     results: Sequence[TaskResult],
     ledgers: Sequence[PartitionLedger],
+    found: Mapping[PartitionLedger, int],
 ) -> Manifest:
     """What the table will hold once this load counts: all files of its tasks, in order."""
     files = [result.file for result in results if result.file]
@@ -166,6 +182,7 @@ def _manifest(
             (one for result in results for one in result.skipped),
             key=lambda one: (one.partition, one.start),
         ),
+        accepted_loss={ledger.partition: count for ledger, count in found.items()},
     )
 
 
@@ -206,6 +223,7 @@ def _plan(
         last_load=positions,
         unnamed="latest",
     )
+    gone_below = gone_before(described.bounds, positions)
     for partition in starts:
         ends[partition] = max(ends[partition], starts[partition])
     return _Plan(
@@ -222,6 +240,11 @@ def _plan(
             topic_id=described.topic_id,
         ),
         idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
+        gone_below=gone_below,
+        lost=losses(
+            [deleted_at(starts[p], ends[p], p, bound) for p, bound in described.bounds.items()],
+            gone_below,
+        ),
     )
 
 

@@ -7,7 +7,7 @@ far. All of that follows from the ledgers and files, too: `chain` derives it aga
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from types import UnionType
 from typing import Any, TypeVar
 
@@ -54,6 +54,8 @@ class Manifest:
     total_hash: str
     # What could not be read and was left out, in order; as many offsets as the ledgers count.
     skipped: tuple[Unreadable, ...] = ()
+    # How many of a partition's deleted offsets were lost to the table, which the load accepted.
+    accepted_loss: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def unexplained(self) -> int:
@@ -76,6 +78,7 @@ def next_manifest(
     files: Sequence[DataFile],
     ledgers: Sequence[PartitionLedger],
     skipped: Sequence[Unreadable] = (),
+    accepted_loss: Mapping[int, int] | None = None,
 ) -> Manifest:
     """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
 
@@ -108,13 +111,15 @@ def next_manifest(
         total_rows=(before.total_rows if before else 0) + rows,
         total_hash=hash_text(total),
         skipped=tuple(skipped),
+        accepted_loss=dict(accepted_loss or {}),
     )
 
 
 def to_bytes(manifest: Manifest) -> bytes:
     """The manifest as it stands on disk."""
     content = asdict(manifest)
-    content["positions"] = {str(p): offset for p, offset in sorted(manifest.positions.items())}
+    for name in ("positions", "accepted_loss"):
+        content[name] = {str(p): number for p, number in sorted(content[name].items())}
     return seal(content)
 
 
@@ -128,7 +133,8 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
         found["files"] = tuple(_typed(DataFile(**file)) for file in found["files"])
         found["ledgers"] = tuple(_ledger(ledger) for ledger in found["ledgers"])
         found["skipped"] = tuple(_typed(Unreadable(**one)) for one in found["skipped"])
-        found["positions"] = {int(p): int(offset) for p, offset in found["positions"].items()}
+        for key in ("positions", "accepted_loss"):
+            found[key] = {int(p): int(number) for p, number in found[key].items()}
         return _typed(Manifest(**found)), digest
     except SealBroken as error:
         raise _broken(name, str(error)) from error

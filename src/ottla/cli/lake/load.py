@@ -39,6 +39,11 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
     is_flag=True,
     help="Leave out batches that cannot be read, and count them, instead of failing.",
 )
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Go on where records were deleted before they were loaded, and put that on record.",
+)
 @options.bootstrap
 @options.output
 def load(
@@ -48,6 +53,7 @@ def load(
     end: str,
     group: str | None,
     skip_unreadable: bool,
+    accept_loss: bool,
     bootstrap: str,
     form: str,
 ) -> None:
@@ -71,6 +77,7 @@ def load(
         end=end,
         group=group,
         skip_unreadable=skip_unreadable,
+        accept_loss=accept_loss,
         on_step=steps,
     )
     steps.end()
@@ -85,6 +92,9 @@ def load(
     show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
     for line in skipped_lines(topic, done.skipped):
         click.secho(line, fg="yellow")
+    for partition, count in done.manifest.accepted_loss.items():
+        lost = f"{topic}-{partition}: {counted(count, 'offset')} lost: deleted before the load"
+        click.secho(lost, fg="yellow")
     click.echo(
         f"{counted(done.rows, 'row')} in {counted(done.files, 'file')} in {done.seconds:.1f} s; "
         f"the table holds {counted(done.manifest.total_rows, 'row')}, "
