@@ -11,7 +11,10 @@ from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
+from ottla.client import sync
+from ottla.client.admin.configs import ResourceKind
 from ottla.lake import run_here
+from ottla.lake.datasource import OttlaSource
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -105,3 +108,46 @@ def test_compacted_offsets_are_counted_as_compacted(
 
     assert {key for key, _ in rows(target)} == {b"k%d" % n for n in range(300)}
     assert ottla.lake.verify(str(target), bootstrap=kafka_node.bootstrap).proven
+
+
+def test_a_topic_that_was_compacted_once_is_loaded_and_proven(
+    kafka_node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """Its policy is delete by now: the log itself shows that offsets are absent at the source."""
+    topic = make_topic(
+        kafka_node,
+        partitions=1,
+        cleanup_policy="compact",
+        segment_ms="300",
+        min_cleanable_dirty_ratio="0.01",
+    )
+    load = partial(ottla.lake.load, topic, bootstrap=kafka_node.bootstrap, runner=run_here)
+    before, after = tmp_path / "before", tmp_path / "after"
+    # What was loaded before the cleaner came is proven, too.
+    produce(kafka_node, topic, 0, 300)
+    load(str(before))
+    for _ in range(4):
+        time.sleep(0.4)  # The next batch is young enough to open another segment.
+        produce(kafka_node, topic, 0, 300)
+    deadline = time.monotonic() + 200
+    while load(str(tmp_path / str(time.monotonic_ns()))).rows == 1500:
+        assert time.monotonic() < deadline, "Kafka's cleaner did not run"
+        time.sleep(1)
+    set_policy(kafka_node, topic, "delete")
+
+    (ledger,) = load(str(after)).ledgers
+    assert ledger.absent > 0
+    assert (ledger.loaded + ledger.absent, ledger.compacted, ledger.unexplained) == (1500, 0, 0)
+    assert {key for key, _ in rows(after)} == {b"k%d" % n for n in range(300)}
+    load(str(before))
+    for target in (before, after):
+        assert ottla.lake.verify(str(target), bootstrap=kafka_node.bootstrap).problems == []
+    source = OttlaSource({"topic": topic, "bootstrap": kafka_node.bootstrap}).reader(None)
+    read = [batch.num_rows for one in source.partitions() for batch in source.read(one)]
+    assert sum(read) == ledger.loaded
+
+
+def set_policy(node: Node, topic: str, policy: str) -> None:
+    """Change the topic's cleanup policy."""
+    with sync.Admin(node.bootstrap) as admin:
+        admin.configs.alter(ResourceKind.TOPIC, topic, {"cleanup.policy": policy})

@@ -31,6 +31,7 @@ from pyspark.sql.types import StructType
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
+from ottla.lake.evidence import judged
 from ottla.lake.loss import deleted_at, gone_before, loss_lines, losses, require_no_loss
 from ottla.lake.plan import Range, parse_boundary, ranges, resolve
 from ottla.lake.reader import read_range
@@ -191,17 +192,17 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
             skip = self._options.skip_unreadable
             for batch in read_range(wanted, cluster, account, skip_unreadable=skip):
                 yield batch.select(names)
+            (ledger,) = judged([account.ledger_with_gaps()], cluster, wanted.topic)
         finally:
             cluster.close()
         for line in skipped_lines(wanted.topic, account.skipped):
             _log.warning("%s", line)
-        ledger = account.ledger()
         self._require_no_loss(losses([ledger], {wanted.partition: partition.gone_below}))
-        if not account.ledger().balances:
+        if not ledger.balances:
             raise OttlaError(
                 ErrorCode.CORRUPT_MESSAGE,
-                f"{account.ledger().unexplained} offsets of {wanted} are unexplained: "
-                f"{account.ledger()}; look at the log with `ottla log dump`",
+                f"{ledger.unexplained} offsets of {wanted} are unexplained: "
+                f"{ledger}; look at the log with `ottla log dump`",
             )
 
     def _require_no_loss(self, found: Mapping[PartitionLedger, int]) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import spark
 from ottla.lake.cluster import connect
+from ottla.lake.evidence import judged
 from ottla.lake.loss import deleted_at, gone_before, losses, require_no_loss
 from ottla.lake.manifest import Manifest, next_manifest
 from ottla.lake.plan import (
@@ -133,6 +134,9 @@ def load(
     ledgers = _partition_ledgers(results)
     if described.has_ledger:
         ledgers = settled(ledgers, described, bootstrap)
+    else:
+        with closing(connect(bootstrap)) as cluster:
+            ledgers = judged(ledgers, cluster, topic)
     ledgers = sorted([*ledgers, *_idle_ledgers(plan, described)], key=lambda one: one.partition)
     found = losses(ledgers, plan.gone_below)
     if not accept_loss:

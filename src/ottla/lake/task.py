@@ -54,7 +54,7 @@ def run(task: Task, attempt: str) -> TaskResult:
         raise
     finally:
         cluster.close()
-    ledger, skipped = account.ledger(), tuple(account.skipped)
+    ledger, skipped = account.ledger_with_gaps(), tuple(account.skipped)
     if output.rows == 0:
         return TaskResult(ledger, None, skipped)
     file = DataFile(

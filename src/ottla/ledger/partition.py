@@ -1,10 +1,12 @@
 """The account of one range of a partition: what became of each offset.
 
-    end - start = loaded + control + aborted + compacted + deleted + unreadable + unexplained
+    end - start =
+        loaded + control + aborted + compacted + deleted + unreadable + absent + unexplained
 
 Every term but the last is counted from its own evidence: records decoded, headers of
 control batches, markers that abort, headers on both sides of a gap, the log's start, batches
-that were fetched twice and could not be read.
+that were fetched twice and could not be read. `absent` is a gap, too, of a log that no broker's
+ledger and no policy explains: it counts only where the log shows that it was compacted once.
 What none of them explains is `unexplained`, and a load that is right has none.
 """
 
@@ -66,12 +68,13 @@ class PartitionLedger:
     compacted: int = 0
     deleted: int = 0
     unreadable: int = 0
+    absent: int = 0
     # Of a broker that keeps a ledger; None of Apache Kafka.
     told: Told | None = None
 
     @property
     def accounted(self) -> int:
-        gone = self.compacted + self.deleted + self.unreadable
+        gone = self.compacted + self.deleted + self.unreadable + self.absent
         return self.loaded + self.control + self.aborted + gone
 
     @property
@@ -95,6 +98,7 @@ class PartitionLedger:
             compacted=self.compacted + later.compacted,
             deleted=self.deleted + later.deleted,
             unreadable=self.unreadable + later.unreadable,
+            absent=self.absent + later.absent,
             told=self.told.and_of(later.told) if self.told and later.told else None,
         )
 
@@ -114,7 +118,8 @@ class RangeAccount:
 
     `gaps_are_compaction` says whether the topic's cleanup policy may remove single records, or the
     broker keeps a ledger that is asked later (`PartitionLedger.settled`): only then does a gap
-    between two batches count as compacted. Elsewhere it is unexplained.
+    count as compacted. Elsewhere it is unexplained, unless the log shows that it was compacted once
+    (`ledger_with_gaps`).
     """
 
     # Invariant: start <= position <= end; every offset below `position` has been counted once,
@@ -128,6 +133,7 @@ class RangeAccount:
     control: int = 0
     aborted: int = 0
     compacted: int = 0
+    gaps: int = 0  # Offsets between two batches or inside one, where no policy explains them.
     deleted: int = 0
     # What was skipped, in order of offset.
     skipped: list[Unreadable] = field(default_factory=list)
@@ -154,8 +160,7 @@ class RangeAccount:
             )
         self.loaded += loaded
         # A batch keeps its span when compaction takes records out of it; the header has both.
-        if self.gaps_are_compaction:
-            self.compacted += spanned - loaded
+        self._gap(spanned - loaded)
 
     def control_batch(self, base_offset: int, last_offset: int) -> None:
         self.control += self._span(base_offset, last_offset)
@@ -181,11 +186,20 @@ class RangeAccount:
             self.unreadable,
         )  # fmt: skip
 
+    def ledger_with_gaps(self) -> PartitionLedger:
+        """The account with all gaps as absent at the source; to be judged by the log's evidence."""
+        return replace(self.ledger(), absent=self.gaps)
+
+    def _gap(self, count: int) -> None:
+        if self.gaps_are_compaction:
+            self.compacted += count
+        else:
+            self.gaps += count
+
     def _span(self, base_offset: int, last_offset: int) -> int:
         """Advance over a batch; return how many of its offsets lie in the range."""
         first = max(base_offset, self.position)
         after = min(last_offset + 1, self.end)
-        if self.gaps_are_compaction and min(first, self.end) > self.position:
-            self.compacted += min(first, self.end) - self.position
+        self._gap(max(0, min(first, self.end) - self.position))
         self.position = max(self.position, min(last_offset + 1, self.end))
         return max(0, after - first)

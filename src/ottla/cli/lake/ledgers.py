@@ -18,6 +18,7 @@ LEDGER_COLUMNS = [
     "compacted",
     "deleted",
     "unreadable",
+    "absent",
     "unexplained",
 ]
 

@@ -1,0 +1,96 @@
+"""Whether a partition's log was compacted at some time, by what its leader gives.
+
+Apache Kafka keeps no ledger of offsets, and a topic's policy says what holds today only. The log
+itself is the witness of gaps that a compaction left:
+
+- a batch with fewer records than its header spans;
+- two batches that stand side by side in one answer, whose offsets do not touch. Damage cannot make
+  that, since an answer is a piece of the log's file, and both checksums are right;
+- a log whose first batch begins above its start, where the leader gives nothing else, asked again
+  for offsets in between. Behind a damaged header it would: each offset is looked up in the index.
+
+A gap between two answers is no witness: Kafka may pass over a damaged segment's rest in silence.
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.plan import PartitionBounds, Range
+from ottla.lake.source import Cluster, Reading
+from ottla.ledger.partition import PartitionLedger
+from ottla.record.reader import CorruptBatch, batches, check_batch
+
+
+def was_compacted(log: Reading, topic: str, partition: int, bound: PartitionBounds) -> bool:
+    """Whether the log, between `bound`, shows that it was compacted once.
+
+    Costs a pass over the log at worst, so that it is asked where offsets are absent only.
+    """
+    wanted = Range(topic, partition, bound.log_start, bound.end)
+    return _starts_above(log, wanted) or _has_gaps(log, wanted)
+
+
+def judged(
+    ledgers: Sequence[PartitionLedger], cluster: Cluster, topic: str
+) -> list[PartitionLedger]:
+    """The accounts; offsets are absent at the source only where its log was compacted once.
+
+    Without that evidence they are unexplained.
+    """
+    if not any(ledger.absent for ledger in ledgers):
+        return list(ledgers)
+    bounds = cluster.describe(topic).bounds
+    return [
+        ledger
+        if not ledger.absent
+        or was_compacted(cluster, topic, ledger.partition, bounds[ledger.partition])
+        else replace(ledger, absent=0)
+        for ledger in ledgers
+    ]
+
+
+def _starts_above(log: Reading, wanted: Range) -> bool:
+    """Whether all that the leader gives at offsets below its first batch is that batch."""
+    first = _base_at(log, wanted, wanted.start)
+    if first is None or first <= wanted.start:
+        return False
+    distance = 1
+    while first - distance > wanted.start:
+        if _base_at(log, wanted, first - distance) != first:
+            return False
+        distance *= 2
+    return True
+
+
+def _base_at(log: Reading, wanted: Range, offset: int) -> int | None:
+    try:
+        buffer = log.peek(wanted.topic, wanted.partition, offset)
+        return next((header.base_offset for _, header in batches(buffer)), None)
+    except OttlaError as error:
+        # Damaged there, or retention has passed by.
+        if error.code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
+            return None
+        raise
+
+
+def _has_gaps(log: Reading, wanted: Range) -> bool:
+    """Whether a batch has a gap, or there is one between two batches side by side."""
+    try:
+        with closing(log.fetch(wanted)) as answers:
+            return any(_answer_has_gaps(answer.buffer) for answer in answers)
+    except CorruptBatch:
+        return False
+
+
+def _answer_has_gaps(buffer: bytes) -> bool:
+    expected = None
+    for position, header in batches(buffer):
+        check_batch(buffer, position, header)
+        if header.record_count <= header.last_offset_delta:
+            return True
+        if expected is not None and header.base_offset > expected:
+            return True
+        expected = header.last_offset + 1
+    return False
