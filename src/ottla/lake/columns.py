@@ -32,14 +32,24 @@ class ColumnBuilder:
     """Collects whole batches of one partition; gives their rows within [start, end) as Arrow.
 
     What is added stays in memory until `take` is called: the buffer itself where batches are
-    uncompressed, else their expanded records. `start` may be raised while nothing waits.
+    uncompressed, else their expanded records. `start` may be raised while nothing waits. A
+    timestamp that does not fit is an error, or null with `null_bad_timestamps`.
     """
 
-    def __init__(self, topic: str, partition: int, start: int, end: int) -> None:
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+        *,
+        null_bad_timestamps: bool = False,
+    ) -> None:
         self._topic = topic
         self._partition = partition
         self.start = start
         self._end = end
+        self._null_bad_timestamps = null_bad_timestamps
         self._reset()
 
     def _reset(self) -> None:
@@ -106,7 +116,10 @@ class ColumnBuilder:
         count = len(rows)
         by_append = append_times != _CREATE_TIME
         timestamps = np.where(by_append, append_times, rows[:, walking.TIMESTAMP])
-        self._require_times_in_reach(timestamps, rows)
+        far = (timestamps > _TIMESTAMP_MS_MAX) | (timestamps < -_TIMESTAMP_MS_MAX)
+        if far.any() and not self._null_bad_timestamps:
+            raise self._time_out_of_reach(timestamps, rows, int(np.flatnonzero(far)[0]))
+        mask = far if far.any() else None
         return pa.RecordBatch.from_arrays(
             [
                 _gathered(payload, rows, walking.KEY_POSITION, walking.KEY_LENGTH),
@@ -115,22 +128,21 @@ class ColumnBuilder:
                 pa.repeat(pa.scalar(self._topic), count),
                 pa.repeat(pa.scalar(self._partition, pa.int32()), count),
                 pa.array(np.ascontiguousarray(rows[:, walking.OFFSET])),
-                pa.array(timestamps * 1000).cast(pa.timestamp("us", tz="UTC")),
+                pa.array(timestamps * 1000, mask=mask).cast(pa.timestamp("us", tz="UTC")),
                 pa.array(by_append.astype(np.int32)),
             ],
             schema=ROW_SCHEMA,
         )
 
-    def _require_times_in_reach(self, timestamps: Columns, rows: Columns) -> None:
-        far = np.flatnonzero(np.abs(timestamps) > _TIMESTAMP_MS_MAX)
-        if len(far):
-            offset, value = int(rows[far[0], walking.OFFSET]), int(timestamps[far[0]])
-            raise OttlaError(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"the record at {self._topic}-{self._partition} offset {offset} has timestamp "
-                f"{value} ms, which no Spark timestamp can hold; skip it with a start behind it, "
-                "and set message.timestamp.after.max.ms on the topic",
-            )
+    def _time_out_of_reach(self, timestamps: Columns, rows: Columns, row: int) -> OttlaError:
+        offset, value = int(rows[row, walking.OFFSET]), int(timestamps[row])
+        return OttlaError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"the record at {self._topic}-{self._partition} offset {offset} has timestamp "
+            f"{value} ms, which no Spark timestamp can hold; read it with a null timestamp "
+            "(`ottla lake load --on-bad-timestamp null`, load(…, on_bad_timestamp='null'), option "
+            "onBadTimestamp), and set message.timestamp.after.max.ms on the topic",
+        )
 
 
 def _rows(walk: walking.Walk) -> Columns:

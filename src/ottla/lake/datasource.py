@@ -13,6 +13,7 @@
 | columns | a comma-separated choice of columns: fewer cross to the JVM | all |
 | offsetsPerTask | how many offsets one task reads at most | 1000000 |
 | failOnDataLoss | fail where records were deleted since the last load or the plan | true |
+| onBadTimestamp | a timestamp that Spark's type cannot hold: fail, or null | fail |
 | skipUnreadable | leave out batches that cannot be read, with a warning in the task's log | false |
 
 Partitions that PARTITION:OFFSET,… does not name start at the earliest and end at the latest offset.
@@ -53,6 +54,7 @@ _OPTIONS = (
     "offsetsPerTask",
     "skipUnreadable",
     "failOnDataLoss",
+    "onBadTimestamp",
 )
 
 
@@ -72,6 +74,7 @@ class _Options:
     offsets_per_task: int
     skip_unreadable: bool
     fail_on_data_loss: bool
+    null_bad_timestamps: bool
 
 
 def _parse(options: Mapping[str, str]) -> _Options:
@@ -90,6 +93,9 @@ def _parse(options: Mapping[str, str]) -> _Options:
     per_task = given.get("offsetspertask", "1000000")
     if not per_task.isdigit() or int(per_task) == 0:
         raise _wrong(f"offsetsPerTask is {per_task!r}, not a number of offsets above 0")
+    on_bad_timestamp = given.get("onbadtimestamp", "fail").lower()
+    if on_bad_timestamp not in ("fail", "null"):
+        raise _wrong(f"onBadTimestamp is {on_bad_timestamp!r}, not fail or null")
     return _Options(
         topic=given["topic"],
         bootstrap=given.get("bootstrap", "localhost:9092"),
@@ -100,6 +106,7 @@ def _parse(options: Mapping[str, str]) -> _Options:
         offsets_per_task=int(per_task),
         skip_unreadable=_flag(given, "skipUnreadable", "false"),
         fail_on_data_loss=_flag(given, "failOnDataLoss", "true"),
+        null_bad_timestamps=on_bad_timestamp == "null",
     )
 
 
@@ -189,8 +196,13 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
         names = list(self._options.columns)
         cluster = connect(self._options.bootstrap)
         try:
-            skip = self._options.skip_unreadable
-            for batch in read_range(wanted, cluster, account, skip_unreadable=skip):
+            for batch in read_range(
+                wanted,
+                cluster,
+                account,
+                skip_unreadable=self._options.skip_unreadable,
+                null_bad_timestamps=self._options.null_bad_timestamps,
+            ):
                 yield batch.select(names)
             (ledger,) = judged([account.ledger_with_gaps()], cluster, wanted.topic)
         finally:

@@ -10,9 +10,9 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any
+from typing import Any, Literal
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import spark
@@ -90,6 +90,7 @@ def load(
     group: str | None = None,
     skip_unreadable: bool = False,
     accept_loss: bool = False,
+    on_bad_timestamp: Literal["fail", "null"] = "fail",
     spark_session: Any = None,
     runner: Runner | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
@@ -104,7 +105,8 @@ def load(
     wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A batch that cannot be
     read fails the load, unless `skip_unreadable`: then its offsets are counted as unreadable and
     named in the result and the manifest. So do offsets that were deleted since the last load, or
-    since this one was planned, unless `accept_loss`: then the manifest says how many. `on_step` is
+    since this one was planned, unless `accept_loss`: then the manifest says how many. A record
+    whose timestamp does not fit into the column fails the load, or gets null. `on_step` is
     called with the name of each step once it is done. Raises OttlaError (LoadLost, where another
     load committed meanwhile; nothing is changed).
     """
@@ -128,7 +130,10 @@ def load(
         session = spark_session or spark.session()
         runner = partial(spark.run_tasks, session)
         on_step("spark started")
-    tasks = _tasks(table, plan, bootstrap, described, skip_unreadable)
+    tasks = [
+        replace(task, null_bad_timestamps=on_bad_timestamp == "null")
+        for task in _tasks(table, plan, bootstrap, described, skip_unreadable)
+    ]
     results = runner(tasks) if runner is not None and tasks else []
     on_step("files written")
     ledgers = _partition_ledgers(results)

@@ -14,6 +14,8 @@ from ottla.lake.row_hash import MODULUS, NULL_LENGTH, Words, bytes_sums, rows_ha
 
 _HEADER_LENGTH = Struct("<I")
 _NULL_HEADER_LENGTH = 0xFFFFFFFF
+# No time in milliseconds that fits into the column.
+_NULL_TIME = np.uint64(1 << 63)
 
 
 # Rows hashed in one go: small enough for the words to stay in the processor's cache.
@@ -50,6 +52,10 @@ def _integers(column: Any) -> Words:
 
 def _milliseconds(column: Any) -> Words:
     micros = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+    if micros.null_count:
+        null = micros.is_null().to_numpy(zero_copy_only=False)
+        known: Words = (micros.fill_null(0).to_numpy() // 1000).view(np.uint64)
+        return np.where(null, _NULL_TIME, known)
     values: Words = (micros.to_numpy(zero_copy_only=False) // 1000).view(np.uint64)
     return values
 

@@ -32,7 +32,12 @@ _BYTES_ENOUGH = 4 << 20
 
 
 def read_range(
-    wanted: Range, log: Reading, account: RangeAccount, *, skip_unreadable: bool = False
+    wanted: Range,
+    log: Reading,
+    account: RangeAccount,
+    *,
+    skip_unreadable: bool = False,
+    null_bad_timestamps: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `wanted` in order of offset; `account` has counted them all at the end.
 
@@ -40,7 +45,13 @@ def read_range(
     where the leader says that) at a batch that cannot be read. With `skip_unreadable` that is only
     raised where nothing behind the batch can be read; `account.skipped` has what was skipped.
     """
-    builder = ColumnBuilder(wanted.topic, wanted.partition, wanted.start, wanted.end)
+    builder = ColumnBuilder(
+        wanted.topic,
+        wanted.partition,
+        wanted.start,
+        wanted.end,
+        null_bad_timestamps=null_bad_timestamps,
+    )
     # Where damage was met last: met there again, it is no accident of the way.
     suspected = -1
     while True:

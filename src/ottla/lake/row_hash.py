@@ -12,9 +12,9 @@ changed in one bit shows. It guards against accidents, not against an adversary.
 - Bytes are cut into little-endian words w(0) … w(n-1), the last filled up with zeros, and
   give two sums: `s = sum of m(i)` and `t = sum of m(i) * B(i)`, where
   `m(i) = mix(w(i) ^ (A(i) + i // 4096))`.
-- A row's canonical form is a list of words: partition, offset, timestamp in milliseconds,
-  timestamp type (0 create, 1 log append), then of key, of value and of headers each
-  length (2^64 - 1 for null), s, t. Headers are the bytes: for each header its name's
+- A row's canonical form is a list of words: partition, offset, timestamp in milliseconds
+  (2^63 for null), timestamp type (0 create, 1 log append), then of key, of value and of headers
+  each length (2^64 - 1 for null), s, t. Headers are the bytes: for each header its name's
   length (u32, little-endian), its name in UTF-8, its value's length (u32; 2^32 - 1 for null),
   its value. The number of headers is implied.
 - `u = 0, v = 0`; for each word x, the j-th: `u = mix(u ^ x) + A(j)`, `v = (v + u) * B(j)`.

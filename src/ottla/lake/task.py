@@ -27,6 +27,7 @@ class Task:
     folder: str
     path: str  # Where its file goes, relative to `folder`; an attempt adds a name of its own.
     skip_unreadable: bool = False
+    null_bad_timestamps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,13 @@ def run(task: Task, attempt: str) -> TaskResult:
     output = ParquetOutput(Path(task.folder) / path)
     cluster = connect(task.bootstrap)
     try:
-        for batch in read_range(wanted, cluster, account, skip_unreadable=task.skip_unreadable):
+        for batch in read_range(
+            wanted,
+            cluster,
+            account,
+            skip_unreadable=task.skip_unreadable,
+            null_bad_timestamps=task.null_bad_timestamps,
+        ):
             output.write(batch)
         output.finish()
     except BaseException:

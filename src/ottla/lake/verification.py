@@ -35,6 +35,8 @@ from ottla.ledger.partition import PartitionLedger, RangeAccount, Told, Unreadab
 _NAMED_MAX = 10
 # How many offsets are compared row by row at a time; bounds the memory this takes.
 _WINDOW_OFFSETS = 500_000
+# What loads may have left out or changed, each by its own option.
+_AS_LOADED = {"skip_unreadable": True, "null_bad_timestamps": True}
 
 _RowHashes = dict[int, list[tuple[int, int]]]
 
@@ -173,7 +175,7 @@ def _compare(
     has_holes = described.compacted or described.has_ledger
     account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
     try:
-        topic_count, topic_hash = _sum(read_range(kept, cluster, account, skip_unreadable=True))
+        topic_count, topic_hash = _sum(read_range(kept, cluster, account, **_AS_LOADED))
     except OttlaError as error:
         if error.code is not ErrorCode.CORRUPT_MESSAGE:
             raise
@@ -199,7 +201,7 @@ def _compare(
         window = Range(kept.topic, kept.partition, start, min(start + _WINDOW_OFFSETS, kept.end))
         window_account = RangeAccount(window.partition, window.start, window.end, has_holes)
         differences.add(
-            _hashes(read_range(window, cluster, window_account, skip_unreadable=True)),
+            _hashes(read_range(window, cluster, window_account, **_AS_LOADED)),
             _hashes(_lake_rows(folder, present, window)),
         )
     # Rows of the lake that the topic no longer holds: reported above.

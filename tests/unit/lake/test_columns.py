@@ -16,6 +16,9 @@ from ottla.record.reader import batches
 
 Row = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
+# Where a batch's header has the time of its first record.
+_BASE_TIMESTAMP = 27
+
 ROWS = st.lists(
     st.tuples(
         st.integers(-1, 2**45),
@@ -120,6 +123,44 @@ def test_time_that_no_spark_timestamp_holds_is_named() -> None:
 
     with pytest.raises(OttlaError, match="flights-2 offset 7 has timestamp 4611686018427387904"):
         columns(buffer)
+
+
+def nulled(buffer: bytes) -> pa.RecordBatch:
+    builder = ColumnBuilder("flights", 2, 0, 100, null_bad_timestamps=True)
+    for position, header in batches(buffer):
+        builder.add(buffer, position, header)
+    batch = builder.take()
+    assert batch is not None
+    return batch
+
+
+def test_time_that_no_spark_timestamp_holds_may_become_null() -> None:
+    """That record's alone; the rows before and behind it keep theirs."""
+    buffer = encoded([(5, None, b"a", []), (2**62, None, b"b", []), (-1, None, b"c", [])], 7)
+    with pytest.raises(OttlaError, match=r"offset 8 has timestamp .*--on-bad-timestamp null"):
+        columns(buffer)
+    batch = nulled(buffer)
+    assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [5000, None, -1000]
+    assert batch.column("value").to_pylist() == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("far", [-(2**62), 2**63 - 1, -(2**63)])
+def test_no_time_is_too_far_to_be_found(far: int) -> None:
+    """Nor is the one whose absolute value is no number of 64 bits."""
+    buffer = bytearray(encoded([(5, None, b"a", [])], 7))
+    buffer[_BASE_TIMESTAMP : _BASE_TIMESTAMP + 8] = far.to_bytes(8, "big", signed=True)
+    with pytest.raises(OttlaError, match=f"offset 7 has timestamp {far} ms"):
+        columns(bytes(buffer))
+    assert nulled(bytes(buffer)).column("timestamp").to_pylist() == [None]
+
+
+def test_a_null_time_counts_as_one() -> None:
+    """In the proof it is a value of its own, wherever it stands and whatever lies under it."""
+    null = nulled(encoded([(2**62, None, b"a", [])], 7))
+    other = nulled(encoded([(2**61, None, b"a", [])], 7))
+    times = [columns(encoded([(time, None, b"a", [])], 7)) for time in (-1, 0, 1)]
+    assert batch_hash(null) == batch_hash(other)
+    assert batch_hash(null) not in [batch_hash(time) for time in times if time is not None]
 
 
 def test_rubbish_inside_a_batch_is_refused() -> None:

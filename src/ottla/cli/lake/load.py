@@ -44,6 +44,13 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
     is_flag=True,
     help="Go on where records were deleted before they were loaded, and put that on record.",
 )
+@click.option(
+    "--on-bad-timestamp",
+    type=click.Choice(["fail", "null"]),
+    default="fail",
+    show_default=True,
+    help="What becomes of a record whose timestamp no Spark timestamp can hold.",
+)
 @options.bootstrap
 @options.output
 def load(
@@ -54,6 +61,7 @@ def load(
     group: str | None,
     skip_unreadable: bool,
     accept_loss: bool,
+    on_bad_timestamp: str,
     bootstrap: str,
     form: str,
 ) -> None:
@@ -78,6 +86,7 @@ def load(
         group=group,
         skip_unreadable=skip_unreadable,
         accept_loss=accept_loss,
+        on_bad_timestamp=on_bad_timestamp,
         on_step=steps,
     )
     steps.end()
