@@ -11,6 +11,7 @@ Needs the extra `ottla[lake]`, and for `load` and the data source Java 17 or new
 
 from typing import Any
 
+from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range
@@ -32,6 +33,7 @@ __all__ = [
     "Unreadable",
     "Verification",
     "files",
+    "header_name_bytes",
     "load",
     "register",
     "run_here",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.header_names import header_name_text
 from ottla.lake.schema import HEADER_TYPE, ROW_SCHEMA
 from ottla.record import walk as walking
 from ottla.record.codec import Header, read_varlong
@@ -185,7 +186,7 @@ def _pairs(payload: bytes, rows: Columns) -> Iterator[Header]:
         position = int(row[walking.HEADERS_POSITION])
         for _ in range(int(row[walking.HEADER_COUNT])):
             size, position = read_varlong(payload, position)
-            name = payload[position : position + size].decode("utf-8", errors="replace")
+            name = header_name_text(payload[position : position + size])
             size, position = read_varlong(payload, position + size)
             yield name, None if size < 0 else payload[position : position + size]
             position += max(size, 0)

@@ -15,8 +15,8 @@ changed in one bit shows. It guards against accidents, not against an adversary.
 - A row's canonical form is a list of words: partition, offset, timestamp in milliseconds
   (2^63 for null), timestamp type (0 create, 1 log append), then of key, of value and of headers
   each length (2^64 - 1 for null), s, t. Headers are the bytes: for each header its name's
-  length (u32, little-endian), its name in UTF-8, its value's length (u32; 2^32 - 1 for null),
-  its value. The number of headers is implied.
+  length (u32, little-endian), its name in UTF-8 (as in the column: `header_names`), its value's
+  length (u32; 2^32 - 1 for null), its value. The number of headers is implied.
 - `u = 0, v = 0`; for each word x, the j-th: `u = mix(u ^ x) + A(j)`, `v = (v + u) * B(j)`.
   The row's hash is `mix(u) + 2^64 * mix(v)`.
 

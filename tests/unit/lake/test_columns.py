@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
 from ottla.lake.columns import ColumnBuilder
+from ottla.lake.header_names import header_name_bytes
 from ottla.lake.proof import batch_hash
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
@@ -221,3 +222,26 @@ def test_hash_survives_slices_and_order() -> None:
 
     assert batch_hash(halves) == batch_hash(batch)
     assert batch_hash(pa.Table.from_batches([batch])) == batch_hash(batch)
+
+
+def renamed(name: bytes) -> bytes:
+    """A batch of one record with one header of that name, four bytes long."""
+    buffer = encoded([(5, None, b"a", [("HEAD", b"x")])], 7)
+    assert buffer.count(b"HEAD") == 1
+    return buffer.replace(b"HEAD", name)
+
+
+def test_header_names_that_are_not_utf8_stay_apart() -> None:
+    """Each has a text of its own, the proof tells them apart, and the bytes come back."""
+    names = [b"\xff\xfea\x80", b"\xff\xfeb\x80", b"\x80\x80\x80\x80", b"ok\xc3\xa9", b"\xc3(\xc3("]
+    found = [columns(renamed(name)) for name in names]
+    texts = [row["headers"][0]["key"] for batch in found for row in as_rows(batch)]
+    assert texts == [
+        "\ufffdhex:fffe6180",
+        "\ufffdhex:fffe6280",
+        "\ufffdhex:80808080",
+        "ok\u00e9",
+        "\ufffdhex:c328c328",
+    ]
+    assert [header_name_bytes(text) for text in texts] == names
+    assert len({batch_hash(batch) for batch in found if batch is not None}) == len(names)
