@@ -149,12 +149,12 @@ def _ledger(content: dict[str, Any]) -> PartitionLedger:
 
 def _typed(parsed: T) -> T:
     """The same value, if each of its fields is of its type. Raises TypeError."""
-    for field in fields(parsed):
-        value = getattr(parsed, field.name)
-        if isinstance(field.type, type | UnionType) and not isinstance(value, field.type):
-            raise TypeError(f"{field.name} is {value!r}")
-        if field.name in {"hash", "total_hash"} and not _HASH.fullmatch(value):
-            raise ValueError(f"{field.name} is {value!r}")
+    for each in fields(parsed):
+        value = getattr(parsed, each.name)
+        if isinstance(each.type, type | UnionType) and not isinstance(value, each.type):
+            raise TypeError(f"{each.name} is {value!r}")
+        if each.name in {"hash", "total_hash"} and not _HASH.fullmatch(value):
+            raise ValueError(f"{each.name} is {value!r}")
     return parsed
 
 
