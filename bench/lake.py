@@ -17,7 +17,7 @@ from typing import Any
 import ottla.lake
 from bench.figures import AT_LEAST, Figure, Scale, spread
 from bench.sides import NO_FSYNC, create_topic
-from ottla.lake import spark as lake_spark
+from ottla.lake import session as lake_session
 from ottla.record.builder import build_batch
 from rig.broker import ottla as ottla_process
 from rig.frames import produce_request
@@ -92,7 +92,7 @@ def _session() -> Any:
     from pyspark.sql import SparkSession  # noqa: PLC0415  # Only where there is a Java.
 
     builder = SparkSession.builder.master("local[2]").appName("bench")
-    for name, value in lake_spark.LOCAL_SETTINGS.items():
+    for name, value in lake_session.LOCAL_SETTINGS.items():
         builder = builder.config(name, value)
     builder = builder.config("spark.jars", ",".join(map(str, SPARK_CONNECTOR.folder.glob("*.jar"))))
     session = builder.getOrCreate()

@@ -5,21 +5,24 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import LoadLost, run_here
+from ottla.lake import LoadLost, Task, TaskResult, run_here
+from ottla.lake.spark import run_tasks
+from ottla.lake.splitting import joined
 from ottla.lake.table import Table
 
 Produce = Callable[..., None]
@@ -171,6 +174,45 @@ def test_of_two_at_once_one_wins_and_the_other_says_so(
     assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
 
 
+@pytest.mark.parametrize("step", ["planned", "files written", "data folder synced"])
+def test_loser_of_a_race_says_so_wherever_it_stands(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path, step: str
+) -> None:
+    """The winner leaves the files of a load that runs; the loser removes its own (P13)."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 300)
+    load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+
+    def overtaken(at: str) -> None:
+        if at == step:
+            assert load().removed == ()
+
+    with pytest.raises(LoadLost, match="another load committed version 1"):
+        load(on_step=overtaken)
+    assert values(tmp_path) == numbered(0, 300)
+    assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
+    assert os.listdir(tmp_path / "_ottla" / "running") == []
+
+
+def test_loser_overtaken_while_its_task_writes_says_so(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """One of its files is there, the other is not."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 300)
+    load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap)
+
+    def run_overtaken(planned: Sequence[Task]) -> list[TaskResult]:
+        first = run_here(planned[:1])
+        load(runner=run_here)
+        return first + run_here(planned[1:])
+
+    with pytest.raises(LoadLost, match="another load committed version 1"):
+        load(runner=run_overtaken)
+    assert values(tmp_path) == numbered(0, 300)
+    assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
+
+
 def test_deleted_records_are_accounted_for_as_deleted(
     node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
 ) -> None:
@@ -218,9 +260,76 @@ def test_topic_created_anew_is_refused(
         load()
 
 
-def test_unknown_topic_is_told(node: Node, tmp_path: Path) -> None:
+def test_files_on_a_workers_own_disk_are_not_committed(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """One of two tasks writes where the driver cannot see it: the load says so, and is nothing."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 100)
+    private = tmp_path / "private"
+    (private / "data").mkdir(parents=True)
+
+    def run_elsewhere(planned: Sequence[Task]) -> list[TaskResult]:
+        return run_here([*planned[:-1], replace(planned[-1], folder=str(private))])
+
+    load = partial(ottla.lake.load, topic, str(tmp_path / "table"), bootstrap=node.bootstrap)
+    with pytest.raises(OttlaError) as refused:
+        load(runner=run_elsewhere)
+    (unseen,) = (private / "data").iterdir()
+    assert f"data/{unseen.name}, which is missing" in refused.value.message
+    assert "one folder that the driver and all workers share" in refused.value.message
+    assert ottla.lake.files(str(tmp_path / "table")) == []
+    assert load(runner=run_here).rows == 100
+
+
+def test_load_is_divided_by_the_sizes_that_the_broker_gives(
+    node: Node, spark: Any, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """A partition of 270 MB is three tasks; twenty with a record each share one of Spark's."""
+    topic = make_topic(node, partitions=21, max_message_bytes="9000000")
+    producer = Producer(
+        {
+            "bootstrap.servers": node.bootstrap,
+            "log_level": 0,
+            "message.max.bytes": 9_000_000,
+            "batch.num.messages": 1,
+        }
+    )
+    for _ in range(34):
+        producer.produce(topic, bytes(8_000_000), partition=20)
+    for partition in range(20):
+        producer.produce(topic, b"small", partition=partition)
+    assert producer.flush(120) == 0
+    planned: list[Task] = []
+
+    def run_on_spark(tasks: Sequence[Task]) -> list[TaskResult]:
+        planned.extend(tasks)
+        return run_tasks(spark, tasks)
+
+    done = ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_on_spark)
+    assert [task.wanted.partition for task in planned] == [*range(20), 20, 20, 20]
+    assert joined([task.log_bytes for task in planned]) == [[*range(20)], [20], [21], [22]]
+    assert done.rows == 54
+    assert all(ledger.balances for ledger in done.ledgers)
+    assert ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap).proven
+
+
+def test_unknown_topic_is_told_and_leaves_no_table(node: Node, tmp_path: Path) -> None:
+    target = tmp_path / "table"
     with pytest.raises(OttlaError, match="no topic 'nowhere'"):
-        ottla.lake.load("nowhere", str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+        ottla.lake.load("nowhere", str(target), bootstrap=node.bootstrap, runner=run_here)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("target", ["s3:/bucket/table", "hdfs:/lake", "~otto", "", "file://host/p"])
+def test_target_that_is_no_folder_here_is_refused_before_anything_is_asked(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where no broker can be reached; nothing is made under that name."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OttlaError, match="choose a path"):
+        ottla.lake.load("flights", target, bootstrap="127.0.0.1:1", runner=run_here)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_spark_submit_main_loads(

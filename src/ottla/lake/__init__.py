@@ -15,6 +15,7 @@ from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range
+from ottla.lake.session import SparkSettings
 from ottla.lake.table import Table
 from ottla.lake.task import Task, TaskResult
 from ottla.lake.verification import Verification, verify
@@ -27,6 +28,7 @@ __all__ = [
     "Manifest",
     "PartitionLedger",
     "Range",
+    "SparkSettings",
     "Task",
     "TaskResult",
     "Told",

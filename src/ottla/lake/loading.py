@@ -18,11 +18,14 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import spark
 from ottla.lake.cluster import connect
 from ottla.lake.evidence import judged
+from ottla.lake.folder.files_written import require_files
+from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.folder.targets import folder_of
 from ottla.lake.loss import deleted_at, gone_before, losses, require_no_loss
 from ottla.lake.manifest import Manifest, next_manifest
 from ottla.lake.plan import (
     Boundary,
-    Range,
     parse_boundary,
     ranges,
     require_past,
@@ -30,7 +33,10 @@ from ottla.lake.plan import (
     require_same_topic,
     resolve,
 )
+from ottla.lake.session import SparkSettings, session
+from ottla.lake.sizes import partition_bytes
 from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.splitting import SizedRange, split
 from ottla.lake.table import LoadLost, Table
 from ottla.lake.task import Task, TaskResult, run
 from ottla.lake.telling import commit_positions, settled, told_of_loss
@@ -38,7 +44,7 @@ from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 __all__ = ["LoadLost", "LoadResult", "load", "run_here"]
 
-# Offsets of one task: enough to make a file worth having, few enough to spread the work.
+# Offsets of one task at most; it is split further by its bytes.
 _OFFSETS_PER_TASK = 2_000_000
 _LOSS = (
     "Nothing was committed. Go on without them: `ottla lake load --accept-loss` (load(…, "
@@ -74,7 +80,7 @@ class _Plan:
     load_id: str
     starts: dict[int, int]
     ends: dict[int, int]
-    ranges: Sequence[Range]
+    ranges: Sequence[SizedRange]
     idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
     gone_below: Mapping[int, int]  # Below it a deletion is no loss.
     lost: Mapping[PartitionLedger, int]  # What is lost already.
@@ -92,6 +98,7 @@ def load(
     accept_loss: bool = False,
     on_bad_timestamp: Literal["fail", "null"] = "fail",
     spark_session: Any = None,
+    spark_settings: SparkSettings | None = None,
     runner: Runner | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> LoadResult:
@@ -99,62 +106,75 @@ def load(
 
     `start` matters to the first load of a partition only (see `plan.parse_boundary`); later ones
     start where the last one ended, which each load commits for every partition, also where it
-    loads nothing of it. `end` is a boundary too. Tasks run on Spark, on
-    `spark_session` or a local one, unless `runner` runs them (`run_here`: in this process, for
-    small loads). `group`, where given, is committed to where the table stands then: retention may
-    wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A batch that cannot be
-    read fails the load, unless `skip_unreadable`: then its offsets are counted as unreadable and
-    named in the result and the manifest. So do offsets that were deleted since the last load, or
-    since this one was planned, unless `accept_loss`: then the manifest says how many. A record
-    whose timestamp does not fit into the column fails the load, or gets null. `on_step` is
+    loads nothing of it. `end` is a boundary too. Tasks run on Spark, on `spark_session`, the
+    running session or a new one by `spark_settings`, unless `runner` runs them (`run_here`: in
+    this process, for small loads). `group`, where given, is committed to where the table stands
+    then: retention may wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A
+    batch that cannot be read fails the load, unless `skip_unreadable`: then its offsets are
+    counted as unreadable and named in the result and the manifest. So do offsets that were deleted
+    since the last load, or since this one was planned, unless `accept_loss`: then the manifest
+    says how many. A record whose timestamp does not fit into the column fails the load, or gets
+    null. `on_step` is
     called with the name of each step once it is done. Raises OttlaError (LoadLost, where another
     load committed meanwhile; nothing is changed).
     """
     began = time.monotonic()
-    table = Table.create_or_open(target, on_step)
-    with closing(connect(bootstrap)) as cluster:
-        before, before_digest = table.latest()
-        described = cluster.describe(topic)
-        with told_of_loss(cluster, described, before):
-            _require_table_of(topic, before, described)
-        plan = _plan(cluster, described, before, parse_boundary(start), parse_boundary(end))
-    if not accept_loss:
-        require_no_loss(topic, plan.lost, _LOSS)
-    on_step("planned")
-    if not plan.ranges and not plan.idle:
-        removed = table.remove_orphans()
-        if group is not None and before is not None:
-            commit_positions(group, before, bootstrap)
-        return LoadResult(before, 0, 0, time.monotonic() - began, (), tuple(removed))
-    if plan.ranges and runner is None:
-        session = spark_session or spark.session()
-        runner = partial(spark.run_tasks, session)
-        on_step("spark started")
-    tasks = [
-        replace(task, null_bad_timestamps=on_bad_timestamp == "null")
-        for task in _tasks(table, plan, bootstrap, described, skip_unreadable)
-    ]
-    results = runner(tasks) if runner is not None and tasks else []
-    on_step("files written")
-    ledgers = _partition_ledgers(results)
-    if described.has_ledger:
-        ledgers = settled(ledgers, described, bootstrap)
-    else:
+    folder = folder_of(target)
+    start_at, end_at = parse_boundary(start), parse_boundary(end)
+    steps = Steps()
+
+    def on_each_step(step: str) -> None:
+        steps.done.add(step)
+        on_step(step)
+
+    with as_storage_error(folder):
         with closing(connect(bootstrap)) as cluster:
-            ledgers = judged(ledgers, cluster, topic)
-    ledgers = sorted([*ledgers, *_idle_ledgers(plan, described)], key=lambda one: one.partition)
-    found = losses(ledgers, plan.gone_below)
-    if not accept_loss:
-        require_no_loss(topic, found, _LOSS)
-    manifest = _manifest(before, before_digest, plan, described, results, ledgers, found)
-    _require_balance(manifest)
-    # Last of all: an id never comes back, so that all that was read before was this topic's.
-    with closing(connect(bootstrap)) as cluster:
-        require_same_id(topic, described.topic_id, cluster.topic_id(topic))
-    table.commit(manifest)
-    if group is not None:
-        commit_positions(group, manifest, bootstrap)
-    removed = table.remove_orphans()
+            # Wrong words, a mistyped topic among them, leave no empty table behind.
+            cluster.describe(topic)
+            table = Table.create_or_open(target, on_each_step)
+            before, before_digest = table.latest()
+            # After the manifest was read: another load may have moved its positions meanwhile.
+            described = cluster.describe(topic)
+            with told_of_loss(cluster, described, before):
+                _require_table_of(topic, before, described)
+            plan = _plan(bootstrap, cluster, described, before, start_at, end_at)
+        if not accept_loss:
+            require_no_loss(topic, plan.lost, _LOSS)
+        on_step("planned")
+        if not plan.ranges and not plan.idle:
+            removed = table.remove_orphans()
+            if group is not None and before is not None:
+                commit_positions(group, before, bootstrap)
+            return LoadResult(before, 0, 0, time.monotonic() - began, (), tuple(removed))
+        with (
+            table.running.mark(plan.load_id),
+            removed_on_failure(table, plan.version, plan.load_id, steps),
+        ):
+            if plan.ranges and runner is None:
+                runner = partial(spark.run_tasks, spark_session or session(spark_settings))
+                on_step("spark started")
+            tasks = [
+                replace(task, null_bad_timestamps=on_bad_timestamp == "null")
+                for task in _tasks(table, plan, bootstrap, described, skip_unreadable)
+            ]
+            results = runner(tasks) if runner is not None and tasks else []
+            on_step("files written")
+            ledgers = _settled_ledgers(results, described, bootstrap)
+            ledgers += _idle_ledgers(plan, described)
+            ledgers.sort(key=lambda one: one.partition)
+            found = losses(ledgers, plan.gone_below)
+            if not accept_loss:
+                require_no_loss(topic, found, _LOSS)
+            manifest = _manifest(before, before_digest, plan, described, results, ledgers, found)
+            _require_balance(manifest)
+            require_files(table.folder, manifest.files)
+            # Last of all: an id never comes back, so that all that was read was this topic's.
+            with closing(connect(bootstrap)) as cluster:
+                require_same_id(topic, described.topic_id, cluster.topic_id(topic))
+            table.commit(manifest)
+        if group is not None:
+            commit_positions(group, manifest, bootstrap)
+        removed = table.remove_orphans()
     return LoadResult(
         manifest,
         manifest.rows,
@@ -209,6 +229,7 @@ def _require_table_of(topic: str, before: Manifest | None, described: TopicDescr
 
 
 def _plan(
+    bootstrap: str,
     cluster: Cluster,
     described: TopicDescription,
     before: Manifest | None,
@@ -235,19 +256,21 @@ def _plan(
     gone_below = gone_before(described.bounds, positions)
     for partition in starts:
         ends[partition] = max(ends[partition], starts[partition])
+    planned = ranges(
+        described.topic,
+        starts,
+        ends,
+        offsets_max=_OFFSETS_PER_TASK,
+        tasks_min=1,
+        topic_id=described.topic_id,
+    )
+    sizes = partition_bytes(bootstrap, described.topic) if planned else {}
     return _Plan(
         version=before.version + 1 if before else 1,
         load_id=uuid.uuid4().hex,
         starts=starts,
         ends=ends,
-        ranges=ranges(
-            described.topic,
-            starts,
-            ends,
-            offsets_max=_OFFSETS_PER_TASK,
-            tasks_min=len(starts),
-            topic_id=described.topic_id,
-        ),
+        ranges=split(planned, described.bounds, sizes),
         idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
         gone_below=gone_below,
         lost=losses(
@@ -268,14 +291,17 @@ def _tasks(
 ) -> list[Task]:
     return [
         Task(
-            wanted=wanted,
+            wanted=sized.wanted,
             bootstrap=bootstrap,
             compacted=described.compacted or described.has_ledger,
             folder=str(table.folder),
-            path=table.file_stem(plan.version, plan.load_id, wanted.partition, wanted.start),
+            path=table.file_stem(
+                plan.version, plan.load_id, sized.wanted.partition, sized.wanted.start
+            ),
             skip_unreadable=skip_unreadable,
+            log_bytes=sized.size_bytes,
         )
-        for wanted in plan.ranges
+        for sized in plan.ranges
     ]
 
 
@@ -285,6 +311,17 @@ def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
     for result in sorted(results, key=lambda r: (r.ledger.partition, r.ledger.start)):
         by_partition.setdefault(result.ledger.partition, []).append(result.ledger)
     return [reduce(PartitionLedger.followed_by, parts) for _, parts in sorted(by_partition.items())]
+
+
+def _settled_ledgers(
+    results: Sequence[TaskResult], described: TopicDescription, bootstrap: str
+) -> list[PartitionLedger]:
+    """A ledger for each partition that was read, with every gap explained where that can be."""
+    ledgers = _partition_ledgers(results)
+    if described.has_ledger:
+        return list(settled(ledgers, described, bootstrap))
+    with closing(connect(bootstrap)) as cluster:
+        return list(judged(ledgers, cluster, described.topic))
 
 
 def _idle_ledgers(plan: _Plan, described: TopicDescription) -> list[PartitionLedger]:

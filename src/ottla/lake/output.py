@@ -1,7 +1,8 @@
-"""The Parquet file of one task: written row group by row group, hashed, forced to disk."""
+"""The Parquet file of one task: written in row groups, hashed, forced to disk."""
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.proof import batch_hash
 from ottla.lake.row_hash import MODULUS
 from ottla.lake.schema import ROW_SCHEMA
@@ -25,6 +27,10 @@ _WRITER_OPTIONS: dict[str, Any] = {
     "write_statistics": ["partition", "offset", "timestamp"],
     "store_schema": False,
 }
+# A row group ends with the batch that reaches one of these. Engines read about so many rows at a
+# time and skip by row groups; the bytes, of Arrow's columns, bound the memory of a task.
+_ROW_GROUP_ROWS = 1 << 20
+_ROW_GROUP_BYTES = 64 << 20
 _TOPIC_COLUMN = ROW_SCHEMA.get_field_index("topic")
 _FILE_SCHEMA = ROW_SCHEMA.set(
     _TOPIC_COLUMN, pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
@@ -65,43 +71,80 @@ class _HashedFile:
 
 
 class ParquetOutput:
-    """A Parquet file in the making, at `path`; does not exist before the first rows.
+    """A Parquet file in the making, at `path`; does not exist before the first row group.
 
     `rows` counts what was written, `hash` is its content hash (`row_hash`); `size_bytes` and
     `sha256` are of the finished file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        row_group_rows: int = _ROW_GROUP_ROWS,
+        row_group_bytes: int = _ROW_GROUP_BYTES,
+    ) -> None:
         self._path = path
         self._file: _HashedFile | None = None
         self._writer: pq.ParquetWriter | None = None
+        self._row_group_rows = row_group_rows
+        self._row_group_bytes = row_group_bytes
+        # What waits for its row group to be full, as it will stand in the file.
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        self._waiting_bytes = 0
         self.rows = 0
         self.hash = 0
         self.size_bytes = 0
         self.sha256 = ""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append a row group. `batch` has `schema.ROW_SCHEMA`, at least one row, one topic."""
+        """Append rows. `batch` has `schema.ROW_SCHEMA`, at least one row, one topic.
+
+        Raises OttlaError where the file cannot be written, as `finish` does.
+        """
+        self._waiting.append(_as_in_file(batch))
+        self._waiting_rows += batch.num_rows
+        self._waiting_bytes += batch.nbytes
+        self.rows += batch.num_rows
+        self.hash = (self.hash + batch_hash(batch)) % MODULUS
+        if (
+            self._waiting_rows >= self._row_group_rows
+            or self._waiting_bytes >= self._row_group_bytes
+        ):
+            with as_storage_error(self._path.parent):
+                self._write_row_group()
+
+    def _write_row_group(self) -> None:
         if self._writer is None:
             self._file = _HashedFile(self._path)
             self._writer = pq.ParquetWriter(self._file, _FILE_SCHEMA, **_WRITER_OPTIONS)
-        self._writer.write_batch(_as_in_file(batch))
-        self.rows += batch.num_rows
-        self.hash = (self.hash + batch_hash(batch)) % MODULUS
+        group = pa.Table.from_batches(self._waiting)
+        self._writer.write_table(group, row_group_size=group.num_rows)
+        self._waiting.clear()
+        self._waiting_rows = self._waiting_bytes = 0
 
     def finish(self) -> None:
         """Close the file and force it to disk: a manifest may name it afterwards."""
-        if self._writer is None or self._file is None:
+        if not self.rows:
             return
-        self._writer.close()
-        self.size_bytes, self.sha256 = self._file.finish()
+        with as_storage_error(self._path.parent):
+            if self._waiting:
+                self._write_row_group()
+            assert self._writer is not None
+            assert self._file is not None
+            self._writer.close()
+            self.size_bytes, self.sha256 = self._file.finish()
 
     def discard(self) -> None:
-        """Leave no file behind."""
+        """Leave no file behind, also where the disk takes no more."""
+        self._waiting.clear()
+        if self._writer is not None:
+            # Else the writer would write its footer once nothing refers to it.
+            self._writer.is_open = False
         if self._file is not None:
-            if self._writer is not None and not self._file.closed:
-                self._writer.close()
-            self._file.close()
+            with suppress(OSError):
+                self._file.close()
             self._path.unlink(missing_ok=True)
 
 

@@ -23,6 +23,8 @@ from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import sync_folder
+from ottla.lake.folder.running import RunningLoads
+from ottla.lake.folder.targets import folder_of
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads, TableHead
@@ -71,6 +73,7 @@ class Table:
         self._manifests = folder / "_ottla" / "manifests"
         self._heads = Heads(folder / "_ottla" / "heads")
         self._checkpoints = TableCheckpoints(folder / "_ottla" / "checkpoints")
+        self.running = RunningLoads(folder / "_ottla" / "running")
         self._on_step = on_step
         self._writes = False
 
@@ -240,8 +243,8 @@ class Table:
     def remove_orphans(self) -> list[str]:
         """Delete files that no manifest can ever name; return their names.
 
-        Those are files of loads whose version another load has taken. Files for the next
-        version may belong to a load that runs now, and stay.
+        Those are files of loads whose version another load has taken, and which run no more: one
+        that does is still to find out that it has lost. Files for the next version stay.
         """
         loads = [load.split(":") for load in self._newest()[1].loads.split()]
         # Hot: by the part of the name with version and load id, since a table has many files.
@@ -256,11 +259,14 @@ class Table:
         for name in (name for names in found.values() for name in names):
             match = _DATA_NAME.fullmatch(name)
             if match is not None and int(match[1]) <= len(loads):
+                if self.running.may_run(match[2]):
+                    continue
                 path = self._path(int(match[1]))
                 named = {file.path for file in from_bytes(path.read_bytes(), path.name)[0].files}
                 removed += [] if f"data/{name}" in named else [name]
         for name in removed:
             (self.data_folder / name).unlink(missing_ok=True)
+        self.running.sweep()
         return sorted(removed)
 
     def _data_names(self) -> list[str]:
@@ -319,16 +325,6 @@ class Table:
             source.unlink()
             target.unlink(missing_ok=True)
         raise _no_put_if_absent(self.folder, "a taken name was given away again")
-
-
-def folder_of(target: str) -> Path:
-    """The local folder that `target` names, as a path or as a file: URL."""
-    scheme, separator, rest = target.partition("://")
-    if not separator:
-        return Path(target.removeprefix("file:")).absolute()
-    if scheme != "file":
-        raise _no_put_if_absent(target, f"ottla can't link files exclusively on {scheme}:")
-    return Path("/" + rest.lstrip("/"))
 
 
 def _no_put_if_absent(folder: object, why: str) -> OttlaError:

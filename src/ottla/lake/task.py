@@ -28,6 +28,8 @@ class Task:
     path: str  # Where its file goes, relative to `folder`; an attempt adds a name of its own.
     skip_unreadable: bool = False
     null_bad_timestamps: bool = False
+    # About how many bytes of the log hold the range. By default too many to share a task of Spark.
+    log_bytes: int = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.ranges.account import OffsetAccount
 from ottla.lake.cluster import connect
 from ottla.lake.evidence import judged, was_compacted
-from ottla.lake.file_check import FileUnreadable, check_file, file_batches
-from ottla.lake.files_present import files_present
+from ottla.lake.folder.file_check import FileUnreadable, check_file, file_batches
+from ottla.lake.folder.files_present import files_present
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.proof import batch_hash, canonical_words

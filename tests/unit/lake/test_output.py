@@ -68,3 +68,59 @@ def test_discarded_file_is_gone(tmp_path: Path) -> None:
     output.discard()
 
     assert list(tmp_path.iterdir()) == []
+
+
+def row_groups(path: Path) -> list[int]:
+    metadata = pq.read_metadata(path)
+    return [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+
+
+def test_batches_of_answers_share_a_row_group(tmp_path: Path) -> None:
+    """What one fetch gives is a few thousand rows; engines want hundreds of thousands."""
+    output = ParquetOutput(tmp_path / "part.parquet")
+    for start in range(0, 80_000, 8_000):
+        output.write(columns(start, 8_000))
+    output.finish()
+
+    assert row_groups(tmp_path / "part.parquet") == [80_000]
+
+
+def test_row_group_ends_with_its_rows_or_its_bytes(tmp_path: Path) -> None:
+    """Nothing waits beyond that, so that a task needs bounded memory; no row is lost between."""
+    by_rows = ParquetOutput(tmp_path / "rows.parquet", row_group_rows=250)
+    batch_bytes = columns(100, 100).nbytes
+    by_bytes = ParquetOutput(tmp_path / "bytes.parquet", row_group_bytes=batch_bytes * 3 // 2)
+    for start in range(100, 600, 100):
+        by_rows.write(columns(start, 100))
+        by_bytes.write(columns(start, 100))
+    assert (tmp_path / "rows.parquet").exists()
+    by_rows.finish()
+    by_bytes.finish()
+
+    assert row_groups(tmp_path / "rows.parquet") == [300, 200]
+    assert row_groups(tmp_path / "bytes.parquet") == [200, 200, 100]
+    for name in ("rows.parquet", "bytes.parquet"):
+        table = pq.read_table(tmp_path / name)
+        assert table["offset"].to_pylist() == list(range(100, 600))
+        assert batch_hash(table) == by_rows.hash == by_bytes.hash
+
+
+def test_row_group_of_more_than_a_million_rows_is_not_cut_in_two(tmp_path: Path) -> None:
+    """Arrow's own bound would leave a remainder of a few thousand rows."""
+    output = ParquetOutput(tmp_path / "part.parquet", row_group_bytes=1 << 40)
+    batch = pa.RecordBatch.from_arrays(
+        [
+            *[pa.nulls(150_000, ROW_SCHEMA.field(number).type) for number in range(3)],
+            pa.repeat(pa.scalar("flights"), 150_000),
+            pa.repeat(pa.scalar(0, pa.int32()), 150_000),
+            pa.array(range(150_000), pa.int64()),
+            pa.array(range(150_000), pa.timestamp("us", tz="UTC")),
+            pa.repeat(pa.scalar(0, pa.int32()), 150_000),
+        ],
+        schema=ROW_SCHEMA,
+    )
+    for _ in range(8):
+        output.write(batch)
+    output.finish()
+
+    assert row_groups(tmp_path / "part.parquet") == [1_050_000, 150_000]

@@ -51,6 +51,20 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
     show_default=True,
     help="What becomes of a record whose timestamp no Spark timestamp can hold.",
 )
+@click.option(
+    "--master",
+    default=None,
+    metavar="URL",
+    help="Spark's master, or sc://HOST:PORT. Default: as Spark is configured, else this machine.",
+)
+@click.option(
+    "--conf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=lambda _context, _option, texts: _settings(texts),
+    help="A setting of Spark; repeatable.",
+)
+@click.option("--name", default=None, help="The application's name in Spark.")
 @options.bootstrap
 @options.output
 def load(
@@ -62,6 +76,9 @@ def load(
     skip_unreadable: bool,
     accept_loss: bool,
     on_bad_timestamp: str,
+    master: str | None,
+    conf: dict[str, str],
+    name: str | None,
     bootstrap: str,
     form: str,
 ) -> None:
@@ -71,6 +88,7 @@ def load(
     ottla lake load flights --to /lake/flights
     ottla lake load flights --to /lake/flights --from @1704067200000
     ottla lake load flights --to /lake/flights --group lake:flights
+    ottla lake load flights --to /lake/flights --master spark://head:7077 --conf spark.cores.max=8
 
     Run it again and it loads only what came since. Killed at any step it neither loses nor
     doubles. After it a ledger accounts for every offset.
@@ -87,6 +105,7 @@ def load(
         skip_unreadable=skip_unreadable,
         accept_loss=accept_loss,
         on_bad_timestamp=on_bad_timestamp,
+        spark_settings=loads.SparkSettings(master, name, conf),
         on_step=steps,
     )
     steps.end()
@@ -109,6 +128,17 @@ def load(
         f"the table holds {counted(done.manifest.total_rows, 'row')}, "
         f"hash {done.manifest.total_hash}"
     )
+
+
+def _settings(texts: tuple[str, ...]) -> dict[str, str]:
+    """Settings by name, from `NAME=VALUE`. Raises click.BadParameter for other words."""
+    settings = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name.startswith("spark."):
+            raise click.BadParameter(f"{text!r} is not spark.NAME=VALUE")
+        settings[name] = value
+    return settings
 
 
 class _Steps:

@@ -1,0 +1,44 @@
+"""Checks, where a load is committed, that the files of its tasks are there.
+
+A task that ran on another machine may have written to a disk of that machine alone, and would
+not notice.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.manifest import DataFile
+
+
+def require_files(folder: Path, files: Iterable[DataFile]) -> None:
+    """Compare each file's size, and the rows that its footer counts, with what its task said.
+
+    Raises OttlaError for the first that differs. The rows themselves are not read.
+    """
+    for file in files:
+        wrong = _wrong(folder / file.path, file)
+        if wrong:
+            raise OttlaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"a task wrote {file.path}, which {wrong} in {folder} where the load is committed; "
+                "nothing was committed: the target must be one folder that the driver and all "
+                "workers share, such as a network file system",
+            )
+
+
+def _wrong(path: Path, file: DataFile) -> str:
+    """What is wrong with the file, in words that follow "which"; empty where nothing is."""
+    try:
+        size = path.stat().st_size
+        if size != file.size_bytes:
+            return f"has {size} bytes instead of {file.size_bytes}"
+        rows = pq.read_metadata(path).num_rows
+    except FileNotFoundError:
+        return "is missing"
+    except (OSError, pa.ArrowException) as error:
+        return f"can't be read ({error})"
+    return "" if rows == file.rows else f"has {rows} rows instead of {file.rows}"

@@ -1,0 +1,122 @@
+"""The Spark session of a load: the running one, or a new one.
+
+Where the master is said elsewhere (spark-submit, spark-defaults.conf, an option), a new session
+gets that and nothing of ours. Only where nothing names a master do we choose one, on this
+machine, and only then do settings for one machine belong to it.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+# The 4: how often a task is tried. `local[*]` fails a load with its first killed worker.
+LOCAL_MASTER = "local[*,4]"
+
+LOCAL_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+_DEFAULT_NAME = "ottla lake"
+_WORKERS_PYTHON = "spark.pyspark.python"
+_SUBMITTED_MASTER = re.compile(r"--master\b|--remote\b|\bspark\.(master|remote)\b")
+_DEFAULTS_MASTER = re.compile(r"^\s*spark\.(master|remote)(\s*[=:]|\s)\s*\S", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """What the caller wants of a new session; `master` may be a Spark Connect URL (`sc://`)."""
+
+    master: str | None = None
+    name: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+def builder_settings(
+    wanted: SparkSettings, environment: Mapping[str, str], defaults: str
+) -> dict[str, str]:
+    """Return the settings to give to Spark's session builder.
+
+    `environment` is that of the process, `defaults` the text of spark-defaults.conf.
+    """
+    settings = {"spark.app.name": wanted.name} if wanted.name else {}
+    if wanted.master is not None:
+        kind = "spark.remote" if wanted.master.startswith("sc://") else "spark.master"
+        settings[kind] = wanted.master
+    elif not (
+        "spark.master" in wanted.conf
+        or "spark.remote" in wanted.conf
+        or _names_master(environment, defaults)
+    ):
+        settings |= {"spark.master": LOCAL_MASTER, **LOCAL_SETTINGS}
+    # Spark-submit has a name of its own to give.
+    if "PYSPARK_GATEWAY_PORT" not in environment:
+        settings.setdefault("spark.app.name", _DEFAULT_NAME)
+    return settings | dict(wanted.conf)
+
+
+def _names_master(environment: Mapping[str, str], defaults: str) -> bool:
+    """Whether the master is chosen outside of this program."""
+    return (
+        "PYSPARK_GATEWAY_PORT" in environment  # Started by spark-submit, which knows it.
+        or "SPARK_REMOTE" in environment
+        or "MASTER" in environment
+        or _SUBMITTED_MASTER.search(environment.get("PYSPARK_SUBMIT_ARGS", "")) is not None
+        or _DEFAULTS_MASTER.search(defaults) is not None
+    )
+
+
+def session(wanted: SparkSettings | None = None) -> Any:
+    """Return the running Spark session, or start one as `wanted`.
+
+    Raises OttlaError where Spark or Java is missing, with what to install.
+    """
+    try:
+        # Spark is an extra, and slow to import: only a load pays for it.
+        import pyspark  # noqa: PLC0415
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+    except ImportError:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            "loads run on Spark, which is not installed: pip install 'ottla[lake]'",
+        ) from None
+    wanted = wanted or SparkSettings()
+    # Workers must be this Python, with these packages, and not whatever is first on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", wanted.conf.get(_WORKERS_PYTHON, sys.executable))
+    try:
+        # Also where another thread made it: its settings are not ours to change.
+        return SparkSession.active()
+    except PySparkException:
+        pass  # None runs.
+    defaults = _spark_defaults(os.environ, Path(pyspark.__file__).parent)
+    builder = SparkSession.builder
+    for name, value in builder_settings(wanted, os.environ, defaults).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except PySparkException as error:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            "Spark did not start; it needs Java 17 or newer (set JAVA_HOME, or install "
+            f"openjdk-17-jre-headless): {error}",
+        ) from error
+
+
+def _spark_defaults(environment: Mapping[str, str], installed: Path) -> str:
+    """The text of the spark-defaults.conf that Spark will read; empty where there is none."""
+    home = Path(environment.get("SPARK_HOME") or installed)
+    folder = Path(environment.get("SPARK_CONF_DIR") or home / "conf")
+    try:
+        return (folder / "spark-defaults.conf").read_text(errors="replace")
+    except OSError:
+        return ""
