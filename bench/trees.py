@@ -106,7 +106,7 @@ def _replicated(other: Path, scale: Scale) -> None:
 
 def _thousand(other: Path, scale: Scale) -> None:
     results: dict[str, list[dict[str, Any]]] = {"after": [], "before": []}
-    for _ in range(scale.pick(3, 1)):
+    for _ in range(min(scale.rounds, scale.pick(3, 1))):
         for name, source in (("after", None), ("before", other)):
             with ottla_cluster(source=source, name=name) as cluster:
                 result = thousand_partitions._once(
