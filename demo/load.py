@@ -12,7 +12,7 @@ import time
 import ottla.lake
 from demo.produce import say
 from ottla.base.errors import OttlaError
-from ottla.lake.spark import session
+from ottla.lake.session import session
 
 
 def main() -> None:
