@@ -33,8 +33,6 @@ ALLOWED: dict[str, str] = {
     "ottla.network.output.Output.waiting_bytes_in_memory": "open: network",
     "ottla.storage.directory.log_directories.LogDirectories.partitions_on_disk": "open: storage",
     "ottla.storage.log.first_file.FirstFile.read_nowait": "open: storage",
-    "ottla.storage.segment.state.SegmentState": "open: storage",
-    "ottla.storage.segment.state.SegmentState.resume_batch": "open: storage",
 }
 
 

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Literal
 
@@ -114,9 +114,8 @@ def load(
     counted as unreadable and named in the result and the manifest. So do offsets that were deleted
     since the last load, or since this one was planned, unless `accept_loss`: then the manifest
     says how many. A record whose timestamp does not fit into the column fails the load, or gets
-    null. `on_step` is
-    called with the name of each step once it is done. Raises OttlaError (LoadLost, where another
-    load committed meanwhile; nothing is changed).
+    null. `on_step` is called with the name of each step once it is done. Raises OttlaError
+    (LoadLost, where another load committed meanwhile; nothing is changed).
     """
     began = time.monotonic()
     folder = folder_of(target)
@@ -153,10 +152,14 @@ def load(
             if plan.ranges and runner is None:
                 runner = partial(spark.run_tasks, spark_session or session(spark_settings))
                 on_step("spark started")
-            tasks = [
-                replace(task, null_bad_timestamps=on_bad_timestamp == "null")
-                for task in _tasks(table, plan, bootstrap, described, skip_unreadable)
-            ]
+            tasks = _tasks(
+                table,
+                plan,
+                bootstrap,
+                described,
+                skip_unreadable=skip_unreadable,
+                null_bad_timestamps=on_bad_timestamp == "null",
+            )
             results = runner(tasks) if runner is not None and tasks else []
             on_step("files written")
             ledgers = _settled_ledgers(results, described, bootstrap)
@@ -287,7 +290,13 @@ def _by_time(cluster: Cluster, described: TopicDescription, boundary: Boundary) 
 
 
 def _tasks(
-    table: Table, plan: _Plan, bootstrap: str, described: TopicDescription, skip_unreadable: bool
+    table: Table,
+    plan: _Plan,
+    bootstrap: str,
+    described: TopicDescription,
+    *,
+    skip_unreadable: bool,
+    null_bad_timestamps: bool,
 ) -> list[Task]:
     return [
         Task(
@@ -299,6 +308,7 @@ def _tasks(
                 plan.version, plan.load_id, sized.wanted.partition, sized.wanted.start
             ),
             skip_unreadable=skip_unreadable,
+            null_bad_timestamps=null_bad_timestamps,
             log_bytes=sized.size_bytes,
         )
         for sized in plan.ranges
