@@ -11,6 +11,7 @@ Needs the extra `ottla[lake]`, and for `load` and the data source Java 17 or new
 
 from typing import Any
 
+from ottla.lake.certifying.document import certificate, certificate_text
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
 from ottla.lake.manifest import DataFile, Manifest
@@ -34,6 +35,8 @@ __all__ = [
     "Told",
     "Unreadable",
     "Verification",
+    "certificate",
+    "certificate_text",
     "files",
     "header_name_bytes",
     "load",

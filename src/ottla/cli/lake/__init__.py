@@ -2,6 +2,7 @@
 
 import click
 
+from ottla.cli.lake.certificate import certificate
 from ottla.cli.lake.files import files
 from ottla.cli.lake.load import load
 from ottla.cli.lake.verify import verify
@@ -12,5 +13,5 @@ def lake() -> None:
     """Load topics into a lake, and prove it."""
 
 
-for verb in (files, load, verify):
+for verb in (certificate, files, load, verify):
     lake.add_command(verb)

@@ -1,0 +1,142 @@
+"""Check a lake certificate without ottla: its sums, its files, and rows hashed by other code.
+
+The hash of a row is specified in `ottla/lake/row_hash.py`; here it is, a row at a time. With an
+earlier certificate of the same table, a history that was written anew shows.
+
+    python examples/check_certificate.py certificate.json /lake/flights --earlier last_week.json
+"""
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+MASK, GOLDEN, NULL = 2**64 - 1, 0x9E3779B97F4A7C15, 2**64 - 1
+TERMS: tuple[str, ...] = (
+    "loaded",
+    "control",
+    "aborted",
+    "compacted",
+    "deleted",
+    "unreadable",
+    "absent",
+)
+TERMS += ("dead_letters",)
+
+
+def mix(x: int) -> int:
+    """The mixing step, on 64 bits."""
+    x ^= x >> 32
+    x = x * 0xD6E8FEB86659FD93 & MASK
+    return x ^ x >> 32
+
+
+@cache
+def word_keys(i: int) -> tuple[int, int]:
+    """A(i) and B(i)."""
+    first, second = ((2 * (i % 4096) + n) * GOLDEN & MASK for n in (1, 2))
+    return mix(mix(first)), mix(mix(second)) | 1
+
+
+def words_of(content: bytes | None) -> tuple[int, int, int]:
+    """Length, s and t of a byte string."""
+    if content is None:
+        return NULL, 0, 0
+    s = t = 0
+    for i in range(-(-len(content) // 8)):
+        a, b = word_keys(i)
+        m = mix(int.from_bytes(content[8 * i : 8 * i + 8], "little") ^ (a + i // 4096 & MASK))
+        s, t = s + m & MASK, t + m * b & MASK
+    return len(content), s, t
+
+
+def row_hash(row: dict[str, Any]) -> int:
+    """The hash of one row in its canonical form."""
+    headers = b""
+    for header in row["headers"] or ():
+        name, value = header["key"].encode(), header["value"]
+        length = 2**32 - 1 if value is None else len(value)
+        headers += len(name).to_bytes(4, "little") + name + length.to_bytes(4, "little")
+        headers += value or b""
+    ms = 2**63 if row["timestamp"] is None else row["timestamp"] // 1000 & MASK
+    form = [row["partition"], row["offset"], ms, row["timestamp_type"]]
+    form += [*words_of(row["key"]), *words_of(row["value"]), *words_of(headers)]
+    u = v = 0
+    for j, x in enumerate(form):
+        a, b = word_keys(j)
+        u = mix(u ^ x) + a & MASK
+        v = (v + u) * b & MASK
+    return mix(u) + (mix(v) << 64)
+
+
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file, with timestamps as microseconds."""
+    for batch in pq.ParquetFile(path).iter_batches(8192):
+        at = batch.schema.get_field_index("timestamp")
+        yield from batch.set_column(at, "timestamp", batch.column(at).cast("int64")).to_pylist()
+
+
+def wrong_in_file(path: Path, file: dict[str, Any]) -> Iterator[str]:
+    """What a file holds that the certificate does not say."""
+    if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != file["sha256"]:
+        yield f"{path} is missing, or its SHA-256 is another"
+        return
+    rows, last, total = 0, file["start"] - 1, 0
+    for row in rows_of(path):
+        if not last < row["offset"] < file["end"] or row["partition"] != file["partition"]:
+            yield f"{path} holds offset {row['offset']} of partition {row['partition']}"
+        rows, last, total = rows + 1, row["offset"], total + row_hash(row)
+    if (rows, f"{total % 2**128:032x}") != (file["rows"], file["hash"]):
+        yield f"{path} holds other rows than the certificate says"
+
+
+def wrong(text: str, folder: Path, earlier: dict[str, Any]) -> Iterator[str]:
+    """All that does not hold."""
+    known = json.loads(text)
+    if (
+        hashlib.sha256(text.replace(known["sha256"], "0" * 64, 1).encode()).hexdigest()
+        != known["sha256"]
+    ):
+        yield "the certificate was changed after it was issued"
+    if earlier.get("loads", []) != known["loads"][: len(earlier.get("loads", []))]:
+        yield "the history of the table is not the one that the earlier certificate tells"
+    live: dict[str, dict[str, Any]] = {}
+    ends: dict[int, int] = {}
+    digest = None
+    for load in known["loads"]:
+        if load["previous"] != digest:
+            yield f"load {load['version']} does not follow the load before it"
+        digest = load["digest"]
+        for one in load["ledgers"]:
+            start, end = ends.get(one["partition"], one["start"]), one["end"]
+            if start != one["start"] or sum(one.get(term, 0) for term in TERMS) != end - start:
+                yield f"load {load['version']} does not account for each offset: {one}"
+            ends[one["partition"]] = end
+        live |= {file["path"]: file for file in load["files"]}
+        for path in load.get("removed", ()):
+            del live[path]
+    if {str(partition): end for partition, end in ends.items()} != known["positions"]:
+        yield "the positions are not where the loads end"
+    total = sum(int(file["hash"], 16) for file in live.values()) % 2**128
+    if (sum(f["rows"] for f in live.values()), f"{total:032x}") != (known["rows"], known["hash"]):
+        yield "rows or hash are not the sum of the files"
+    for path, file in live.items():
+        yield from wrong_in_file(folder / path, file)
+    yield from known["verdict"]["problems"]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("certificate", type=Path)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--earlier", type=Path)
+    given = parser.parse_args()
+    before = json.loads(given.earlier.read_text()) if given.earlier else {}
+    found = list(wrong(given.certificate.read_text(), given.table, before))
+    print("\n".join(found) or "the certificate holds")
+    raise SystemExit(bool(found))

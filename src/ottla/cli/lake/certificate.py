@@ -1,0 +1,45 @@
+"""`ottla lake certificate`: a document by which others check a table with tools of their own."""
+
+from pathlib import Path
+
+import click
+
+from ottla.base.quantities import counted
+from ottla.cli import options
+from ottla.cli.lake.ledgers import import_lake
+
+
+@click.command()
+@click.argument("target", metavar="DIR")
+@click.option("--to", "path", metavar="FILE", help="Write it to a file. Default: print it.")
+@click.option("--offline", is_flag=True, help="Do not compare the rows with the topic.")
+@options.bootstrap
+@click.pass_context
+def certificate(
+    ctx: click.Context, target: str, path: str | None, offline: bool, bootstrap: str
+) -> None:
+    """Verify a table and write down what is proven of it.
+
+    \b
+    ottla lake certificate /lake/flights --to flights.json
+    python examples/check_certificate.py flights.json /lake/flights
+
+    The document names every file with its SHA-256 and accounts for every offset. Keep it away
+    from the table: a later certificate has to repeat it. Exits with 1 where the table is not
+    proven; the certificate is written and says so.
+    """  # noqa: D301
+    loads = import_lake()
+    document = loads.certificate(target, bootstrap=None if offline else bootstrap)
+    text = loads.certificate_text(document)
+    if path is None:
+        click.echo(text, nl=False)
+    else:
+        Path(path).write_text(text)
+        click.echo(
+            f"{path}: {counted(document['rows'], 'row')} of {document['topic']} in "
+            f"{counted(len(document['loads']), 'load')}, SHA-256 {document['sha256']}"
+        )
+    for problem in document["verdict"]["problems"]:
+        click.secho(problem, fg="red", err=True)
+    if not document["verdict"]["proven"]:
+        ctx.exit(1)

@@ -1,0 +1,112 @@
+"""The certificate of a table: what was loaded, where it lies and what accounts for each offset.
+
+A JSON document that can be checked without ottla: `examples/check_certificate.py` does it in a
+hundred lines, with hashes computed by its own code.
+
+    {"format": "ottla lake certificate 1",
+     "sha256": digest of the document's text with 64 zeros in this place,
+     "issued_ms", "ottla", "table", "topic", "topic_id", "cluster_id",
+     "verdict": {"proven", "compared", "only_in_lake", "topic_was_read", "problems", "overridden"},
+     "positions": {partition: offset}, "rows", "hash",
+     "loads": [{"version", "kind", "digest", "previous", "load_id", "created_ms",
+                "ledgers": [{"partition", "start", "end", and a count for each term}],
+                "files": [{"path", "partition", "start", "end", "rows", "size_bytes", "hash",
+                           "sha256"}],
+                "removed": [paths of files of earlier loads that count no more],
+                "accepted_loss", "skipped"}]}
+
+The text is JSON with an indentation of 1, as Python's `json.dumps(document, indent=1)` and a line
+feed. Terms of a ledger add up to `end - start`. The hash of a row and of rows is that of
+`row_hash`. Digests chain the loads: a later certificate of the same table repeats the loads of an
+earlier one, so an earlier one, kept elsewhere, shows where a history was written anew.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ottla import __version__
+from ottla.lake.manifest import Manifest
+from ottla.lake.table import Table
+from ottla.lake.verification import Verification, verify
+from ottla.ledger.partition import PartitionLedger
+
+FORMAT = "ottla lake certificate 1"
+_BLANK = "0" * 64
+
+
+def certificate(target: str, *, bootstrap: str | None) -> dict[str, Any]:
+    """Verify the table in `target`, against the topic where `bootstrap` is given; certify it.
+
+    A table that is not proven gets a certificate that says so. Raises OttlaError where there is
+    no table, or where the cluster can't be asked.
+    """
+    found = verify(target, bootstrap=bootstrap)
+    table = Table.open(target)
+    loads = [
+        _load(link.manifest, link.after.digest)
+        for link in table.links()
+        if link.manifest is not None
+    ]
+    manifests = [link.manifest for link in table.links() if link.manifest is not None]
+    newest = manifests[-1] if manifests else None
+    document = {
+        "format": FORMAT,
+        "sha256": _BLANK,
+        "issued_ms": time.time_ns() // 1_000_000,
+        "ottla": __version__,
+        "table": target,
+        "topic": found.topic,
+        "topic_id": newest.topic_id if newest else None,
+        "cluster_id": newest.cluster_id if newest else None,
+        "verdict": _verdict(found, topic_was_read=bootstrap is not None),
+        "positions": _by_partition(newest.positions) if newest else {},
+        "rows": found.rows,
+        "hash": found.hash,
+        "loads": loads,
+    }
+    document["sha256"] = hashlib.sha256(certificate_text(document).encode()).hexdigest()
+    return document
+
+
+def certificate_text(document: Mapping[str, Any]) -> str:
+    """The document as it is written."""
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _verdict(found: Verification, *, topic_was_read: bool) -> dict[str, Any]:
+    return {
+        "proven": found.proven,
+        "compared": found.compared,
+        "only_in_lake": found.only_in_lake,
+        "topic_was_read": topic_was_read,
+        "problems": found.problems,
+    }
+
+
+def _load(manifest: Manifest, digest: str | None) -> dict[str, Any]:
+    return {
+        "version": manifest.version,
+        "digest": digest,
+        "previous": manifest.previous,
+        "load_id": manifest.load_id,
+        "created_ms": manifest.created_ms,
+        "ledgers": [_ledger(ledger) for ledger in manifest.ledgers],
+        "files": [asdict(file) for file in manifest.files],
+        "accepted_loss": _by_partition(manifest.accepted_loss),
+        "skipped": [asdict(one) for one in manifest.skipped],
+    }
+
+
+def _ledger(ledger: PartitionLedger) -> dict[str, Any]:
+    """The ledger's own counts; what a broker said beside them is not needed to add up."""
+    counts = asdict(ledger)
+    del counts["told"]
+    return counts
+
+
+def _by_partition(numbers: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): number for partition, number in sorted(numbers.items())}
