@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow.parquet as pq  # type: ignore
 
 MASK, GOLDEN, NULL = 2**64 - 1, 0x9E3779B97F4A7C15, 2**64 - 1
 TERMS: tuple[str, ...] = (
