@@ -24,7 +24,6 @@ not all accounted for is an error, never a silent gap.
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -33,8 +32,9 @@ from pyspark.sql.types import StructType
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
 from ottla.lake.evidence import judged
-from ottla.lake.loss import deleted_at, gone_before, loss_lines, losses, require_no_loss
-from ottla.lake.plan import Range, parse_boundary, ranges, resolve
+from ottla.lake.loads.boundaries import limits_of_read
+from ottla.lake.loss import loss_lines, losses, require_no_loss
+from ottla.lake.plan import Range, parse_boundary, ranges
 from ottla.lake.reader import read_range
 from ottla.lake.schema import ROW_SCHEMA, SPARK_TYPES
 from ottla.lake.table import Table
@@ -56,11 +56,6 @@ _OPTIONS = (
     "failOnDataLoss",
     "onBadTimestamp",
 )
-
-
-# Where partitions start and end that `start` or `end` does not name.
-_EARLIEST: Literal["earliest"] = "earliest"
-_LATEST: Literal["latest"] = "latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,35 +153,20 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]
         cluster = connect(options.bootstrap)
         try:
             described = cluster.describe(options.topic)
-            starts, ends = (
-                resolve(
-                    boundary,
-                    described.bounds,
-                    by_time={}
-                    if boundary.timestamp_ms is None
-                    else cluster.offsets_at(options.topic, boundary.timestamp_ms),
-                    last_load=positions,
-                    unnamed=unnamed,
-                )
-                for boundary, unnamed in ((start, _EARLIEST), (end, _LATEST))
-            )
+            limits = limits_of_read(cluster, described, start, end, positions)
         finally:
             cluster.close()
-        gone_below = gone_before(
-            described.bounds, positions if options.start == "last-load" else {}
-        )
-        known = [deleted_at(starts[p], ends[p], p, b) for p, b in described.bounds.items()]
-        self._require_no_loss(losses(known, gone_below))
+        self._require_no_loss(limits.lost)
         planned = ranges(
             options.topic,
-            starts,
-            ends,
+            limits.starts,
+            limits.ends,
             offsets_max=options.offsets_per_task,
-            tasks_min=len(starts),
+            tasks_min=len(limits.starts),
             topic_id=described.topic_id,
         )
         return [
-            RangePartition(wanted, described.compacted, gone_below[wanted.partition])
+            RangePartition(wanted, described.compacted, limits.gone_below[wanted.partition])
             for wanted in planned
         ]
 

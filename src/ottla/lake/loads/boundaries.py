@@ -1,0 +1,89 @@
+"""Where reading starts and ends, in offsets: the one place for loads, the data source and streams.
+
+Asks the cluster only for the offsets of a time; everything else is known from its description.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ottla.lake.loss import deleted_at, gone_before, losses
+from ottla.lake.plan import Boundary, require_past, resolve
+from ottla.lake.source import Cluster, TopicDescription
+from ottla.ledger.partition import PartitionLedger
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """From where to where each partition of a topic is read."""
+
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+    gone_below: Mapping[int, int]  # Below it a deletion is no loss.
+    lost: Mapping[PartitionLedger, int]  # What is lost already, and how many offsets it is.
+
+
+def limits_of_read(
+    cluster: Cluster,
+    described: TopicDescription,
+    start: Boundary,
+    end: Boundary,
+    last_load: Mapping[int, int],
+) -> Limits:
+    """What a query reads. `last_load` has the positions that `last-load` means."""
+    starts = offsets_of(cluster, described, start, last_load)
+    ends = offsets_of(cluster, described, end, last_load, unnamed="latest")
+    return _limits(described, starts, ends, last_load if start.kind == "last-load" else {})
+
+
+def limits_of_load(
+    cluster: Cluster,
+    described: TopicDescription,
+    start: Boundary,
+    end: Boundary,
+    positions: Mapping[int, int] | None,
+) -> Limits:
+    """What a load reads, which goes on at the `positions` of its table (None: it has no load yet).
+
+    Whatever the boundaries say, no offset is loaded twice and none is skipped.
+    """
+    require_past(start, time.time_ns() // 1_000_000)
+    if positions is not None and start.kind == "latest":
+        # The first load wrote the position of each partition: others were added since then.
+        start = Boundary("earliest")
+    known = positions or {}
+    starts = {**offsets_of(cluster, described, start, known), **known}
+    ends = offsets_of(cluster, described, end, known, unnamed="latest")
+    ends = {partition: max(ends[partition], starts[partition]) for partition in starts}
+    return _limits(described, starts, ends, known)
+
+
+def offsets_of(
+    cluster: Cluster,
+    described: TopicDescription,
+    boundary: Boundary,
+    last_load: Mapping[int, int],
+    *,
+    unnamed: Literal["earliest", "latest"] = "earliest",
+) -> dict[int, int]:
+    """The offset that `boundary` means in each partition. Raises OttlaError as `resolve` does."""
+    by_time = (
+        {}
+        if boundary.timestamp_ms is None
+        else cluster.offsets_at(described.topic, boundary.timestamp_ms)
+    )
+    return resolve(
+        boundary, described.bounds, by_time=by_time, last_load=last_load, unnamed=unnamed
+    )
+
+
+def _limits(
+    described: TopicDescription,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int],
+    positions: Mapping[int, int],
+) -> Limits:
+    gone_below = gone_before(described.bounds, positions)
+    known = [deleted_at(starts[p], ends[p], p, bound) for p, bound in described.bounds.items()]
+    return Limits(starts, ends, gone_below, losses(known, gone_below))

@@ -1,0 +1,250 @@
+"""From a plan to a commit: tasks, their results' ledgers, the checks, the manifest.
+
+`ottla lake load` does it once, `ottla lake follow` again and again.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import reduce
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.cluster import connect
+from ottla.lake.evidence import judged
+from ottla.lake.folder.files_written import require_files
+from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.loads.boundaries import Limits
+from ottla.lake.loss import losses, require_no_loss
+from ottla.lake.manifest import Manifest, next_manifest
+from ottla.lake.plan import ranges, require_same_id, require_same_topic
+from ottla.lake.sizes import partition_bytes
+from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.splitting import SizedRange, split
+from ottla.lake.table import Table
+from ottla.lake.task import Task, TaskResult
+from ottla.lake.telling import settled, told_of_loss
+from ottla.ledger.partition import PartitionLedger, Told
+
+# Offsets of one task at most; it is split further by its bytes.
+_OFFSETS_PER_TASK = 2_000_000
+_LOSS = (
+    "Nothing was committed. Go on without them: `ottla lake load --accept-loss` (load(…, "
+    "accept_loss=True)) puts their number on record. Retention waits for loads that commit to a "
+    "group (--group), where the topic's ottla.retention.hold.groups names it"
+)
+
+Runner = Callable[[Sequence[Task]], list[TaskResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """How records are loaded, whatever the offsets."""
+
+    bootstrap: str
+    skip_unreadable: bool = False
+    accept_loss: bool = False
+    null_bad_timestamps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """What the next commit of a table is to load, and on what it is built."""
+
+    described: TopicDescription
+    before: Manifest | None
+    before_digest: str | None
+    load_id: str
+    limits: Limits
+    ranges: Sequence[SizedRange]
+    idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
+
+    @property
+    def version(self) -> int:
+        """The version of the table that the commit makes."""
+        return self.before.version + 1 if self.before else 1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return not self.ranges and not self.idle
+
+
+def built_on(
+    table: Table, cluster: Cluster, topic: str
+) -> tuple[TopicDescription, Manifest | None, str | None]:
+    """The topic, and the table's newest manifest with its digest, on which a load of it builds.
+
+    Raises OttlaError where the table holds another topic, or one that has lost records since.
+    """
+    before, digest = table.latest()
+    # After the manifest was read: another load may have moved its positions meanwhile.
+    described = cluster.describe(topic)
+    if before is not None:
+        if before.topic != topic:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"this table holds topic {before.topic}; load {topic} into a folder of its own",
+            )
+        with told_of_loss(cluster, described, before):
+            require_same_topic(
+                topic, before.topic_id, described.topic_id, before.positions, described.bounds
+            )
+    return described, before, digest
+
+
+def plan_load(
+    bootstrap: str,
+    described: TopicDescription,
+    before: Manifest | None,
+    before_digest: str | None,
+    limits: Limits,
+) -> LoadPlan:
+    """Divide what `limits` holds into ranges for tasks."""
+    positions = before.positions if before else {}
+    starts, ends = limits.starts, limits.ends
+    planned = ranges(
+        described.topic,
+        starts,
+        ends,
+        offsets_max=_OFFSETS_PER_TASK,
+        tasks_min=1,
+        topic_id=described.topic_id,
+    )
+    sizes = partition_bytes(bootstrap, described.topic) if planned else {}
+    return LoadPlan(
+        described=described,
+        before=before,
+        before_digest=before_digest,
+        load_id=uuid.uuid4().hex,
+        limits=limits,
+        ranges=split(planned, described.bounds, sizes),
+        idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
+    )
+
+
+def require_no_planned_loss(plan: LoadPlan, settings: LoadSettings) -> None:
+    """Raise OttlaError where a loss is known before anything is read, unless it is accepted."""
+    if not settings.accept_loss:
+        require_no_loss(plan.described.topic, plan.limits.lost, _LOSS)
+
+
+def commit_plan(
+    table: Table,
+    plan: LoadPlan,
+    settings: LoadSettings,
+    start_runner: Callable[[], Runner],
+    steps: Steps,
+    on_step: Callable[[str], None],
+) -> Manifest:
+    """Run the plan's tasks and commit what they loaded. Returns the new manifest.
+
+    `start_runner` gives what runs tasks; it is called only where there are some. Raises OttlaError
+    (LoadLost, where another load committed meanwhile). Nothing is committed then, and the files
+    that were written are removed.
+    """
+    described = plan.described
+    steps.done.clear()
+    with (
+        table.running.mark(plan.load_id),
+        removed_on_failure(table, plan.version, plan.load_id, steps),
+    ):
+        results = start_runner()(_tasks(table, plan, settings)) if plan.ranges else []
+        on_step("files written")
+        ledgers = _settled_ledgers(results, described, settings.bootstrap)
+        ledgers += _idle_ledgers(plan)
+        ledgers.sort(key=lambda one: one.partition)
+        found = losses(ledgers, plan.limits.gone_below)
+        if not settings.accept_loss:
+            require_no_loss(described.topic, found, _LOSS)
+        manifest = _manifest(plan, results, ledgers, found)
+        _require_balance(manifest)
+        require_files(table.folder, manifest.files)
+        # Last of all: an id never comes back, so that all that was read was this topic's.
+        with closing(connect(settings.bootstrap)) as cluster:
+            require_same_id(described.topic, described.topic_id, cluster.topic_id(described.topic))
+        table.commit(manifest)
+    return manifest
+
+
+def _tasks(table: Table, plan: LoadPlan, settings: LoadSettings) -> list[Task]:
+    return [
+        Task(
+            wanted=sized.wanted,
+            bootstrap=settings.bootstrap,
+            compacted=plan.described.compacted or plan.described.has_ledger,
+            folder=str(table.folder),
+            path=table.file_stem(
+                plan.version, plan.load_id, sized.wanted.partition, sized.wanted.start
+            ),
+            skip_unreadable=settings.skip_unreadable,
+            null_bad_timestamps=settings.null_bad_timestamps,
+            log_bytes=sized.size_bytes,
+        )
+        for sized in plan.ranges
+    ]
+
+
+def _manifest(
+    plan: LoadPlan,
+    results: Sequence[TaskResult],
+    ledgers: Sequence[PartitionLedger],
+    found: Mapping[PartitionLedger, int],
+) -> Manifest:
+    """What the table will hold once this load counts: all files of its tasks, in order."""
+    files = [result.file for result in results if result.file]
+    return next_manifest(
+        plan.before,
+        plan.before_digest,
+        load_id=plan.load_id,
+        topic=plan.described.topic,
+        topic_id=plan.described.topic_id,
+        cluster_id=plan.described.cluster_id,
+        created_ms=time.time_ns() // 1_000_000,
+        files=sorted(files, key=lambda file: (file.partition, file.start)),
+        ledgers=ledgers,
+        skipped=sorted(
+            (one for result in results for one in result.skipped),
+            key=lambda one: (one.partition, one.start),
+        ),
+        accepted_loss={ledger.partition: count for ledger, count in found.items()},
+    )
+
+
+def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
+    """One account for each partition, from those of its ranges."""
+    by_partition: dict[int, list[PartitionLedger]] = {}
+    for result in sorted(results, key=lambda r: (r.ledger.partition, r.ledger.start)):
+        by_partition.setdefault(result.ledger.partition, []).append(result.ledger)
+    return [reduce(PartitionLedger.followed_by, parts) for _, parts in sorted(by_partition.items())]
+
+
+def _settled_ledgers(
+    results: Sequence[TaskResult], described: TopicDescription, bootstrap: str
+) -> list[PartitionLedger]:
+    """A ledger for each partition that was read, with every gap explained where that can be."""
+    ledgers = _partition_ledgers(results)
+    if described.has_ledger:
+        return list(settled(ledgers, described, bootstrap))
+    with closing(connect(bootstrap)) as cluster:
+        return list(judged(ledgers, cluster, described.topic))
+
+
+def _idle_ledgers(plan: LoadPlan) -> list[PartitionLedger]:
+    """Accounts of no offsets, for the positions that they write."""
+    told = Told(0, 0, 0, 0, 0, 0, 0) if plan.described.has_ledger else None
+    starts = plan.limits.starts
+    return [PartitionLedger(p, starts[p], starts[p], told=told) for p in plan.idle]
+
+
+def _require_balance(manifest: Manifest) -> None:
+    for ledger in manifest.ledgers:
+        if not ledger.balances:
+            raise OttlaError(
+                ErrorCode.CORRUPT_MESSAGE,
+                f"{ledger.unexplained} of the offsets {ledger.start} to {ledger.end} of "
+                f"{manifest.topic}-{ledger.partition} are unexplained: {ledger}. Nothing was "
+                "committed. Load again, where the leader has changed meanwhile; else look at the "
+                "log with `ottla log ledger` and `ottla log dump`",
+            )
