@@ -16,6 +16,7 @@ from typing import Any
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
 from ottla.broker.process.apis import served
+from ottla.lake.stream.options import OPTIONS
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
 
 DOCS = Path(__file__).resolve().parent
@@ -32,6 +33,15 @@ def settings_that_differ() -> str:
         if setting.differs and setting.use is Use.USED
     ]
     return _table(("setting", "default here", "difference"), rows)
+
+
+def options_table() -> str:
+    """Options of the data source `ottla`."""
+    rows = [
+        (f"`{one.name}`", one.meaning, "all" if one.name == "columns" else one.default or "")
+        for one in OPTIONS
+    ]
+    return _table(("option", "means", "default"), rows)
 
 
 def settings_refused() -> str:
@@ -111,6 +121,7 @@ def kafka_apis() -> dict[str, dict[str, Any]]:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "settings-that-differ": settings_that_differ,
+    "data-source-options": options_table,
     "settings-refused": settings_refused,
     "settings-without-effect": settings_without_effect,
     "apis-served": apis_served,

@@ -32,6 +32,10 @@ class KafkaCluster:
             has_ledger=self._client.has_ledger(),
         )
 
+    def topic_names(self) -> list[str]:
+        """Names of all topics, in order, without the cluster's own."""
+        return self._client.topic_names(internal=False)
+
     def topic_id(self, topic: str) -> str | None:
         found = self._client.topic(topic).topic_id
         return str(found) if found.int else None

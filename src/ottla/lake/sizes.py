@@ -1,4 +1,6 @@
-"""How many bytes the brokers' logs of a topic take."""
+"""How many bytes the brokers' logs of topics take."""
+
+from collections.abc import Collection, Mapping
 
 from ottla.base.errors import OttlaError
 from ottla.client import sync
@@ -7,16 +9,21 @@ from ottla.client import sync
 _PATIENCE_S = 5.0
 
 
-def partition_bytes(bootstrap: str, topic: str) -> dict[int, int]:
+def partition_bytes(bootstrap: str, topic: str) -> Mapping[int, int]:
     """The size of each partition's largest replica; of those brokers that answer in time."""
-    sizes: dict[int, int] = {}
+    return log_bytes(bootstrap, [topic]).get(topic, {})
+
+
+def log_bytes(bootstrap: str, topics: Collection[str]) -> dict[str, dict[int, int]]:
+    """The same of several topics."""
+    sizes: dict[str, dict[int, int]] = {topic: {} for topic in topics}
     try:
         with sync.Admin(bootstrap) as admin:
             for directory in admin.logs.directories(patience_s=_PATIENCE_S):
                 for partition, size in directory.partition_bytes.items():
-                    if partition.topic == topic:
-                        number = partition.partition
-                        sizes[number] = max(sizes.get(number, 0), size)
+                    if partition.topic in sizes:
+                        own = sizes[partition.topic]
+                        own[partition.partition] = max(own.get(partition.partition, 0), size)
     except OttlaError:
         return {}
     return sizes

@@ -133,12 +133,16 @@ class RangeClient:
         """The topic's partitions, asked for anew. Raises UnknownTopic, naming the nearest."""
         return self._retried(lambda: self._topic(name))
 
-    def topic_names(self) -> list[str]:
-        """Names of all topics, in order."""
+    def topic_names(self, *, internal: bool = True) -> list[str]:
+        """Names of all topics, in order; without `internal` none of the cluster's own."""
 
         def ask() -> list[str]:
             answer = self._any().ask(MetadataRequest(topics=None), MetadataResponse)
-            return sorted(topic.name for topic in answer.topics if topic.name is not None)
+            return sorted(
+                topic.name
+                for topic in answer.topics
+                if topic.name is not None and (internal or not topic.is_internal)
+            )
 
         return self._retried(ask)
 

@@ -4,7 +4,7 @@ Asks the cluster only for the offsets of a time; everything else is known from i
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,9 @@ from ottla.lake.loss import deleted_at, gone_before, losses
 from ottla.lake.plan import Boundary, require_past, resolve
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.ledger.partition import PartitionLedger
+
+Offsets = Mapping[int, int]
+Narrowed = Callable[[Offsets, Offsets], tuple[Offsets, Offsets]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,16 @@ def limits_of_read(
     start: Boundary,
     end: Boundary,
     last_load: Mapping[int, int],
+    narrowed: Narrowed = lambda starts, ends: (starts, ends),
 ) -> Limits:
-    """What a query reads. `last_load` has the positions that `last-load` means."""
-    starts = offsets_of(cluster, described, start, last_load)
-    ends = offsets_of(cluster, described, end, last_load, unnamed="latest")
+    """What a query reads. `last_load` has the positions that `last-load` means.
+
+    `narrowed` gives what the query's conditions leave of starts and ends.
+    """
+    starts, ends = narrowed(
+        offsets_of(cluster, described, start, last_load),
+        offsets_of(cluster, described, end, last_load, unnamed="latest"),
+    )
     return _limits(described, starts, ends, last_load if start.kind == "last-load" else {})
 
 

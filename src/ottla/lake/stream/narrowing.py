@@ -1,0 +1,137 @@
+"""What conditions on a query's columns leave of the partitions and offsets to read. Pure.
+
+A condition that holds for whole ranges of offsets only is used up here. The others only narrow
+what is read, and Spark still applies them to each row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+Comparison = Literal["=", "<", "<=", ">", ">=", "in", "not null"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`column comparison value`, or its contrary where `negated`."""
+
+    column: str
+    comparison: Comparison
+    value: Any = None
+    negated: bool = False
+
+    def holds(self, number: Any) -> bool:
+        """Whether it is true of a value that is not null."""
+        match self.comparison:
+            case "=":
+                found = number == self.value
+            case "<":
+                found = number < self.value
+            case "<=":
+                found = number <= self.value
+            case ">":
+                found = number > self.value
+            case ">=":
+                found = number >= self.value
+            case "in":
+                found = number in self.value
+            case "not null":
+                found = True
+        return bool(found) is not self.negated
+
+
+@dataclass(slots=True)
+class Narrowing:
+    """The conditions met so far."""
+
+    _on_partitions: list[Condition] = field(default_factory=list)
+    _offset_min: int = 0
+    _offset_end: int = 1 << 63  # Offsets below it are wanted.
+    since_ms: int | None = None  # Records before this time are not wanted.
+
+    def takes(self, condition: Condition) -> bool:
+        """Use the condition; False where rows that it excludes may still be read."""
+        if condition.comparison == "not null":
+            return not condition.negated and condition.column in ("topic", "partition", "offset")
+        match condition.column:
+            case "partition" if _of_type(condition, int):
+                self._on_partitions.append(condition)
+                return True
+            case "topic" if _of_type(condition, str):
+                self._on_partitions.append(condition)
+                return True
+            case "offset" if _of_type(condition, int) and not condition.negated:
+                return self._takes_offset(condition)
+            case "timestamp" if _of_type(condition, datetime) and not condition.negated:
+                self._takes_time(condition)
+        return False
+
+    def _takes_offset(self, condition: Condition) -> bool:
+        value = condition.value
+        match condition.comparison:
+            case "=":
+                low, end = value, value + 1
+            case ">":
+                low, end = value + 1, self._offset_end
+            case ">=":
+                low, end = value, self._offset_end
+            case "<":
+                low, end = 0, value
+            case "<=":
+                low, end = 0, value + 1
+            case _:
+                low, end = min(value, default=0), max(value, default=-1) + 1
+        self._offset_min = max(self._offset_min, low)
+        self._offset_end = min(self._offset_end, end)
+        return condition.comparison != "in"
+
+    def _takes_time(self, condition: Condition) -> None:
+        values = condition.value if condition.comparison == "in" else [condition.value]
+        if condition.comparison in ("=", ">", ">=", "in") and values:
+            since_ms = min(map(_ms, values))
+            self.since_ms = since_ms if self.since_ms is None else max(self.since_ms, since_ms)
+
+    def keeps(self, topic: str, partition: int) -> bool:
+        """Whether rows of the partition may be wanted."""
+        return all(
+            condition.holds(topic if condition.column == "topic" else partition)
+            for condition in self._on_partitions
+        )
+
+    def narrowed(
+        self,
+        topic: str,
+        starts: Mapping[int, int],
+        ends: Mapping[int, int],
+        since: Mapping[int, int],
+    ) -> tuple[dict[int, int], dict[int, int]]:
+        """What is left of [start, end) of each partition; nothing of one that is not wanted.
+
+        `since` has the first offset of each partition at or after `since_ms`, where there is one.
+        """
+        kept_starts, kept_ends = {}, {}
+        for partition, start in starts.items():
+            end = ends[partition]
+            kept_starts[partition] = kept_ends[partition] = start
+            if not self.keeps(topic, partition):
+                continue
+            first = start if self.since_ms is None else max(start, since.get(partition, end))
+            first = max(first, self._offset_min)
+            last = min(end, self._offset_end)
+            if first < last:
+                kept_starts[partition], kept_ends[partition] = first, last
+        return kept_starts, kept_ends
+
+
+def _ms(moment: datetime) -> int:
+    """Milliseconds since 1970, rounded down; a time without a zone is UTC."""
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _of_type(condition: Condition, kind: type) -> bool:
+    values: Sequence[Any] = condition.value if condition.comparison == "in" else [condition.value]
+    return all(isinstance(value, kind) and not isinstance(value, bool) for value in values)

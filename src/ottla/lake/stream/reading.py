@@ -1,0 +1,110 @@
+"""What a task of the data source reads: ranges of offsets, and how each is accounted for."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.cluster import connect
+from ottla.lake.evidence import judged
+from ottla.lake.loss import loss_lines, losses, require_no_loss
+from ottla.lake.plan import Range
+from ottla.lake.reader import read_range
+from ottla.lake.source import Cluster
+from ottla.lake.splitting import JOIN_BYTES, SizedRange, joined
+from ottla.lake.stream.options import SourceOptions
+from ottla.lake.telling import skipped_lines
+from ottla.ledger.partition import PartitionLedger, RangeAccount
+
+_log = logging.getLogger(__name__)
+
+_LOSS = 'Read on without them: .option("failOnDataLoss", "false")'
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRange:
+    """A range, and what its account needs to know of the topic."""
+
+    wanted: Range
+    compacted: bool
+    gone_below: int  # Below it a deletion is no loss.
+    log_bytes: int = 0  # About how many bytes of the log hold it.
+
+
+class RangePartition(InputPartition):  # type: ignore[misc]  # pyspark's classes are untyped here.
+    """The ranges of one task."""
+
+    def __init__(self, planned: Sequence[PlannedRange]) -> None:
+        super().__init__(None)
+        self.planned = tuple(planned)
+
+
+def planned_ranges(
+    ranges: Sequence[SizedRange], compacted: bool, gone_below: Mapping[int, int]
+) -> list[PlannedRange]:
+    """The ranges of one topic, as tasks read them."""
+    return [
+        PlannedRange(sized.wanted, compacted, gone_below[sized.wanted.partition], sized.size_bytes)
+        for sized in ranges
+    ]
+
+
+def partitions_of(
+    planned: Sequence[PlannedRange], join_bytes: int = JOIN_BYTES
+) -> list[RangePartition]:
+    """Tasks for the ranges, small ones together."""
+    groups = joined([one.log_bytes for one in planned], join_bytes)
+    return [RangePartition([planned[place] for place in group]) for group in groups]
+
+
+def read_partition(
+    partition: RangePartition,
+    options: SourceOptions,
+    open_cluster: Callable[[str], Cluster] = connect,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task's ranges. Raises OttlaError where an offset is unexplained."""
+    if not partition.planned:
+        return
+    cluster = open_cluster(options.bootstrap)
+    try:
+        for planned in partition.planned:
+            yield from _read(planned, cluster, options)
+    finally:
+        cluster.close()
+
+
+def _read(
+    planned: PlannedRange, cluster: Cluster, options: SourceOptions
+) -> Iterator[pa.RecordBatch]:
+    wanted = planned.wanted
+    account = RangeAccount(wanted.partition, wanted.start, wanted.end, planned.compacted)
+    names = list(options.columns)
+    for batch in read_range(
+        wanted,
+        cluster,
+        account,
+        skip_unreadable=options.skip_unreadable,
+        null_bad_timestamps=options.null_bad_timestamps,
+    ):
+        yield batch.select(names)
+    (ledger,) = judged([account.ledger_with_gaps()], cluster, wanted.topic)
+    for line in skipped_lines(wanted.topic, account.skipped):
+        _log.warning("%s", line)
+    judge_loss(wanted.topic, losses([ledger], {wanted.partition: planned.gone_below}), options)
+    if not ledger.balances:
+        raise OttlaError(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"{ledger.unexplained} offsets of {wanted} are unexplained: "
+            f"{ledger}; look at the log with `ottla log dump`",
+        )
+
+
+def judge_loss(topic: str, found: Mapping[PartitionLedger, int], options: SourceOptions) -> None:
+    """Fail where offsets were lost, or log it where the options say so."""
+    if options.fail_on_data_loss:
+        require_no_loss(topic, found, _LOSS)
+    for line in loss_lines(topic, found):
+        _log.warning("%s", line)
