@@ -10,7 +10,8 @@ import uuid
 from pathlib import Path
 
 from ottla.lake.manifest import DataFile, next_manifest
-from ottla.lake.table import Table
+from ottla.lake.stores.local import LocalStore
+from ottla.lake.tables.own import OwnTable
 from ottla.ledger.partition import PartitionLedger
 
 PARTITIONS = 4
@@ -18,7 +19,7 @@ ROUNDS = 101
 ROWS = 5
 
 
-def grow(table: Table, loads: int) -> None:
+def grow(table: OwnTable, loads: int) -> None:
     """Commit loads of empty files, which neither planning nor cleaning opens."""
     for _ in range(loads):
         before, digest = table.latest()
@@ -28,7 +29,7 @@ def grow(table: Table, loads: int) -> None:
             start = before.positions[partition] if before else 0
             version = before.version + 1 if before else 1
             path = f"{table.file_stem(version, load_id, partition, start)}-a.parquet"
-            (table.folder / path).touch()
+            table.store.create(path).finish()
             end = start + ROWS
             files.append(
                 DataFile(path, partition, start, end, ROWS, 0, f"{ROWS:032x}", f"{0:064x}")
@@ -52,11 +53,11 @@ def main(folder: Path, sizes: list[int]) -> None:
     """Print the median of each step, sizes in turn."""
     steps: dict[tuple[int, str], list[float]] = {}
     for size in sizes:
-        grow(Table.create_or_open(str(folder / str(size))), size)
+        grow(OwnTable.create_or_open(LocalStore((folder / str(size)).absolute())), size)
     for _ in range(ROUNDS):
         for size in sizes:
             began = time.perf_counter()
-            table = Table.create_or_open(str(folder / str(size)))
+            table = OwnTable.create_or_open(LocalStore((folder / str(size)).absolute()))
             table.latest()
             planned = time.perf_counter()
             table.remove_orphans()

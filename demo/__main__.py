@@ -60,7 +60,7 @@ class Demo:
 
     def _play(self, cluster: Cluster) -> bool:
         # The second one stands by: Spark's start would take it most of the story.
-        self._loader = self._start_loader("--die-at", "manifest written")
+        self._loader = self._start_loader("--die-at", "manifest offered")
         self._stand_by = self._start_loader("--stand-by")
         workers = [self._loader, self._stand_by]
         try:

@@ -16,7 +16,7 @@ import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake import Task, TaskResult, run_here
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import existing_table
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -59,7 +59,7 @@ def test_a_topic_made_anew_during_a_load_is_refused(
 
     assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_ID
     assert f"id was {old_id} and is {topic_id(either, topic)}" in caught.value.message
-    assert Table.open(str(tmp_path)).latest() == (None, None)
+    assert existing_table(str(tmp_path)).latest() == (None, None)
     # The table held nothing yet, so that it may become the other topic's.
     assert load(runner=run_here).rows == 50
 
@@ -80,7 +80,7 @@ def test_identity_is_checked_at_the_commit_where_brokers_fetch_by_name(
 
     with pytest.raises(OttlaError, match=r"was deleted and created anew .*Nothing was committed"):
         ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=by_name)
-    assert Table.open(str(tmp_path)).latest() == (None, None)
+    assert existing_table(str(tmp_path)).latest() == (None, None)
 
 
 def test_a_deleted_topic_is_refused(
@@ -103,7 +103,7 @@ def test_a_deleted_topic_is_refused(
             runner=run_here,
             on_step=interfere,
         )
-    assert Table.open(str(tmp_path)).latest() == (None, None)
+    assert existing_table(str(tmp_path)).latest() == (None, None)
 
 
 def test_the_data_source_refuses_a_topic_made_anew_after_its_plan(

@@ -23,7 +23,8 @@ from ottla.base.errors import OttlaError
 from ottla.lake import LoadLost, Task, TaskResult, run_here
 from ottla.lake.spark import run_tasks
 from ottla.lake.splitting import joined
-from ottla.lake.table import Table
+from ottla.lake.stores.local import LocalStore
+from ottla.lake.tables.opening import existing_table
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -103,10 +104,8 @@ def test_failed_task_is_tried_again_and_doubles_nothing(
 STEPS = [
     "planned",
     "files written",
-    "data folder synced",
+    "manifest offered",
     "manifest written",
-    "manifest linked",
-    "manifest synced",
     "head written",
 ]
 KILLED = """
@@ -170,11 +169,11 @@ def test_of_two_at_once_one_wins_and_the_other_says_so(
     assert won == "won"
     assert "another load committed version 1" in lost
     assert values(tmp_path) == numbered(0, 300)
-    Table.open(str(tmp_path)).remove_orphans()
+    existing_table(str(tmp_path)).remove_orphans()
     assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
 
 
-@pytest.mark.parametrize("step", ["planned", "files written", "data folder synced"])
+@pytest.mark.parametrize("step", ["planned", "files written", "manifest offered"])
 def test_loser_of_a_race_says_so_wherever_it_stands(
     node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path, step: str
 ) -> None:
@@ -270,7 +269,7 @@ def test_files_on_a_workers_own_disk_are_not_committed(
     (private / "data").mkdir(parents=True)
 
     def run_elsewhere(planned: Sequence[Task]) -> list[TaskResult]:
-        return run_here([*planned[:-1], replace(planned[-1], folder=str(private))])
+        return run_here([*planned[:-1], replace(planned[-1], store=LocalStore(private))])
 
     load = partial(ottla.lake.load, topic, str(tmp_path / "table"), bootstrap=node.bootstrap)
     with pytest.raises(OttlaError) as refused:

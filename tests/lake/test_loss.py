@@ -16,7 +16,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.command import cli
 from ottla.lake import run_here
 from ottla.lake.datasource import OttlaSource
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import existing_table
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -44,12 +44,12 @@ def test_what_was_deleted_since_the_last_load_is_a_loss(
 
     with pytest.raises(OttlaError, match=f"{topic}-0: 50 of the offsets 100 to 300 .*--accept-los"):
         load()
-    assert Table.open(str(tmp_path)).latest()[0].positions == {0: 100}
+    assert existing_table(str(tmp_path)).latest()[0].positions == {0: 100}
 
     done = load(accept_loss=True)
     assert done.manifest is not None
     assert (done.rows, done.ledgers[0].deleted, done.manifest.accepted_loss) == (150, 50, {0: 50})
-    assert Table.open(str(tmp_path)).latest()[0] == done.manifest
+    assert existing_table(str(tmp_path)).latest()[0] == done.manifest
     assert ottla.lake.verify(str(tmp_path), bootstrap=either.bootstrap).problems == []
 
 
@@ -69,7 +69,7 @@ def test_what_is_deleted_between_plan_and_read_is_a_loss(
     with pytest.raises(OttlaError, match=f"{topic}-0: 20 of the offsets 10 to 100") as caught:
         load(str(tmp_path / "a"), on_step=retention)
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert Table.open(str(tmp_path / "a")).latest() == (None, None)
+    assert existing_table(str(tmp_path / "a")).latest() == (None, None)
     # What was gone before its plan is none, whatever words the start has.
     assert load(str(tmp_path / "a")).manifest.accepted_loss == {}
     done = load(str(tmp_path / "b"), start="0:5")
@@ -107,7 +107,7 @@ def test_in_the_shell(node: Node, make_topic: MakeTopic, produce: Produce, tmp_p
     arguments = ["lake", "load", topic, "--to", str(tmp_path), "--bootstrap", node.bootstrap]
     refused = CliRunner().invoke(cli, arguments)
     assert refused.exit_code != 0
-    assert Table.open(str(tmp_path)).latest()[0].version == 1
+    assert existing_table(str(tmp_path)).latest()[0].version == 1
 
 
 def test_the_data_source_fails_on_loss(

@@ -13,7 +13,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.lake import run_here
 from ottla.lake.manifest import next_manifest
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import existing_table
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -95,13 +95,13 @@ def test_files_alone_can_be_checked(loaded: tuple[Path, str]) -> None:
 
 def test_load_doubled_by_a_forged_manifest_is_found(loaded: tuple[Path, str]) -> None:
     """A second manifest that names copies of the same rows does not pass."""
-    table = Table.open(str(loaded[0]))
+    table = existing_table(str(loaded[0]))
     before, digest = table.latest()
     assert before is not None
     files = []
     for file in before.files:
         copy = file.path.replace(".parquet", "-copy.parquet")
-        shutil.copy(table.folder / file.path, table.folder / copy)
+        shutil.copy(table.store.root / file.path, table.store.root / copy)
         files.append(replace(file, path=copy))
     object.__setattr__(before, "positions", {})
     forged = next_manifest(

@@ -9,27 +9,36 @@
 Needs the extra `ottla[lake]`, and for `load` and the data source Java 17 or newer.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from ottla.lake.certifying.document import certificate, certificate_text
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
-from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.manifest import DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.session import SparkSettings
-from ottla.lake.table import Table
+from ottla.lake.stores.store import FileStore, StoredFile, StoreWriter
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.table import FencedWriter
 from ottla.lake.task import Task, TaskResult
 from ottla.lake.verification import Verification, verify
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 __all__ = [
     "DataFile",
+    "FencedWriter",
+    "FileStore",
     "LoadLost",
     "LoadResult",
     "Manifest",
     "PartitionLedger",
     "Range",
+    "SchemaChange",
     "SparkSettings",
+    "StoreWriter",
+    "StoredFile",
+    "TableSchema",
     "Task",
     "TaskResult",
     "Told",
@@ -46,10 +55,10 @@ __all__ = [
 ]
 
 
-def files(target: str) -> list[str]:
-    """Return the paths of all Parquet files that count in the table in folder `target`."""
-    table = Table.open(target)
-    return [str(table.folder / file.path) for load in table.history() for file in load.files]
+def files(target: str, *, store_options: Mapping[str, str] | None = None) -> list[str]:
+    """Return the paths, or URLs, of all Parquet files that count in the table in `target`."""
+    table = existing_table(target, store_options)
+    return [table.store.address(file.path) for file in table.live_files()]
 
 
 def register(spark: Any) -> None:

@@ -8,7 +8,7 @@ or the whole load. Of two at once, one commits and the other raises `LoadLost`.
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,6 @@ from ottla.lake import spark
 from ottla.lake.cluster import connect
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.folder.targets import folder_of
 from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import (
     LoadSettings,
@@ -31,7 +30,9 @@ from ottla.lake.loads.committing import (
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
-from ottla.lake.table import LoadLost, Table
+from ottla.lake.stores.opening import open_store
+from ottla.lake.tables.opening import Format, open_table
+from ottla.lake.tables.table import LoadLost
 from ottla.lake.task import Task, TaskResult, run
 from ottla.lake.telling import commit_positions
 from ottla.ledger.partition import PartitionLedger, Unreadable
@@ -68,12 +69,14 @@ def load(
     skip_unreadable: bool = False,
     accept_loss: bool = False,
     on_bad_timestamp: Literal["fail", "null"] = "fail",
+    format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
+    store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
     runner: Runner | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> LoadResult:
-    """Load what is new in `topic` into the table in folder `target`.
+    """Load what is new in `topic` into the table in `target`, a folder or a URL.
 
     `start` matters to the first load of a partition only (see `plan.parse_boundary`); later ones
     start where the last one ended, which each load commits for every partition, also where it
@@ -85,11 +88,12 @@ def load(
     counted as unreadable and named in the result and the manifest. So do offsets that were deleted
     since the last load, or since this one was planned, unless `accept_loss`: then the manifest
     says how many. A record whose timestamp does not fit into the column fails the load, or gets
-    null. `on_step` is called with the name of each step once it is done. Raises OttlaError
-    (LoadLost, where another load committed meanwhile; nothing is changed).
+    null. `format` is that of a new table (`parquet`), `store_options` go to the storage's library.
+    `on_step` is called with the name of each step once it is done. Raises OttlaError (LoadLost,
+    where another load committed meanwhile; nothing is changed).
     """
     began = time.monotonic()
-    folder = folder_of(target)
+    place = open_store(target, store_options).url
     start_at, end_at = parse_boundary(start), parse_boundary(end)
     settings = LoadSettings(bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null")
     steps = Steps()
@@ -98,11 +102,11 @@ def load(
         steps.done.add(step)
         on_step(step)
 
-    with as_storage_error(folder):
+    with as_storage_error(place):
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
             cluster.describe(topic)
-            table = Table.create_or_open(target, on_each_step)
+            table = open_table(target, format, store_options, on_each_step)
             described, before, before_digest = built_on(table, cluster, topic)
             positions = before.positions if before else None
             limits = limits_of_load(cluster, described, start_at, end_at, positions)

@@ -1,20 +1,28 @@
-"""A load's manifest: which files, which offset ranges, how many rows, and the proof.
+"""A commit's manifest: which files, which offset ranges, how many rows, and the proof.
 
 Manifests are JSON files numbered from 1 that carry their own digest (`sealed`). Each names the
-digest of the one before, the position of every partition after it, and sums over all loads so
+digest of the one before, the position of every partition after it, and sums over all commits so
 far. All of that follows from the ledgers and files, too: `chain` derives it again.
+
+    kind         what it does
+    load         adds files of offsets behind the positions, which it moves on
+    epoch        adds 1 to the writer epoch: a long-running writer has started
+    compaction   removes files, and adds others with the same rows
+    replacement  removes files, and adds others of the same ranges of offsets
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from types import UnionType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.log.sealed import SealBroken, seal, unseal
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
+
+Kind = Literal["load", "epoch", "compaction", "replacement"]
 
 _HASH = re.compile(r"[0-9a-f]{32}")
 
@@ -34,10 +42,26 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
-    """What one load made visible, and where all loads up to it stand."""
+class TableSchema:
+    """The columns that decoding adds, and how often they were changed before."""
 
-    # Invariant: rows == sum of the files' rows == sum of the ledgers' `loaded`.
+    number: int
+    columns: tuple[Mapping[str, Any], ...]  # Fields of an Arrow schema, in JSON's types.
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """What changed in the columns, and the first offset of each partition that has it."""
+
+    what: str
+    offsets: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What one commit made visible, and where all commits up to it stand."""
+
+    # Invariant: rows == sum of the files' rows; of a load also == sum of the ledgers' `loaded`.
     version: int
     load_id: str
     topic: str
@@ -56,6 +80,18 @@ class Manifest:
     skipped: tuple[Unreadable, ...] = ()
     # How many of a partition's deleted offsets were lost to the table, which the load accepted.
     accepted_loss: Mapping[int, int] = field(default_factory=dict)
+    kind: Kind = "load"
+    # Files of earlier commits that count no more, as their manifests describe them.
+    removed: tuple[DataFile, ...] = ()
+    # Never falls. Only an `epoch` changes it; every other commit repeats it.
+    writer_epoch: int = 0
+    # Problems of the table that an operator chose to build on, in words.
+    overridden: tuple[str, ...] = ()
+    # None: the raw columns only.
+    table_schema: TableSchema | None = None
+    schema_changes: tuple[SchemaChange, ...] = ()
+    # Files of the records that could not be decoded; as many rows as the ledgers count.
+    dead_letters: tuple[DataFile, ...] = ()
 
     @property
     def unexplained(self) -> int:
@@ -63,7 +99,7 @@ class Manifest:
         return sum(abs(ledger.unexplained) for ledger in self.ledgers)
 
 
-T = TypeVar("T", DataFile, Manifest, PartitionLedger, Told, Unreadable)
+T = TypeVar("T", DataFile, Manifest, PartitionLedger, SchemaChange, TableSchema, Told, Unreadable)
 
 
 def next_manifest(
@@ -79,22 +115,34 @@ def next_manifest(
     ledgers: Sequence[PartitionLedger],
     skipped: Sequence[Unreadable] = (),
     accepted_loss: Mapping[int, int] | None = None,
+    kind: Kind = "load",
+    removed: Sequence[DataFile] = (),
+    overridden: Sequence[str] = (),
+    table_schema: TableSchema | None = None,
+    schema_changes: Sequence[SchemaChange] = (),
+    dead_letters: Sequence[DataFile] = (),
 ) -> Manifest:
     """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
 
-    `ledgers` holds one account for each partition whose position moves, starting where the
-    partition stood before.
+    `ledgers` of a load holds one account for each partition whose position moves, starting where
+    the partition stood before; of a replacement, one for each range that is replaced. Other kinds
+    have none. Without `table_schema` the columns stay as they are. An `epoch` adds 1 to the writer
+    epoch, and other kinds keep it.
     """
     positions = dict(before.positions) if before else {}
-    for ledger in ledgers:
-        assert ledger.start == positions.get(ledger.partition, ledger.start), "ranges must touch"
-        positions[ledger.partition] = ledger.end
-    rows = sum(file.rows for file in files)
-    assert rows == sum(ledger.loaded for ledger in ledgers), "files and ledgers must agree"
+    if kind == "load":
+        for ledger in ledgers:
+            at = positions.get(ledger.partition, ledger.start)
+            assert ledger.start == at, "ranges must touch"
+            positions[ledger.partition] = ledger.end
+    rows, hashed = _sums(files)
+    if kind in ("load", "replacement"):
+        assert rows == sum(ledger.loaded for ledger in ledgers), "files and ledgers must agree"
     left_out = sum(one.end - one.start for one in skipped)
     assert left_out == sum(ledger.unreadable for ledger in ledgers), "each skip has its offsets"
-    load_hash = sum(int(file.hash, 16) for file in files) % MODULUS
-    total = (int(before.total_hash, 16) if before else 0) + load_hash
+    gone_rows, gone_hash = _sums(removed)
+    total = (int(before.total_hash, 16) if before else 0) + hashed - gone_hash
+    epoch = before.writer_epoch if before else 0
     return Manifest(
         version=before.version + 1 if before else 1,
         load_id=load_id,
@@ -107,20 +155,43 @@ def next_manifest(
         ledgers=tuple(ledgers),
         positions=positions,
         rows=rows,
-        hash=hash_text(load_hash),
-        total_rows=(before.total_rows if before else 0) + rows,
+        hash=hash_text(hashed),
+        total_rows=(before.total_rows if before else 0) + rows - gone_rows,
         total_hash=hash_text(total),
         skipped=tuple(skipped),
         accepted_loss=dict(accepted_loss or {}),
+        kind=kind,
+        removed=tuple(removed),
+        writer_epoch=epoch + 1 if kind == "epoch" else epoch,
+        overridden=tuple(overridden),
+        table_schema=table_schema or (before.table_schema if before else None),
+        schema_changes=tuple(schema_changes),
+        dead_letters=tuple(dead_letters),
     )
+
+
+def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
+    """Rows of the files, and their hash."""
+    hashed = sum(int(file.hash, 16) for file in files) % MODULUS
+    return sum(file.rows for file in files), hashed
 
 
 def to_bytes(manifest: Manifest) -> bytes:
     """The manifest as it stands on disk."""
     content = asdict(manifest)
     for name in ("positions", "accepted_loss"):
-        content[name] = {str(p): number for p, number in sorted(content[name].items())}
+        content[name] = _by_text(content[name])
+    for change in content["schema_changes"]:
+        change["offsets"] = _by_text(change["offsets"])
     return seal(content)
+
+
+def _by_text(numbers: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): number for partition, number in sorted(numbers.items())}
+
+
+def _by_number(numbers: Mapping[str, int]) -> dict[int, int]:
+    return {int(partition): int(number) for partition, number in numbers.items()}
 
 
 def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
@@ -130,11 +201,15 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
     """
     try:
         found, digest = unseal(content)
-        found["files"] = tuple(_typed(DataFile(**file)) for file in found["files"])
+        for key in ("files", "removed", "dead_letters"):
+            found[key] = tuple(_typed(DataFile(**file)) for file in found.get(key, ()))
         found["ledgers"] = tuple(_ledger(ledger) for ledger in found["ledgers"])
         found["skipped"] = tuple(_typed(Unreadable(**one)) for one in found["skipped"])
         for key in ("positions", "accepted_loss"):
-            found[key] = {int(p): int(number) for p, number in found[key].items()}
+            found[key] = _by_number(found[key])
+        found["overridden"] = tuple(map(str, found.get("overridden", ())))
+        found["table_schema"] = _schema(found.get("table_schema"))
+        found["schema_changes"] = tuple(map(_change, found.get("schema_changes", ())))
         return _typed(Manifest(**found)), digest
     except SealBroken as error:
         raise _broken(name, str(error)) from error
@@ -147,6 +222,16 @@ def _ledger(content: dict[str, Any]) -> PartitionLedger:
     return _typed(PartitionLedger(**content, told=_typed(Told(**told)) if told else None))
 
 
+def _schema(content: dict[str, Any] | None) -> TableSchema | None:
+    if content is None:
+        return None
+    return _typed(TableSchema(content["number"], tuple(map(dict, content["columns"]))))
+
+
+def _change(content: dict[str, Any]) -> SchemaChange:
+    return _typed(SchemaChange(content["what"], _by_number(content["offsets"])))
+
+
 def _typed(parsed: T) -> T:
     """The same value, if each of its fields is of its type. Raises TypeError."""
     for each in fields(parsed):
@@ -155,6 +240,8 @@ def _typed(parsed: T) -> T:
             raise TypeError(f"{each.name} is {value!r}")
         if each.name in {"hash", "total_hash"} and not _HASH.fullmatch(value):
             raise ValueError(f"{each.name} is {value!r}")
+        if each.name == "kind" and value not in get_args(Kind):
+            raise ValueError(f"kind is {value!r}")
     return parsed
 
 

@@ -1,9 +1,6 @@
-"""The Parquet file of one task: written in row groups, hashed, forced to disk."""
+"""The Parquet file of one task: written in row groups, hashed, made durable."""
 
 import hashlib
-import os
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +11,7 @@ from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.proof import batch_hash
 from ottla.lake.row_hash import MODULUS
 from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.stores.store import FileStore, StoreWriter
 
 # How files are written: numbers as differences, the topic's name as a dictionary of one, keys and
 # values plain. Statistics stand where a query can prune by them. Types are Parquet's own: Arrow's
@@ -40,8 +38,8 @@ _FILE_SCHEMA = ROW_SCHEMA.set(
 class _HashedFile:
     """A file that is written from start to end, and the SHA-256 of what was to be written."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
+    def __init__(self, writer: StoreWriter) -> None:
+        self._file = writer
         self._digest = hashlib.sha256()
 
     def write(self, content: bytes) -> int:
@@ -62,16 +60,17 @@ class _HashedFile:
         self._file.close()
 
     def finish(self) -> tuple[int, str]:
-        """Force the file to disk and close it; return its size and digest."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Make the file visible and durable; return its size and digest."""
         size = self._file.tell()
-        self._file.close()
+        self._file.finish()
         return size, self._digest.hexdigest()
+
+    def discard(self) -> None:
+        self._file.discard()
 
 
 class ParquetOutput:
-    """A Parquet file in the making, at `path`; does not exist before the first row group.
+    """A Parquet file in the making, at `path` of a store; begun with the first row group.
 
     `rows` counts what was written, `hash` is its content hash (`row_hash`); `size_bytes` and
     `sha256` are of the finished file.
@@ -79,12 +78,15 @@ class ParquetOutput:
 
     def __init__(
         self,
-        path: Path,
+        store: FileStore,
+        path: str,
         *,
         row_group_rows: int = _ROW_GROUP_ROWS,
         row_group_bytes: int = _ROW_GROUP_BYTES,
     ) -> None:
+        self._store = store
         self._path = path
+        self._folder = store.address(path).rpartition("/")[0]
         self._file: _HashedFile | None = None
         self._writer: pq.ParquetWriter | None = None
         self._row_group_rows = row_group_rows
@@ -112,12 +114,12 @@ class ParquetOutput:
             self._waiting_rows >= self._row_group_rows
             or self._waiting_bytes >= self._row_group_bytes
         ):
-            with as_storage_error(self._path.parent):
+            with as_storage_error(self._folder):
                 self._write_row_group()
 
     def _write_row_group(self) -> None:
         if self._writer is None:
-            self._file = _HashedFile(self._path)
+            self._file = _HashedFile(self._store.create(self._path))
             self._writer = pq.ParquetWriter(self._file, _FILE_SCHEMA, **_WRITER_OPTIONS)
         group = pa.Table.from_batches(self._waiting)
         self._writer.write_table(group, row_group_size=group.num_rows)
@@ -125,10 +127,10 @@ class ParquetOutput:
         self._waiting_rows = self._waiting_bytes = 0
 
     def finish(self) -> None:
-        """Close the file and force it to disk: a manifest may name it afterwards."""
+        """End the file and make it durable: a manifest may name it afterwards."""
         if not self.rows:
             return
-        with as_storage_error(self._path.parent):
+        with as_storage_error(self._folder):
             if self._waiting:
                 self._write_row_group()
             assert self._writer is not None
@@ -143,9 +145,7 @@ class ParquetOutput:
             # Else the writer would write its footer once nothing refers to it.
             self._writer.is_open = False
         if self._file is not None:
-            with suppress(OSError):
-                self._file.close()
-            self._path.unlink(missing_ok=True)
+            self._file.discard()
 
 
 def _as_in_file(batch: pa.RecordBatch) -> pa.RecordBatch:

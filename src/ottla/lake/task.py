@@ -6,7 +6,6 @@ twice, or a zombie of one, can never touch what another wrote.
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import DataFile
@@ -14,6 +13,7 @@ from ottla.lake.output import ParquetOutput
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.row_hash import hash_text
+from ottla.lake.stores.store import FileStore
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
 
@@ -24,8 +24,8 @@ class Task:
     wanted: Range
     bootstrap: str
     compacted: bool
-    folder: str
-    path: str  # Where its file goes, relative to `folder`; an attempt adds a name of its own.
+    store: FileStore
+    path: str  # Where its file goes in `store`; an attempt adds a name of its own.
     skip_unreadable: bool = False
     null_bad_timestamps: bool = False
     # About how many bytes of the log hold the range. By default too many to share a task of Spark.
@@ -46,7 +46,7 @@ def run(task: Task, attempt: str) -> TaskResult:
     wanted = task.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
     path = f"{task.path}-{attempt}.parquet"
-    output = ParquetOutput(Path(task.folder) / path)
+    output = ParquetOutput(task.store, path)
     cluster = connect(task.bootstrap)
     try:
         for batch in read_range(

@@ -8,9 +8,8 @@ Batches that could not be read when they were loaded stand in the manifests, and
 long as they cannot be read. Others that cannot be read by now, or again, are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,13 +20,16 @@ from ottla.lake.cluster import connect
 from ottla.lake.evidence import judged, was_compacted
 from ottla.lake.folder.file_check import FileUnreadable, check_file, file_batches
 from ottla.lake.folder.files_present import files_present
+from ottla.lake.log.live import live_after, ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.proof import batch_hash, canonical_words
 from ottla.lake.reader import read_range
 from ottla.lake.row_hash import MODULUS, hash_text, row_hashes
 from ottla.lake.source import Cluster, TopicDescription
-from ottla.lake.table import Table
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import account_of, explained, skipped_lines, told, told_of_loss
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Told, Unreadable
 
@@ -68,18 +70,22 @@ class Verification:
 
 
 def verify(
-    target: str, *, bootstrap: str | None, on_file: Callable[[str], None] = lambda _path: None
+    target: str,
+    *,
+    bootstrap: str | None,
+    store_options: Mapping[str, str] | None = None,
+    on_file: Callable[[str], None] = lambda _path: None,
 ) -> Verification:
     """Verify the table in `target`; against the topic too where `bootstrap` is given.
 
     Differences are reported, not raised. Raises OttlaError where there is no table, or where the
     cluster can't be asked.
     """
-    table = Table.open(target)
+    table = existing_table(target, store_options)
     report = Verification("")
     # Before the manifests: a load that ends meanwhile has a manifest for its files.
-    present = files_present(table.folder)
-    manifests = _chain(table, report)
+    present = files_present(table.store)
+    manifests, live = _chain(table, report)
     _find_strays(present, manifests, report)
     if not manifests:
         return report
@@ -98,16 +104,15 @@ def verify(
                     described.bounds,
                 )
         total = 0
-        for manifest in manifests:
-            for file in manifest.files:
-                on_file(file.path)
-                found = check_file(table.folder, file, newest.topic)
-                report.rows += found.rows
-                report.problems += found.problems
-                total += found.hash
-            if cluster is not None and described is not None:
-                for wanted, files in _ranges(manifest):
-                    _compare(table.folder, wanted, files, cluster, described, report)
+        for file in live:
+            on_file(file.path)
+            found = check_file(table.store, file, newest.topic)
+            report.rows += found.rows
+            report.problems += found.problems
+            total += found.hash
+        if cluster is not None and described is not None:
+            for wanted, files in ranges_with_files(manifests, live):
+                _compare(table.store, wanted, files, cluster, described, report)
         if cluster is not None and described is not None and described.has_ledger:
             _ask_ledger(cluster, report)
         report.hash = hash_text(total)
@@ -122,29 +127,38 @@ def verify(
     return report
 
 
-def _chain(table: Table, report: Verification) -> list[Manifest]:
-    """Return the manifests that can be read; report what is wrong with the chain of them."""
+def _chain(table: LakeTable, report: Verification) -> tuple[list[Manifest], list[DataFile]]:
+    """Return the manifests that can be read, and the files that count after the last of them.
+
+    Reports what is wrong with the chain of them.
+    """
     manifests: list[Manifest] = []
+    live: dict[str, DataFile] = {}
     for link in table.links():
         report.problems += link.problems
         if link.manifest is None:
             continue
         manifests.append(link.manifest)
+        report.problems += [
+            f"the manifest {link.name}: {problem}" for problem in live_after(live, link.manifest)
+        ]
         report.loads += 1
         report.skipped += link.manifest.skipped
-        for ledger in link.manifest.ledgers:
+        for ledger in link.manifest.ledgers if link.manifest.kind == "load" else ():
             before = report.ledgers.get(ledger.partition)
             if before is None:
                 report.ledgers[ledger.partition] = ledger
             elif before.end == ledger.start:
                 report.ledgers[ledger.partition] = before.followed_by(ledger)
-    return manifests
+    return manifests, list(live.values())
 
 
 def _find_strays(
     present: tuple[list[str], list[str]], manifests: Sequence[Manifest], report: Verification
 ) -> None:
-    named = {file.path for manifest in manifests for file in manifest.files}
+    named = {
+        file.path for manifest in manifests for file in (*manifest.files, *manifest.dead_letters)
+    }
     foreign, uncounted = ([path for path in paths if path not in named] for paths in present)
     report.problems += [
         f"{path} does not belong to the table: no load names it; move it elsewhere"
@@ -153,15 +167,8 @@ def _find_strays(
     report.uncounted += uncounted
 
 
-def _ranges(manifest: Manifest) -> Iterator[tuple[Range, list[DataFile]]]:
-    """Each partition's range of a load, with the files that hold it."""
-    for ledger in manifest.ledgers:
-        files = [file for file in manifest.files if file.partition == ledger.partition]
-        yield Range(manifest.topic, ledger.partition, ledger.start, ledger.end), files
-
-
 def _compare(
-    folder: Path,
+    store: FileStore,
     wanted: Range,
     files: list[DataFile],
     cluster: Cluster,
@@ -171,7 +178,7 @@ def _compare(
     """Compare one range of the lake with the topic: by sums, and row by row where those differ."""
     floor = min(wanted.end, max(wanted.start, described.bounds[wanted.partition].log_start))
     kept = Range(wanted.topic, wanted.partition, floor, wanted.end)
-    present = [file for file in files if (folder / file.path).exists()]
+    present = [file for file in files if _exists(store, file)]
     has_holes = described.compacted or described.has_ledger
     account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
     try:
@@ -186,7 +193,7 @@ def _compare(
         f"{line}: they could be read when they were loaded, and nothing can be compared there"
         for line in skipped_lines(wanted.topic, spoilt)
     ]
-    lake_count, lake_hash = _sum(_lake_rows(folder, present, kept))
+    lake_count, lake_hash = _sum(_lake_rows(store, present, kept))
     report.only_in_lake += max(0, sum(file.rows for file in present) - lake_count)
     found = account_of(cluster, kept) if described.has_ledger else None
     ledger = account.ledger().settled(told(found)) if found else account.ledger_with_gaps()
@@ -202,7 +209,7 @@ def _compare(
         window_account = RangeAccount(window.partition, window.start, window.end, has_holes)
         differences.add(
             _hashes(read_range(window, cluster, window_account, **_AS_LOADED)),
-            _hashes(_lake_rows(folder, present, window)),
+            _hashes(_lake_rows(store, present, window)),
         )
     # Rows of the lake that the topic no longer holds: reported above.
     differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
@@ -313,13 +320,13 @@ def _named(offsets: list[int]) -> str:
     return ", ".join(map(str, offsets[:_NAMED_MAX])) + more
 
 
-def _lake_rows(folder: Path, files: list[DataFile], wanted: Range) -> Iterator[pa.RecordBatch]:
+def _lake_rows(store: FileStore, files: list[DataFile], wanted: Range) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `files` whose offsets lie in `wanted`."""
     for file in files:
         if file.start >= wanted.end or file.end <= wanted.start:
             continue
         try:
-            for batch in file_batches(folder / file.path):
+            for batch in file_batches(store, file.path):
                 offsets = batch.column("offset")
                 inside = pc.and_(
                     pc.greater_equal(offsets, wanted.start), pc.less(offsets, wanted.end)
@@ -327,6 +334,14 @@ def _lake_rows(folder: Path, files: list[DataFile], wanted: Range) -> Iterator[p
                 yield batch.filter(inside)
         except (OSError, FileUnreadable):
             continue  # Reported already by the check of the file.
+
+
+def _exists(store: FileStore, file: DataFile) -> bool:
+    try:
+        store.size(file.path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _sum(batches: Iterable[pa.RecordBatch]) -> tuple[int, int]:

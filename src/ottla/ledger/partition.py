@@ -1,12 +1,14 @@
 """The account of one range of a partition: what became of each offset.
 
     end - start =
-        loaded + control + aborted + compacted + deleted + unreadable + absent + unexplained
+        loaded + control + aborted + compacted + deleted + unreadable + absent + dead_letters
+        + unexplained
 
 Every term but the last is counted from its own evidence: records decoded, headers of
 control batches, markers that abort, headers on both sides of a gap, the log's start, batches
 that were fetched twice and could not be read. `absent` is a gap, too, of a log that no broker's
 ledger and no policy explains: it counts only where the log shows that it was compacted once.
+`dead_letters` are records whose values could not be decoded, which were kept apart from the rows.
 What none of them explains is `unexplained`, and a load that is right has none.
 """
 
@@ -69,13 +71,14 @@ class PartitionLedger:
     deleted: int = 0
     unreadable: int = 0
     absent: int = 0
+    dead_letters: int = 0
     # Of a broker that keeps a ledger; None of Apache Kafka.
     told: Told | None = None
 
     @property
     def accounted(self) -> int:
         gone = self.compacted + self.deleted + self.unreadable + self.absent
-        return self.loaded + self.control + self.aborted + gone
+        return self.loaded + self.dead_letters + self.control + self.aborted + gone
 
     @property
     def unexplained(self) -> int:
@@ -99,6 +102,7 @@ class PartitionLedger:
             deleted=self.deleted + later.deleted,
             unreadable=self.unreadable + later.unreadable,
             absent=self.absent + later.absent,
+            dead_letters=self.dead_letters + later.dead_letters,
             told=self.told.and_of(later.told) if self.told and later.told else None,
         )
 

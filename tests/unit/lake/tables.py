@@ -13,7 +13,7 @@ from ottla.lake.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.output import ParquetOutput
 from ottla.lake.row_hash import hash_text
 from ottla.lake.schema import ROW_SCHEMA
-from ottla.lake.table import Table
+from ottla.lake.tables.own import OwnTable
 from ottla.ledger.partition import PartitionLedger
 
 TOPIC = "flights"
@@ -37,14 +37,14 @@ def rows(partition: int, start: int, end: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=ROW_SCHEMA)
 
 
-def commit(table: Table, count: int, partitions: int = 2) -> Manifest:
+def commit(table: OwnTable, count: int, partitions: int = 2) -> Manifest:
     """Load `count` more rows of each partition, as `load` would do."""
     manifest = written(table, count, uuid.uuid4().hex, partitions)
     table.commit(manifest)
     return manifest
 
 
-def written(table: Table, count: int, load_id: str, partitions: int = 2) -> Manifest:
+def written(table: OwnTable, count: int, load_id: str, partitions: int = 2) -> Manifest:
     """Write the files of a load and return the manifest that names them."""
     before, before_digest = table.latest()
     version = before.version + 1 if before else 1
@@ -52,7 +52,7 @@ def written(table: Table, count: int, load_id: str, partitions: int = 2) -> Mani
     for partition in range(partitions):
         start = before.positions[partition] if before else 0
         path = f"{table.file_stem(version, load_id, partition, start)}-{version:012x}.parquet"
-        output = ParquetOutput(table.folder / path)
+        output = ParquetOutput(table.store, path)
         output.write(rows(partition, start, start + count))
         output.finish()
         files.append(data_file(path, partition, start, start + count, output))

@@ -9,16 +9,17 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
 from tests.unit.lake.tables import commit, edit, forge, manifest_path
 
 Change = Callable[[dict[str, Any]], object]
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
+def table(tmp_path: Path) -> OwnTable:
     """Three loads of ten rows of each of two partitions."""
-    table = Table.create_or_open(str(tmp_path))
+    table = open_table(str(tmp_path))
     for _ in range(3):
         commit(table, 10)
     found = ottla.lake.verify(str(tmp_path), bootstrap=None)
@@ -26,8 +27,8 @@ def table(tmp_path: Path) -> Table:
     return table
 
 
-def problems(table: Table) -> str:
-    found = ottla.lake.verify(str(table.folder), bootstrap=None)
+def problems(table: OwnTable) -> str:
+    found = ottla.lake.verify(str(table.store.root), bootstrap=None)
     assert not found.proven
     return "\n".join(found.problems)
 
@@ -61,23 +62,23 @@ CHANGES: dict[str, Change] = {
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_a_changed_manifest_is_found_by_verify_and_refused_by_a_load(
-    table: Table, change: Change, version: int
+    table: OwnTable, change: Change, version: int
 ) -> None:
     """Each names the manifest; the digest of its bytes is wrong."""
-    edit(manifest_path(table.folder, version), change)
+    edit(manifest_path(table.store.root, version), change)
 
-    assert manifest_path(table.folder, version).name in problems(table)
-    with pytest.raises(OttlaError, match=manifest_path(table.folder, version).name):
+    assert manifest_path(table.store.root, version).name in problems(table)
+    with pytest.raises(OttlaError, match=manifest_path(table.store.root, version).name):
         table.latest()
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_a_forged_manifest_contradicts_itself_or_the_chain(
-    table: Table, change: Change, version: int
+    table: OwnTable, change: Change, version: int
 ) -> None:
     """With a digest that was computed anew, in the newest manifest as in the first."""
-    forge(manifest_path(table.folder, version), change)
+    forge(manifest_path(table.store.root, version), change)
 
     assert re.search(r"the manifest \d{20}\.json: ", problems(table))
     with pytest.raises(OttlaError, match=r"the manifest \d{20}\.json: .*load into a new folder"):

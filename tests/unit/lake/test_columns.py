@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
 from ottla.lake.columns import ColumnBuilder
-from ottla.lake.header_names import header_name_bytes
+from ottla.lake.header_names import header_name_bytes, header_name_text
 from ottla.lake.proof import batch_hash
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
@@ -58,7 +58,8 @@ def test_columns_equal_the_records(groups: list[list[Row]], compression: int) ->
     for rows in groups:
         buffer += encoded(rows, offset, compression)
         for timestamp, key, value, headers in rows:
-            expected.append((key, value, headers, offset, timestamp))
+            named = [(header_name_text(name.encode()), held) for name, held in headers]
+            expected.append((key, value, named, offset, timestamp))
             offset += 1
 
     batch = columns(buffer)

@@ -1,11 +1,14 @@
 """What stands in a manifest is what was written, or an error that names the manifest."""
 
+from pathlib import Path
+
 import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.log.sealed import seal, unseal
 from ottla.lake.manifest import Manifest, from_bytes, next_manifest, to_bytes
 from ottla.lake.plan import Range
+from ottla.lake.stores.local import LocalStore
 from ottla.lake.task import Task, TaskResult, result_from_text, result_to_text
 from ottla.lake.telling import skipped_lines
 from ottla.ledger.partition import PartitionLedger, Unreadable
@@ -37,10 +40,10 @@ def test_skipped_offsets_survive_the_disk() -> None:
     assert again.ledgers[0].unreadable == 3
 
 
-@pytest.mark.parametrize(("number", "remedy"), [(1, "new folder"), (3, "use a later version")])
+@pytest.mark.parametrize(("number", "remedy"), [(1, "new folder"), (4, "use a later version")])
 def test_another_format_is_refused_with_what_to_do(number: int, remedy: str) -> None:
     """An earlier one has no digest, a later one means what is not known here."""
-    content = to_bytes(manifest()).replace(b'"format": 2', b'"format": %d' % number)
+    content = to_bytes(manifest()).replace(b'"format": 3', b'"format": %d' % number)
 
     with pytest.raises(OttlaError, match=f"x is of format {number}.*{remedy}"):
         from_bytes(content, "x")
@@ -89,7 +92,7 @@ def test_a_task_tells_what_it_skipped() -> None:
 
 
 def test_a_task_skips_nothing_unless_it_is_told_to() -> None:
-    assert not Task(Range("t", 0, 0, 1), "b", False, "f", "p").skip_unreadable
+    assert not Task(Range("t", 0, 0, 1), "b", False, LocalStore(Path("/f")), "p").skip_unreadable
 
 
 def test_one_line_for_each_partition() -> None:

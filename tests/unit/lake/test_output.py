@@ -9,6 +9,7 @@ from ottla.lake.columns import ColumnBuilder
 from ottla.lake.output import ParquetOutput
 from ottla.lake.proof import batch_hash
 from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.stores.local import LocalStore
 from ottla.record.builder import BatchBuilder
 from ottla.record.reader import batches
 
@@ -27,7 +28,7 @@ def columns(base_offset: int, count: int) -> pa.RecordBatch:
 
 def test_file_holds_the_rows_in_the_schemas_types(tmp_path: Path) -> None:
     """A reader sees the columns of the schema (no dictionary), and the hash is that of its rows."""
-    output = ParquetOutput(tmp_path / "part.parquet")
+    output = ParquetOutput(LocalStore(tmp_path), "part.parquet")
     given = [columns(0, 300), columns(300, 200)]
     for batch in given:
         output.write(batch)
@@ -43,7 +44,7 @@ def test_file_holds_the_rows_in_the_schemas_types(tmp_path: Path) -> None:
 
 def test_statistics_stand_where_a_query_can_prune(tmp_path: Path) -> None:
     """Offsets and times have a least and a greatest value in each row group."""
-    output = ParquetOutput(tmp_path / "part.parquet")
+    output = ParquetOutput(LocalStore(tmp_path), "part.parquet")
     output.write(columns(70, 30))
     output.finish()
 
@@ -55,7 +56,7 @@ def test_statistics_stand_where_a_query_can_prune(tmp_path: Path) -> None:
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:
-    output = ParquetOutput(tmp_path / "part.parquet")
+    output = ParquetOutput(LocalStore(tmp_path), "part.parquet")
     output.finish()
     output.discard()
 
@@ -63,7 +64,7 @@ def test_no_rows_no_file(tmp_path: Path) -> None:
 
 
 def test_discarded_file_is_gone(tmp_path: Path) -> None:
-    output = ParquetOutput(tmp_path / "part.parquet")
+    output = ParquetOutput(LocalStore(tmp_path), "part.parquet")
     output.write(columns(0, 3))
     output.discard()
 
@@ -77,7 +78,7 @@ def row_groups(path: Path) -> list[int]:
 
 def test_batches_of_answers_share_a_row_group(tmp_path: Path) -> None:
     """What one fetch gives is a few thousand rows; engines want hundreds of thousands."""
-    output = ParquetOutput(tmp_path / "part.parquet")
+    output = ParquetOutput(LocalStore(tmp_path), "part.parquet")
     for start in range(0, 80_000, 8_000):
         output.write(columns(start, 8_000))
     output.finish()
@@ -87,9 +88,11 @@ def test_batches_of_answers_share_a_row_group(tmp_path: Path) -> None:
 
 def test_row_group_ends_with_its_rows_or_its_bytes(tmp_path: Path) -> None:
     """Nothing waits beyond that, so that a task needs bounded memory; no row is lost between."""
-    by_rows = ParquetOutput(tmp_path / "rows.parquet", row_group_rows=250)
+    by_rows = ParquetOutput(LocalStore(tmp_path), "rows.parquet", row_group_rows=250)
     batch_bytes = columns(100, 100).nbytes
-    by_bytes = ParquetOutput(tmp_path / "bytes.parquet", row_group_bytes=batch_bytes * 3 // 2)
+    by_bytes = ParquetOutput(
+        LocalStore(tmp_path), "bytes.parquet", row_group_bytes=batch_bytes * 3 // 2
+    )
     for start in range(100, 600, 100):
         by_rows.write(columns(start, 100))
         by_bytes.write(columns(start, 100))
@@ -107,7 +110,7 @@ def test_row_group_ends_with_its_rows_or_its_bytes(tmp_path: Path) -> None:
 
 def test_row_group_of_more_than_a_million_rows_is_not_cut_in_two(tmp_path: Path) -> None:
     """Arrow's own bound would leave a remainder of a few thousand rows."""
-    output = ParquetOutput(tmp_path / "part.parquet", row_group_bytes=1 << 40)
+    output = ParquetOutput(LocalStore(tmp_path), "part.parquet", row_group_bytes=1 << 40)
     batch = pa.RecordBatch.from_arrays(
         [
             *[pa.nulls(150_000, ROW_SCHEMA.field(number).type) for number in range(3)],

@@ -10,18 +10,20 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, next_manifest, to_bytes
-from ottla.lake.table import LoadLost, Table
+from ottla.lake.tables.opening import existing_table, open_table
+from ottla.lake.tables.own import OwnTable
+from ottla.lake.tables.table import LoadLost
 from ottla.ledger.partition import PartitionLedger
 
 LOAD_A, LOAD_B = "a" * 32, "b" * 32
 
 
-def load(table: Table, load_id: str, rows: int) -> Manifest:
+def load(table: OwnTable, load_id: str, rows: int) -> Manifest:
     """Write a file for `rows` rows of partition 0 and return the manifest that names it."""
     before, before_digest = table.latest()
     start = before.positions[0] if before else 0
     path = f"{table.file_stem(before.version + 1 if before else 1, load_id, 0, start)}-x.parquet"
-    (table.folder / path).write_bytes(b"rows")
+    (table.store.root / path).write_bytes(b"rows")
     return next_manifest(
         before,
         before_digest,
@@ -36,7 +38,7 @@ def load(table: Table, load_id: str, rows: int) -> Manifest:
 
 
 def test_positions_and_sums_go_on_from_load_to_load(tmp_path: Path) -> None:
-    table = Table.create_or_open(str(tmp_path))
+    table = open_table(str(tmp_path))
     table.commit(load(table, LOAD_A, 10))
     table.commit(load(table, LOAD_B, 5))
 
@@ -48,15 +50,15 @@ def test_positions_and_sums_go_on_from_load_to_load(tmp_path: Path) -> None:
 
 
 def test_manifest_survives_its_own_bytes(tmp_path: Path) -> None:
-    manifest = load(Table.create_or_open(str(tmp_path)), LOAD_A, 3)
+    manifest = load(open_table(str(tmp_path)), LOAD_A, 3)
 
     assert from_bytes(to_bytes(manifest), "x")[0] == manifest
 
 
 def test_two_at_once_one_wins_the_other_says_so(tmp_path: Path) -> None:
     """Both plan version 1; the second link is refused and changes nothing (P13)."""
-    first = Table.create_or_open(str(tmp_path))
-    second = Table.create_or_open(str(tmp_path))
+    first = open_table(str(tmp_path))
+    second = open_table(str(tmp_path))
     plan_a, plan_b = load(first, LOAD_A, 10), load(second, LOAD_B, 10)
     second.commit(plan_b)
 
@@ -68,7 +70,7 @@ def test_two_at_once_one_wins_the_other_says_so(tmp_path: Path) -> None:
 
 def test_orphans_of_a_running_load_stay(tmp_path: Path) -> None:
     """A file meant for the next version may yet be committed; only lost versions are cleaned."""
-    table = Table.create_or_open(str(tmp_path))
+    table = open_table(str(tmp_path))
     running = load(table, LOAD_A, 10)
 
     assert table.remove_orphans() == []
@@ -78,21 +80,19 @@ def test_orphans_of_a_running_load_stay(tmp_path: Path) -> None:
 
 
 STEPS = [
-    "data folder synced",
+    "manifest offered",
     "manifest written",
-    "manifest linked",
-    "manifest synced",
     "head written",
 ]
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 from test_table import LOAD_A, load
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import open_table
 def kill(step):
     if step == {step!r}:
         os.kill(os.getpid(), signal.SIGKILL)
-table = Table.create_or_open({folder!r}, kill)
+table = open_table({folder!r}, on_step=kill)
 table.commit(load(table, LOAD_A, 10))
 """
 
@@ -104,9 +104,9 @@ def test_killed_at_any_step_it_neither_loses_nor_doubles(tmp_path: Path, step: s
     killed = subprocess.run([sys.executable, "-c", code], check=False)
     assert killed.returncode == -signal.SIGKILL
 
-    table = Table.create_or_open(str(tmp_path))
+    table = open_table(str(tmp_path))
     newest, _ = table.latest()
-    visible = step in STEPS[2:]
+    visible = step in STEPS[1:]
     assert (newest.total_rows if newest else 0) == (10 if visible else 0)
     if not visible:
         table.commit(load(table, LOAD_B, 10))
@@ -114,12 +114,12 @@ def test_killed_at_any_step_it_neither_loses_nor_doubles(tmp_path: Path, step: s
     newest, _ = table.latest()
     assert newest is not None
     assert (newest.total_rows, newest.positions) == (10, {0: 10})
-    assert len(os.listdir(table.data_folder)) == 1
+    assert len(os.listdir(table.store.root / "data")) == 1
 
 
 def test_other_filesystem_is_refused() -> None:
     with pytest.raises(OttlaError, match="can't link files exclusively on s3:"):
-        Table.create_or_open("s3://bucket/table")
+        open_table("s3://bucket/table")
 
 
 def test_filesystem_without_exclusive_links_is_refused(
@@ -129,11 +129,11 @@ def test_filesystem_without_exclusive_links_is_refused(
     monkeypatch.setattr(os, "link", lambda _source, target: Path(target).touch())
 
     with pytest.raises(OttlaError, match="a taken name was given away again"):
-        Table.create_or_open(str(tmp_path))
+        open_table(str(tmp_path))
 
 
 def test_broken_manifest_is_named(tmp_path: Path) -> None:
-    table = Table.create_or_open(str(tmp_path))
+    table = open_table(str(tmp_path))
     table.commit(load(table, LOAD_A, 10))
     path = tmp_path / "_ottla/manifests/00000000000000000001.json"
     path.write_bytes(path.read_bytes()[:-40])
@@ -143,7 +143,7 @@ def test_broken_manifest_is_named(tmp_path: Path) -> None:
 
 
 def test_altered_manifest_is_named(tmp_path: Path) -> None:
-    table = Table.create_or_open(str(tmp_path))
+    table = open_table(str(tmp_path))
     table.commit(load(table, LOAD_A, 10))
     table.commit(load(table, LOAD_B, 10))
     path = tmp_path / "_ottla/manifests/00000000000000000001.json"
@@ -155,7 +155,7 @@ def test_altered_manifest_is_named(tmp_path: Path) -> None:
 
 def test_missing_table_is_told(tmp_path: Path) -> None:
     with pytest.raises(OttlaError, match="holds no table of ottla"):
-        Table.open(str(tmp_path))
+        existing_table(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_folder_with_files_of_others_is_refused_and_left_as_it_is(
     for name in names:
         (tmp_path / name).mkdir()
     with pytest.raises(OttlaError) as refused:
-        Table.create_or_open(str(tmp_path))
+        open_table(str(tmp_path))
     assert said in refused.value.message
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
@@ -182,6 +182,6 @@ def test_a_folder_with_files_of_others_is_refused_and_left_as_it_is(
 def test_a_new_disk_and_a_table_begun_are_no_files_of_others(tmp_path: Path) -> None:
     """A file system's own folder does not count, nor what a crash left of a first load."""
     (tmp_path / "lost+found").mkdir()
-    assert Table.create_or_open(str(tmp_path)).latest() == (None, None)
+    assert open_table(str(tmp_path)).latest() == (None, None)
     (tmp_path / "data" / "left.parquet").touch()
-    assert Table.create_or_open(str(tmp_path)).latest() == (None, None)
+    assert open_table(str(tmp_path)).latest() == (None, None)

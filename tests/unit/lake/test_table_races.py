@@ -16,7 +16,8 @@ from types import FrameType
 from typing import Any
 
 from ottla.base.errors import OttlaError
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
 
 LIMIT_SECONDS = 120
 NO_CALL = frozenset({"fspath"})
@@ -59,9 +60,9 @@ class Stopped:
         self._calls += 1
 
 
-def make(target: Path) -> Callable[[], Table]:
+def make(target: Path) -> Callable[[], OwnTable]:
     target.mkdir(exist_ok=True)
-    return partial(Table.create_or_open, str(target))
+    return partial(open_table, str(target))
 
 
 def calls_of_making(folder: Path) -> int:

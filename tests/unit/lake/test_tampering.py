@@ -15,15 +15,16 @@ import pytest
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.log.sealed import unseal
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
 from tests.unit.lake.tables import commit, forge, manifest_path
 
 FLIPS = 400
 
 
-def make(folder: Path) -> Table:
+def make(folder: Path) -> OwnTable:
     """Three loads of ten rows of each of two partitions."""
-    table = Table.create_or_open(str(folder))
+    table = open_table(str(folder))
     for _ in range(3):
         commit(table, 10)
     found = ottla.lake.verify(str(folder), bootstrap=None)
@@ -32,12 +33,12 @@ def make(folder: Path) -> Table:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
+def table(tmp_path: Path) -> OwnTable:
     return make(tmp_path)
 
 
-def problems(table: Table) -> str:
-    found = ottla.lake.verify(str(table.folder), bootstrap=None)
+def problems(table: OwnTable) -> str:
+    found = ottla.lake.verify(str(table.store.root), bootstrap=None)
     assert not found.proven
     return "\n".join(found.problems)
 
@@ -113,18 +114,20 @@ REWRITES["timestamps"] = (shifted, "timestamps that are no whole milliseconds")
 
 @pytest.mark.parametrize("is_forged", [False, True], ids=["", "forged"])
 @pytest.mark.parametrize(("change", "said"), REWRITES.values(), ids=REWRITES.keys())
-def test_rewritten_file_is_found(table: Table, change: Rewrite, said: str, is_forged: bool) -> None:
+def test_rewritten_file_is_found(
+    table: OwnTable, change: Rewrite, said: str, is_forged: bool
+) -> None:
     """By its SHA-256; and by its rows where manifest and head were forged to have that, too."""
     manifest, _ = table.latest()
     assert manifest is not None
-    path = table.folder / manifest.files[1].path
+    path = table.store.root / manifest.files[1].path
     pq.write_table(change(pq.read_table(path)), path)
     if is_forged:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         changed = {"sha256": digest, "size_bytes": path.stat().st_size}
-        forge(manifest_path(table.folder, 3), lambda m: m["files"][1].update(changed))
-        _, sealed = unseal(manifest_path(table.folder, 3).read_bytes())
-        head = table.folder / "_ottla/heads" / manifest_path(table.folder, 3).name
+        forge(manifest_path(table.store.root, 3), lambda m: m["files"][1].update(changed))
+        _, sealed = unseal(manifest_path(table.store.root, 3).read_bytes())
+        head = table.store.root / "_ottla/heads" / manifest_path(table.store.root, 3).name
         forge(head, lambda fields: fields.update(manifest=sealed))
 
     told = problems(table)
@@ -136,32 +139,32 @@ def test_rewritten_file_is_found(table: Table, change: Rewrite, said: str, is_fo
 @pytest.mark.parametrize(
     "name", ["data/copy.parquet", "data/{}-copy.parquet", "data/{}.parquet.bak", "copy.parquet"]
 )
-def test_a_stray_copy_is_named(table: Table, name: str) -> None:
+def test_a_stray_copy_is_named(table: OwnTable, name: str) -> None:
     """A reader of the whole folder would see its rows twice."""
-    file = ottla.lake.files(str(table.folder))[0]
-    copy = table.folder / name.format(Path(file).stem)
+    file = ottla.lake.files(str(table.store.root))[0]
+    copy = table.store.root / name.format(Path(file).stem)
     shutil.copy(file, copy)
 
-    assert f"{copy.relative_to(table.folder)} does not belong to the table" in problems(table)
+    assert f"{copy.relative_to(table.store.root)} does not belong to the table" in problems(table)
 
 
-def test_files_of_loads_that_did_not_count_are_no_problem(table: Table) -> None:
+def test_files_of_loads_that_did_not_count_are_no_problem(table: OwnTable) -> None:
     """What a killed task or load left is told, and the next load removes it."""
-    file = Path(ottla.lake.files(str(table.folder))[0])
+    file = Path(ottla.lake.files(str(table.store.root))[0])
     left = file.with_name(f"{file.stem[:-12]}0123456789ab.parquet")
     shutil.copy(file, left)
-    found = ottla.lake.verify(str(table.folder), bootstrap=None)
+    found = ottla.lake.verify(str(table.store.root), bootstrap=None)
 
     assert (found.problems, found.uncounted) == ([], [f"data/{left.name}"])
     assert table.remove_orphans() == [left.name]
 
 
-def watched(table: Table) -> list[Path]:
-    files = [table.folder / path for path in ottla.lake.files(str(table.folder))]
-    return sorted([*files, *(table.folder / "_ottla").glob("[mh]*/*.json")])
+def watched(table: OwnTable) -> list[Path]:
+    files = [table.store.root / path for path in ottla.lake.files(str(table.store.root))]
+    return sorted([*files, *(table.store.root / "_ottla").glob("[mh]*/*.json")])
 
 
-def flip(table: Table, chance: random.Random) -> None:
+def flip(table: OwnTable, chance: random.Random) -> None:
     """Flip one bit of one file, prove that it is found, and flip it back."""
     path = chance.choice(watched(table))
     content = path.read_bytes()
@@ -178,12 +181,12 @@ def flip(table: Table, chance: random.Random) -> None:
         path.write_bytes(content)
 
 
-def test_single_flipped_bits_are_found_and_named(table: Table) -> None:
+def test_single_flipped_bits_are_found_and_named(table: OwnTable) -> None:
     """Each in a file chosen at random: of data, a manifest, a head."""
     chance = random.Random(9)
     for _ in range(FLIPS):
         flip(table, chance)
-    assert ottla.lake.verify(str(table.folder), bootstrap=None).problems == []
+    assert ottla.lake.verify(str(table.store.root), bootstrap=None).problems == []
 
 
 if __name__ == "__main__":  # FOLDER COUNT SEED: more of them; silent where all are found.

@@ -19,6 +19,7 @@ LEDGER_COLUMNS = [
     "deleted",
     "unreadable",
     "absent",
+    "dead_letters",
     "unexplained",
 ]
 

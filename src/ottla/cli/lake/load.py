@@ -8,6 +8,7 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
+from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
 _COMING = {"planned": "starting Spark", "spark started": "loading", "files written": "committing"}
@@ -16,6 +17,14 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
 @click.command()
 @click.argument("topic")
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
+@click.option(
+    "--format",
+    "table_format",
+    type=click.Choice(["parquet", "delta", "iceberg"]),
+    default=None,
+    help="The format of a new table; parquet by default.",
+)
+@with_store_options
 @click.option(
     "--from",
     "start",
@@ -70,6 +79,8 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
 def load(
     topic: str,
     target: str,
+    table_format: str | None,
+    store_options: dict[str, str],
     start: str,
     end: str,
     group: str | None,
@@ -105,6 +116,8 @@ def load(
         skip_unreadable=skip_unreadable,
         accept_loss=accept_loss,
         on_bad_timestamp=on_bad_timestamp,
+        format=table_format,
+        store_options=store_options,
         spark_settings=loads.SparkSettings(master, name, conf),
         on_step=steps,
     )

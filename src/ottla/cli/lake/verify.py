@@ -7,6 +7,7 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
+from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
 _BROKER_COLUMNS = [
@@ -24,10 +25,18 @@ _BROKER_COLUMNS = [
 @click.command()
 @click.argument("target", metavar="DIR")
 @click.option("--offline", is_flag=True, help="Check files and manifests only, not the topic.")
+@with_store_options
 @options.bootstrap
 @options.output
 @click.pass_context
-def verify(ctx: click.Context, target: str, offline: bool, bootstrap: str, form: str) -> None:
+def verify(
+    ctx: click.Context,
+    target: str,
+    offline: bool,
+    store_options: dict[str, str],
+    bootstrap: str,
+    form: str,
+) -> None:
     """Derive the proof of a table again, from files and topic.
 
     \b
@@ -37,7 +46,9 @@ def verify(ctx: click.Context, target: str, offline: bool, bootstrap: str, form:
     Names every offset that is missing, doubled or altered; exits with 1 where there is one.
     """  # noqa: D301
     loads = import_lake()
-    found = loads.verify(target, bootstrap=None if offline else bootstrap)
+    found = loads.verify(
+        target, bootstrap=None if offline else bootstrap, store_options=store_options
+    )
     if form == "json":
         answer = asdict(found)
         answer["ledgers"] = ledger_rows(found.ledgers.values())

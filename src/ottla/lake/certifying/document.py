@@ -30,7 +30,7 @@ from typing import Any
 
 from ottla import __version__
 from ottla.lake.manifest import Manifest
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import existing_table
 from ottla.lake.verification import Verification, verify
 from ottla.ledger.partition import PartitionLedger
 
@@ -45,7 +45,7 @@ def certificate(target: str, *, bootstrap: str | None) -> dict[str, Any]:
     no table, or where the cluster can't be asked.
     """
     found = verify(target, bootstrap=bootstrap)
-    table = Table.open(target)
+    table = existing_table(target)
     loads = [
         _load(link.manifest, link.after.digest)
         for link in table.links()

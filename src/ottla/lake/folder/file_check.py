@@ -6,7 +6,6 @@ The SHA-256 finds any flipped bit. Columns and rows are compared as well, to nam
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,8 +15,10 @@ from ottla.lake.manifest import DataFile
 from ottla.lake.proof import batch_hash
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.stores.store import FileStore
 
 _ROWS_AT_ONCE = 1 << 16
+_BYTES_AT_ONCE = 1 << 20
 _NEVER_NULL = [name for name in ROW_SCHEMA.names if name not in {"key", "value", "timestamp"}]
 # What Arrow raises for bytes that are no Parquet, depending on which of them are wrong.
 _NO_PARQUET = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError)
@@ -36,12 +37,12 @@ class FileFindings:
     problems: list[str] = field(default_factory=list)
 
 
-def check_file(folder: Path, file: DataFile, topic: str) -> FileFindings:
+def check_file(store: FileStore, file: DataFile, topic: str) -> FileFindings:
     """Compare one file with what its manifest says of it."""
     found = FileFindings()
     try:
-        _check_bytes(folder / file.path, file, found)
-        _check_rows(folder / file.path, file, topic, found)
+        _check_bytes(store, file, found)
+        _check_rows(store, file, topic, found)
     except FileNotFoundError:
         found.problems.append(
             f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
@@ -60,9 +61,9 @@ def check_file(folder: Path, file: DataFile, topic: str) -> FileFindings:
     return found
 
 
-def file_batches(path: Path) -> Iterator[pa.RecordBatch]:
+def file_batches(store: FileStore, path: str) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, in sound columns. Raises FileUnreadable, and OSError to open it."""
-    with path.open("rb") as content:
+    with store.open(path) as content:
         try:
             with pq.ParquetFile(content) as file:
                 _require_columns(file.schema_arrow)
@@ -102,10 +103,12 @@ def _require_values(batch: pa.RecordBatch) -> None:
         raise FileUnreadable("holds headers without a name")
 
 
-def _check_bytes(path: Path, file: DataFile, found: FileFindings) -> None:
-    with path.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
-        size = content.tell()
+def _check_bytes(store: FileStore, file: DataFile, found: FileFindings) -> None:
+    with store.open(file.path) as content:
+        hashed = hashlib.sha256()
+        while piece := content.read(_BYTES_AT_ONCE):
+            hashed.update(piece)
+        size, digest = content.tell(), hashed.hexdigest()
     if (size, digest) != (file.size_bytes, file.sha256):
         found.problems.append(
             f"{file.path} is not as it was written: {size} bytes with SHA-256 {digest}; its "
@@ -113,9 +116,9 @@ def _check_bytes(path: Path, file: DataFile, found: FileFindings) -> None:
         )
 
 
-def _check_rows(path: Path, file: DataFile, topic: str, found: FileFindings) -> None:
+def _check_rows(store: FileStore, file: DataFile, topic: str, found: FileFindings) -> None:
     last_offset = file.start - 1
-    for batch in file_batches(path):
+    for batch in file_batches(store, file.path):
         if batch.num_rows == 0:
             continue
         offsets = batch.column("offset")

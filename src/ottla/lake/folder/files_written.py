@@ -5,38 +5,39 @@ not notice.
 """
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.manifest import DataFile
+from ottla.lake.stores.store import FileStore
 
 
-def require_files(folder: Path, files: Iterable[DataFile]) -> None:
+def require_files(store: FileStore, files: Iterable[DataFile]) -> None:
     """Compare each file's size, and the rows that its footer counts, with what its task said.
 
     Raises OttlaError for the first that differs. The rows themselves are not read.
     """
     for file in files:
-        wrong = _wrong(folder / file.path, file)
+        wrong = _wrong(store, file)
         if wrong:
             raise OttlaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"a task wrote {file.path}, which {wrong} in {folder} where the load is committed; "
-                "nothing was committed: the target must be one folder that the driver and all "
-                "workers share, such as a network file system",
+                f"a task wrote {file.path}, which {wrong} in {store.url} where the load is "
+                "committed; nothing was committed: the target must be one folder that the driver "
+                "and all workers share, such as a network file system",
             )
 
 
-def _wrong(path: Path, file: DataFile) -> str:
+def _wrong(store: FileStore, file: DataFile) -> str:
     """What is wrong with the file, in words that follow "which"; empty where nothing is."""
     try:
-        size = path.stat().st_size
+        size = store.size(file.path)
         if size != file.size_bytes:
             return f"has {size} bytes instead of {file.size_bytes}"
-        rows = pq.read_metadata(path).num_rows
+        with store.open(file.path) as content:
+            rows = pq.read_metadata(content).num_rows
     except FileNotFoundError:
         return "is missing"
     except (OSError, pa.ArrowException) as error:

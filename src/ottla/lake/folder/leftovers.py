@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
-from ottla.lake.table import LoadLost, Table
+from ottla.base.errors import OttlaError
+from ottla.lake.stores.store import PutUnknown
+from ottla.lake.tables.data_files import remove_load
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 
 class Steps:
@@ -15,7 +17,9 @@ class Steps:
 
 
 @contextmanager
-def removed_on_failure(table: Table, version: int, load_id: str, steps: Steps) -> Iterator[None]:
+def removed_on_failure(
+    table: LakeTable, version: int, load_id: str, steps: Steps
+) -> Iterator[None]:
     """Remove the load's files where it fails, unless a manifest may name them.
 
     A task that still runs may leave one more: that is an orphan, as those of a killed load are.
@@ -23,24 +27,24 @@ def removed_on_failure(table: Table, version: int, load_id: str, steps: Steps) -
     try:
         yield
     except BaseException as error:
-        # Once the manifest is being linked only another load's manifest shows that it was not.
-        was_offered = "manifest written" in steps.done
-        if not was_offered or (
-            isinstance(error, LoadLost) and _is_of_another(table, version, load_id)
-        ):
-            for path in _files(table.folder, load_id):
-                with suppress(OSError):
-                    path.unlink()
+        if _counts_not(error, table, version, load_id, steps):
+            with suppress(OSError, OttlaError):
+                remove_load(table.store, version, load_id)
         raise
 
 
-def _is_of_another(table: Table, version: int, load_id: str) -> bool:
+def _counts_not(
+    error: BaseException, table: LakeTable, version: int, load_id: str, steps: Steps
+) -> bool:
+    """Whether it is certain that no manifest names the load's files, nor ever will."""
+    if "manifest offered" not in steps.done:
+        return True
+    if isinstance(error, LoadLost | FencedWriter):
+        return _is_of_another(table, version, load_id)
+    is_refusal = isinstance(error, OSError | OttlaError) and not isinstance(error, PutUnknown)
+    return is_refusal and "manifest written" not in steps.done
+
+
+def _is_of_another(table: LakeTable, version: int, load_id: str) -> bool:
     loads = {manifest.version: manifest.load_id for manifest in table.history()}
     return loads.get(version, load_id) != load_id
-
-
-def _files(folder: Path, load_id: str) -> list[Path]:
-    return [
-        *folder.glob(f"data/v*-{load_id}-*"),
-        *folder.glob(f"_ottla/manifests/.{load_id}.tmp"),
-    ]

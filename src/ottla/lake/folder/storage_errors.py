@@ -3,7 +3,6 @@
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
 
@@ -11,7 +10,7 @@ _OTHER_FOLDER = "or choose another folder"
 
 
 @contextmanager
-def as_storage_error(folder: Path) -> Iterator[None]:
+def as_storage_error(folder: str) -> Iterator[None]:
     """Turn an OSError about `folder`, or a file in it, into an OttlaError.
 
     Errors of connections pass: they are not the file system's.
@@ -24,7 +23,7 @@ def as_storage_error(folder: Path) -> Iterator[None]:
         raise OttlaError(ErrorCode.KAFKA_STORAGE_ERROR, _sentence(error, folder)) from error
 
 
-def _sentence(error: OSError, folder: Path) -> str:
+def _sentence(error: OSError, folder: str) -> str:
     place = error.filename or folder
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:

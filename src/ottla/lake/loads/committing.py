@@ -22,7 +22,7 @@ from ottla.lake.plan import ranges, require_same_id, require_same_topic
 from ottla.lake.sizes import partition_bytes
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.splitting import SizedRange, split
-from ottla.lake.table import Table
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.task import Task, TaskResult
 from ottla.lake.telling import settled, told_of_loss
 from ottla.ledger.partition import PartitionLedger, Told
@@ -72,7 +72,7 @@ class LoadPlan:
 
 
 def built_on(
-    table: Table, cluster: Cluster, topic: str
+    table: LakeTable, cluster: Cluster, topic: str
 ) -> tuple[TopicDescription, Manifest | None, str | None]:
     """The topic, and the table's newest manifest with its digest, on which a load of it builds.
 
@@ -131,7 +131,7 @@ def require_no_planned_loss(plan: LoadPlan, settings: LoadSettings) -> None:
 
 
 def commit_plan(
-    table: Table,
+    table: LakeTable,
     plan: LoadPlan,
     settings: LoadSettings,
     start_runner: Callable[[], Runner],
@@ -160,7 +160,7 @@ def commit_plan(
             require_no_loss(described.topic, found, _LOSS)
         manifest = _manifest(plan, results, ledgers, found)
         _require_balance(manifest)
-        require_files(table.folder, manifest.files)
+        require_files(table.store, manifest.files)
         # Last of all: an id never comes back, so that all that was read was this topic's.
         with closing(connect(settings.bootstrap)) as cluster:
             require_same_id(described.topic, described.topic_id, cluster.topic_id(described.topic))
@@ -168,13 +168,13 @@ def commit_plan(
     return manifest
 
 
-def _tasks(table: Table, plan: LoadPlan, settings: LoadSettings) -> list[Task]:
+def _tasks(table: LakeTable, plan: LoadPlan, settings: LoadSettings) -> list[Task]:
     return [
         Task(
             wanted=sized.wanted,
             bootstrap=settings.bootstrap,
             compacted=plan.described.compacted or plan.described.has_ledger,
-            folder=str(table.folder),
+            store=table.store,
             path=table.file_stem(
                 plan.version, plan.load_id, sized.wanted.partition, sized.wanted.start
             ),

@@ -1,4 +1,4 @@
-"""Where a table stands after each of its loads, derived from their ledgers one after another.
+"""Where a table stands after each of its commits, derived from their ledgers one after another.
 
 A manifest repeats what follows from it and its predecessors: positions, sums, the predecessor's
 digest. Here that is derived; a manifest that says otherwise contradicts itself or the chain.
@@ -8,8 +8,8 @@ Pure.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
+from ottla.lake.log.contents import of_files
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.ledger.partition import PartitionLedger
@@ -28,13 +28,16 @@ class TableStanding:
     total_hash: str = hash_text(0)
     # `<load id>:<number of its files>` of each load, in order, with blanks between.
     loads: str = ""
+    writer_epoch: int = 0
 
     def agrees_with(self, manifest: Manifest, digest: str) -> bool:
         """Whether the manifest of this version, with this digest, says the same."""
         said = (manifest.version, digest, manifest.topic, manifest.positions)
+        epoch = manifest.writer_epoch
         last = self.loads.rpartition(" ")[2]
         return (
             said == (self.version, self.digest, self.topic, self.positions)
+            and epoch == self.writer_epoch
             and (manifest.total_rows, manifest.total_hash) == (self.total_rows, self.total_hash)
             and (self.loads.count(" ") + 1, last) == (self.version, _load_text(manifest))
         )
@@ -50,28 +53,32 @@ def followed_by(
     problems: list[str] = []
     positions = dict(before.positions)
     for ledger in manifest.ledgers:
-        problems += _of_ledger(ledger, positions.get(ledger.partition), manifest.version)
-        positions[ledger.partition] = ledger.end
-    load_hash = sum(int(file.hash, 16) for file in manifest.files) % MODULUS
+        problems += _of_ledger(ledger, positions.get(ledger.partition), manifest)
+        if manifest.kind == "load":
+            positions[ledger.partition] = ledger.end
+    rows, hashed = _sums(manifest.files)
+    gone_rows, gone_hash = _sums(manifest.removed)
     after = TableStanding(
         version=before.version + 1,
         digest=digest,
         topic=before.topic or manifest.topic,
         topic_id=before.topic_id or manifest.topic_id,
         positions=positions,
-        total_rows=before.total_rows + sum(file.rows for file in manifest.files),
-        total_hash=hash_text(int(before.total_hash, 16) + load_hash),
+        total_rows=before.total_rows + rows - gone_rows,
+        total_hash=hash_text(int(before.total_hash, 16) + hashed - gone_hash),
         loads=f"{before.loads} {_load_text(manifest)}".lstrip(),
+        writer_epoch=before.writer_epoch + (manifest.kind == "epoch"),
     )
-    problems += _of_files(manifest)
+    problems += of_files(manifest)
     said = [
         ("version", manifest.version, after.version),
         ("digest of the manifest before", manifest.previous, before.digest),
         ("topic", manifest.topic, after.topic),
-        ("rows", manifest.rows, after.total_rows - before.total_rows),
-        ("hash", manifest.hash, hash_text(load_hash)),
+        ("rows", manifest.rows, rows),
+        ("hash", manifest.hash, hash_text(hashed)),
         ("total of rows", manifest.total_rows, after.total_rows),
         ("total hash", manifest.total_hash, after.total_hash),
+        ("writer epoch", manifest.writer_epoch, after.writer_epoch),
     ]
     if before.topic_id and manifest.topic_id:
         said.append(("topic id", manifest.topic_id, before.topic_id))
@@ -95,46 +102,24 @@ def _load_text(manifest: Manifest) -> str:
     return f"{manifest.load_id}:{len(manifest.files)}"
 
 
-def _of_ledger(ledger: PartitionLedger, position: int | None, version: int) -> Iterator[str]:
+def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
+    """Rows of the files, and their hash."""
+    hashed = sum(int(file.hash, 16) for file in files) % MODULUS
+    return sum(file.rows for file in files), hashed
+
+
+def _of_ledger(ledger: PartitionLedger, position: int | None, manifest: Manifest) -> Iterator[str]:
+    what = f"{manifest.kind} {manifest.version}"
     if not ledger.balances or not 0 <= ledger.start <= ledger.end:
-        yield f"load {version} left offsets unexplained: {ledger}"
-    if position is not None and ledger.start != position:
+        yield f"{what} left offsets unexplained: {ledger}"
+    if manifest.kind == "replacement":
+        if position is None or ledger.end > position:
+            yield (
+                f"{what} ends at offset {ledger.end} of partition {ledger.partition}, but the "
+                f"loads before it end at {position}"
+            )
+    elif position is not None and ledger.start != position:
         yield (
-            f"load {version} starts at offset {ledger.start} of partition {ledger.partition}, "
+            f"{what} starts at offset {ledger.start} of partition {ledger.partition}, "
             f"but the loads before it end at {position}"
         )
-
-
-def _of_files(manifest: Manifest) -> Iterator[str]:
-    """Compare files, skipped offsets and ledgers of one load."""
-    by_partition: dict[int, list[DataFile]] = {}
-    for file in manifest.files:
-        by_partition.setdefault(file.partition, []).append(file)
-        if PurePosixPath(file.path).parts[:-1] != ("data",):
-            yield f"it names {file.path}, which is not in the table's folder of data"
-    if len({file.path for file in manifest.files}) < len(manifest.files):
-        yield "it names a file twice"
-    skipped: dict[int, int] = {}
-    for one in manifest.skipped:
-        skipped[one.partition] = skipped.get(one.partition, 0) + one.end - one.start
-    for ledger in manifest.ledgers:
-        partition, files = ledger.partition, by_partition.pop(ledger.partition, [])
-        if sum(file.rows for file in files) != ledger.loaded:
-            yield f"its files and its ledger of partition {partition} count different rows"
-        if not _touch_in_order(files, ledger):
-            yield f"its files of partition {partition} do not lie in its ledger, in order"
-        if skipped.pop(partition, 0) != ledger.unreadable:
-            yield f"it does not name the unreadable offsets that partition {partition} counts"
-    for partition in sorted(by_partition.keys() | skipped.keys()):
-        yield f"it has files or skipped offsets of partition {partition}, and no ledger of it"
-
-
-def _touch_in_order(files: Sequence[DataFile], ledger: PartitionLedger) -> bool:
-    position = ledger.start
-    for file in files:
-        if not position <= file.start < file.end <= ledger.end:
-            return False
-        if not 0 < file.rows <= file.end - file.start:
-            return False
-        position = file.end
-    return True

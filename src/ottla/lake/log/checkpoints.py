@@ -6,15 +6,13 @@ They follow from the manifests and may be deleted at any time: one that is missi
 that the manifest of its version contradicts, costs the reading of more manifests and no more.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, fields
-from pathlib import Path
 
 from ottla.lake.log.chain import TableStanding
 from ottla.lake.log.sealed import seal, unseal
-from ottla.lake.log.synced import replace_synced
+from ottla.lake.stores.store import FileStore
 
 _NAME = re.compile(r"(\d{20})\.json")
 _LOADS_BETWEEN = 10
@@ -22,16 +20,17 @@ _KEPT = 2
 
 
 class TableCheckpoints:
-    """The checkpoints in one folder."""
+    """The checkpoints in `folder` of a store."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, store: FileStore, folder: str) -> None:
+        self._store = store
         self._folder = folder
 
     def newest_first(self) -> Iterator[TableStanding]:
         """Yield those that can be read."""
         for version in reversed(self._versions()):
             try:
-                found, _ = unseal(self._path(version).read_bytes())
+                found, _ = unseal(self._store.read(self._path(version)))
                 found["positions"] = {int(p): int(o) for p, o in found["positions"].items()}
                 if found.keys() == {field.name for field in fields(TableStanding)}:
                     yield TableStanding(**found)
@@ -45,18 +44,14 @@ class TableCheckpoints:
 
     def write(self, standing: TableStanding) -> None:
         """Write one, and remove those that are no longer needed."""
-        self._folder.mkdir(exist_ok=True)
         content = {**asdict(standing), "positions": dict(standing.positions)}
-        replace_synced(self._path(standing.version), seal(content))
+        self._store.replace(self._path(standing.version), seal(content))
         for old in self._versions()[:-_KEPT]:
-            self._path(old).unlink(missing_ok=True)
+            self._store.remove(self._path(old))
 
     def _versions(self) -> list[int]:
-        try:
-            names = map(_NAME.fullmatch, os.listdir(self._folder))
-        except FileNotFoundError:
-            return []
+        names = map(_NAME.fullmatch, self._store.names(self._folder))
         return sorted(int(match[1]) for match in names if match)
 
-    def _path(self, version: int) -> Path:
-        return self._folder / f"{version:020d}.json"
+    def _path(self, version: int) -> str:
+        return f"{self._folder}{version:020d}.json"

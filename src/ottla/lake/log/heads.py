@@ -9,14 +9,12 @@ Some older ones stay, so that a listing meets one while others are written and r
 A crash between manifest and marker leaves the marker one behind. The next load writes it.
 """
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from ottla.lake.log.sealed import SealBroken, seal, unseal
-from ottla.lake.log.synced import replace_synced
+from ottla.lake.stores.store import FileStore
 
 _NAME = re.compile(r"(\d{20})\.json")
 _KEPT = 4
@@ -32,9 +30,10 @@ class TableHead:
 
 
 class Heads:
-    """The head markers in one folder."""
+    """The head markers in `folder` of a store."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, store: FileStore, folder: str) -> None:
+        self._store = store
         self._folder = folder
 
     def newest(self) -> TableHead | None:
@@ -49,13 +48,14 @@ class Heads:
     def _read(self, version: int) -> TableHead:
         path = self._path(version)
         try:
-            fields, _ = unseal(path.read_bytes())
+            fields, _ = unseal(self._store.read(path))
             if fields["version"] != version:
                 raise SealBroken(f"can't be read: it is of version {fields['version']}")
             return TableHead(version, fields["manifest"])
         except (ValueError, KeyError) as error:
-            remedy = f"remove it, once manifest {path.name} is there: the next load writes it"
-            return TableHead(version, None, f"the head {path.name} {error}; {remedy}")
+            name = path.rpartition("/")[2]
+            remedy = f"remove it, once manifest {name} is there: the next load writes it"
+            return TableHead(version, None, f"the head {name} {error}; {remedy}")
 
     def require_one(self, has_content: Callable[[], bool]) -> None:
         """Write number 0 for a new table. `has_content` says whether this is one with rows."""
@@ -64,17 +64,14 @@ class Heads:
 
     def write(self, version: int, manifest: str | None) -> None:
         """Write the marker of `version`, and remove those that are no longer needed."""
-        self._folder.mkdir(exist_ok=True)
-        replace_synced(self._path(version), seal({"version": version, "manifest": manifest}))
+        content = seal({"version": version, "manifest": manifest})
+        self._store.replace(self._path(version), content)
         for old in self._versions()[:-_KEPT]:
-            self._path(old).unlink(missing_ok=True)
+            self._store.remove(self._path(old))
 
     def _versions(self) -> list[int]:
-        try:
-            names = map(_NAME.fullmatch, os.listdir(self._folder))
-        except FileNotFoundError:
-            return []
+        names = map(_NAME.fullmatch, self._store.names(self._folder))
         return sorted(int(match[1]) for match in names if match)
 
-    def _path(self, version: int) -> Path:
-        return self._folder / f"{version:020d}.json"
+    def _path(self, version: int) -> str:
+        return f"{self._folder}{version:020d}.json"

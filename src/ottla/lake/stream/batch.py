@@ -25,7 +25,7 @@ from ottla.lake.stream.reading import (
     read_partition,
 )
 from ottla.lake.stream.topics import boundaries, chosen
-from ottla.lake.table import Table
+from ottla.lake.tables.opening import existing_table
 
 # One range reads so many offsets at most, whatever its bytes.
 _OFFSETS_PER_TASK = 2_000_000
@@ -119,5 +119,5 @@ def divided(
 def _last_load(options: SourceOptions) -> Mapping[int, int]:
     if options.table is None:
         return {}
-    manifest, _ = Table.open(options.table).latest()
+    manifest, _ = existing_table(options.table).latest()
     return manifest.positions if manifest else {}

@@ -11,6 +11,7 @@ import pytest
 from ottla.base.errors import OttlaError
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.manifest import DataFile
+from ottla.lake.stores.local import LocalStore
 
 
 @pytest.fixture
@@ -21,12 +22,12 @@ def file(tmp_path: Path) -> DataFile:
 
 
 def test_files_as_described_pass(tmp_path: Path, file: DataFile) -> None:
-    require_files(tmp_path, [file])
+    require_files(LocalStore(tmp_path), [file])
 
 
 def test_each_file_is_looked_at(tmp_path: Path, file: DataFile) -> None:
     with pytest.raises(OttlaError, match=r"wrote other\.parquet, which is missing"):
-        require_files(tmp_path, [file, replace(file, path="other.parquet")])
+        require_files(LocalStore(tmp_path), [file, replace(file, path="other.parquet")])
 
 
 @pytest.mark.parametrize(
@@ -42,11 +43,11 @@ def test_another_file_is_refused_by_name_with_the_remedy(
 ) -> None:
     damage(tmp_path / "part.parquet")
     with pytest.raises(OttlaError) as refused:
-        require_files(tmp_path, [file])
+        require_files(LocalStore(tmp_path), [file])
     assert f"wrote part.parquet, which {said}" in refused.value.message
     assert "one folder that the driver and all workers share" in refused.value.message
 
 
 def test_rows_that_the_footer_does_not_count_are_missed(tmp_path: Path, file: DataFile) -> None:
     with pytest.raises(OttlaError, match="has 3 rows instead of 4"):
-        require_files(tmp_path, [replace(file, rows=4)])
+        require_files(LocalStore(tmp_path), [replace(file, rows=4)])

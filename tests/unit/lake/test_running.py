@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ottla.lake.folder.running import RunningLoads
+from ottla.lake.stores.local import LocalStore
+from ottla.lake.tables.running import RunningLoads
 
 DAY_S = 24 * 3600
 MARKS_AND_DIES = """
 import os, pathlib, signal, sys
-from ottla.lake.folder.running import RunningLoads
-with RunningLoads(pathlib.Path(sys.argv[1])).mark("a"):
+from ottla.lake.stores.local import LocalStore
+from ottla.lake.tables.running import RunningLoads
+with RunningLoads(LocalStore(pathlib.Path(sys.argv[1])), "running/").mark("a"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -24,8 +26,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "running"
 
 
+def running(folder: Path) -> RunningLoads:
+    return RunningLoads(LocalStore(folder.parent), "running/")
+
+
 def test_load_runs_between_its_marks(folder: Path) -> None:
-    loads, others = RunningLoads(folder), RunningLoads(folder)
+    loads, others = running(folder), running(folder)
     assert not others.may_run("a")
     with loads.mark("a"):
         others.sweep()
@@ -36,16 +42,16 @@ def test_load_runs_between_its_marks(folder: Path) -> None:
 
 
 def test_failed_load_runs_no_more(folder: Path) -> None:
-    with pytest.raises(KeyError), RunningLoads(folder).mark("a"):
+    with pytest.raises(KeyError), running(folder).mark("a"):
         raise KeyError
-    assert not RunningLoads(folder).may_run("a")
+    assert not running(folder).may_run("a")
 
 
 def test_load_of_a_killed_process_runs_no_more(folder: Path) -> None:
-    killed = subprocess.run([sys.executable, "-c", MARKS_AND_DIES, str(folder)], check=False)
+    killed = subprocess.run([sys.executable, "-c", MARKS_AND_DIES, str(folder.parent)], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert (folder / "a").exists()
-    loads = RunningLoads(folder)
+    loads = running(folder)
     assert not loads.may_run("a")
     loads.sweep()
     assert list(folder.iterdir()) == []
@@ -61,4 +67,4 @@ def test_marker_of_another_machine_counts_for_a_day(
     marker.write_bytes(b"another kernel")
     then = marker.stat().st_mtime - age_s
     os.utime(marker, (then, then))
-    assert RunningLoads(folder).may_run("a") is may_run
+    assert running(folder).may_run("a") is may_run

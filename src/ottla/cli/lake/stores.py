@@ -1,0 +1,31 @@
+"""`--store-option`, for commands that open a table."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def store_options(command: Command) -> Command:
+    """`--store-option NAME=VALUE`, any number of times."""
+    return click.option(
+        "--store-option",
+        "store_options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=lambda _context, _option, texts: _options(texts),
+        help="An option of the table's storage (docs/lake.md); repeatable.",
+    )(command)
+
+
+def _options(texts: tuple[str, ...]) -> dict[str, str]:
+    """Options by name, from `NAME=VALUE`. Raises click.BadParameter for other words."""
+    options = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        options[name] = value
+    return options

@@ -1,0 +1,103 @@
+"""What one manifest says of files, skipped offsets and ledgers, compared with each other. Pure."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.row_hash import MODULUS
+from ottla.ledger.partition import PartitionLedger
+
+DATA_FOLDER = "data"
+DEAD_LETTERS_FOLDER = "dead_letters"
+
+
+def of_files(manifest: Manifest) -> Iterator[str]:
+    """Yield what contradicts the rest of the manifest, by the rules of its kind."""
+    yield from _of_paths(manifest.files, DATA_FOLDER)
+    yield from _of_paths(manifest.dead_letters, DEAD_LETTERS_FOLDER)
+    yield from _of_paths(manifest.removed, DATA_FOLDER)
+    match manifest.kind:
+        case "load":
+            if manifest.removed:
+                yield "it removes files, which no load does"
+            yield from _of_load(manifest)
+        case "epoch":
+            if manifest.files or manifest.removed or manifest.ledgers or manifest.dead_letters:
+                yield "it has files or ledgers, which no change of the writer epoch has"
+        case "compaction":
+            yield from _of_compaction(manifest)
+        case "replacement":
+            yield from _of_load(manifest)
+            yield from _of_replacement(manifest)
+
+
+def _of_paths(files: Sequence[DataFile], folder: str) -> Iterator[str]:
+    for file in files:
+        if PurePosixPath(file.path).parts[:-1] != (folder,):
+            yield f"it names {file.path}, which is not in the table's folder {folder}"
+    if len({file.path for file in files}) < len(files):
+        yield "it names a file twice"
+
+
+def _of_load(manifest: Manifest) -> Iterator[str]:
+    """Compare files, dead letters and skipped offsets with the ledgers."""
+    by_partition = _by_partition(manifest.files)
+    dead = {p: sum(f.rows for f in of) for p, of in _by_partition(manifest.dead_letters).items()}
+    skipped: dict[int, int] = {}
+    for one in manifest.skipped:
+        skipped[one.partition] = skipped.get(one.partition, 0) + one.end - one.start
+    for ledger in manifest.ledgers:
+        partition, files = ledger.partition, by_partition.pop(ledger.partition, [])
+        if sum(file.rows for file in files) != ledger.loaded:
+            yield f"its files and its ledger of partition {partition} count different rows"
+        if not _touch_in_order(files, ledger):
+            yield f"its files of partition {partition} do not lie in its ledger, in order"
+        if skipped.pop(partition, 0) != ledger.unreadable:
+            yield f"it does not name the unreadable offsets that partition {partition} counts"
+        if dead.pop(partition, 0) != ledger.dead_letters:
+            yield f"it does not hold the dead letters that partition {partition} counts"
+    for partition in sorted(by_partition.keys() | skipped.keys() | dead.keys()):
+        yield f"it has files or skipped offsets of partition {partition}, and no ledger of it"
+
+
+def _of_compaction(manifest: Manifest) -> Iterator[str]:
+    """The files added have the rows of those removed, partition by partition."""
+    if manifest.ledgers or manifest.skipped or manifest.dead_letters:
+        yield "it has ledgers or offsets left out, which no compaction has"
+    added, removed = _by_partition(manifest.files), _by_partition(manifest.removed)
+    for partition in sorted(added.keys() | removed.keys()):
+        if _sums(added.get(partition, [])) != _sums(removed.get(partition, [])):
+            yield f"the rows it adds to partition {partition} are not those that it removes"
+
+
+def _of_replacement(manifest: Manifest) -> Iterator[str]:
+    """Each range that is replaced is that of the files which are removed."""
+    removed = _by_partition(manifest.removed)
+    for ledger in manifest.ledgers:
+        files = removed.pop(ledger.partition, [])
+        if any(file.start < ledger.start or file.end > ledger.end for file in files):
+            yield f"it removes files of partition {ledger.partition} outside the range it replaces"
+    for partition in sorted(removed):
+        yield f"it removes files of partition {partition}, and replaces none of it"
+
+
+def _by_partition(files: Sequence[DataFile]) -> dict[int, list[DataFile]]:
+    found: dict[int, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(file.partition, []).append(file)
+    return found
+
+
+def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
+    return sum(file.rows for file in files), sum(int(file.hash, 16) for file in files) % MODULUS
+
+
+def _touch_in_order(files: Sequence[DataFile], ledger: PartitionLedger) -> bool:
+    position = ledger.start
+    for file in files:
+        if not position <= file.start < file.end <= ledger.end:
+            return False
+        if not 0 < file.rows <= file.end - file.start:
+            return False
+        position = file.end
+    return True

@@ -1,0 +1,209 @@
+"""A folder of this machine, or of a file system that all machines share.
+
+`put_if_absent` is a hard link, which fails where the name is taken. Every name and every content
+is forced to disk before a call returns.
+"""
+
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ottla.base.errors import ErrorCode
+from ottla.base.system import sync_folder
+from ottla.lake.stores import local_hold
+from ottla.lake.stores.store import PutUnknown, StoredFile, StoreWriter, no_put_if_absent
+
+# What a crash may leave of a small file that was being written.
+_DRAFT = re.compile(r"\.[0-9a-f]{32}\.tmp")
+_REMEDY = "choose a folder on a local or POSIX filesystem with hard links"
+
+
+class _LocalWriter:
+    """A file of its final name from the first byte on: its writer names it when it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("wb")
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def write(self, content: bytes) -> int:
+        return self._file.write(content)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        sync_folder(self._path.parent)
+
+    def discard(self) -> None:
+        with suppress(OSError):
+            self._file.close()
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStore:
+    """The folder `root`, an absolute path. Files are created in folders that exist."""
+
+    root: Path
+
+    @property
+    def url(self) -> str:
+        return str(self.root)
+
+    @property
+    def lists_all_at_once(self) -> bool:
+        return True
+
+    def address(self, path: str) -> str:
+        return str(self.root / path)
+
+    def prepare(self, folders: Iterable[str]) -> None:
+        made = [self.root / folder for folder in folders]
+        for folder in made:
+            folder.mkdir(parents=True, exist_ok=True)
+        _require_exclusive_links(made[0], self.url)
+        for folder in dict.fromkeys((self.root.parent, self.root, *(one.parent for one in made))):
+            sync_folder(folder)
+
+    def top(self) -> list[str]:
+        return self.names("")
+
+    def names(self, folder: str, after: str = "") -> list[str]:
+        try:
+            found = os.listdir(self.root / folder)
+        except FileNotFoundError:
+            return []
+        return [name for name in found if name > after] if after else found
+
+    def files(self, folder: str) -> Iterator[StoredFile]:
+        for place, _, names in os.walk(self.root / folder):
+            for name in names:
+                path = Path(place, name)
+                if _DRAFT.fullmatch(name):
+                    continue
+                with suppress(FileNotFoundError):  # Removed meanwhile.
+                    found = path.stat()
+                    within = path.relative_to(self.root).as_posix()
+                    yield StoredFile(within, found.st_size, found.st_mtime_ns // 1_000_000)
+
+    def create(self, path: str) -> StoreWriter:
+        return _LocalWriter(self.root / path)
+
+    def put_if_absent(self, path: str, content: bytes) -> bool:
+        target = self.root / path
+        draft = _draft_for(target)
+        try:
+            _write_synced(draft, content)
+            if not _link(draft, target):
+                return False
+            try:
+                sync_folder(target.parent)
+            except OSError as error:
+                raise PutUnknown(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"{target} is written, and could not be forced to the disk ({error}): repair "
+                    "the disk, then run this again",
+                ) from error
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        return True
+
+    def replace(self, path: str, content: bytes) -> None:
+        target = self.root / path
+        draft = _draft_for(target)
+        try:
+            _write_synced(draft, content)
+            os.replace(draft, target)
+        finally:
+            draft.unlink(missing_ok=True)
+        sync_folder(target.parent)
+
+    def read(self, path: str) -> bytes:
+        return (self.root / path).read_bytes()
+
+    def open(self, path: str) -> BinaryIO:
+        return (self.root / path).open("rb")
+
+    def size(self, path: str) -> int:
+        return (self.root / path).stat().st_size
+
+    def remove(self, path: str) -> None:
+        (self.root / path).unlink(missing_ok=True)
+
+    def hold(self, path: str) -> AbstractContextManager[None]:
+        return local_hold.hold(self.root / path)
+
+    def is_held(self, path: str) -> bool:
+        return local_hold.is_held(self.root / path)
+
+
+def _draft_for(target: Path) -> Path:
+    """A name for the file while it is written, in the same folder, which is made if need be.
+
+    The folder above has to be there: a table that was removed is not begun again.
+    """
+    folder = target.parent
+    if not folder.is_dir():
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+    return folder / f".{uuid.uuid4().hex}.tmp"
+
+
+def _link(draft: Path, target: Path) -> bool:
+    """Give the draft its name; False where that is taken. Raises OSError: the name is not taken."""
+    try:
+        os.link(draft, target)
+    except OSError as error:
+        # Over a network the answer to a link that was made may be lost.
+        if draft.stat().st_nlink > 1:
+            return True
+        if isinstance(error, FileExistsError):
+            return False
+        raise
+    return True
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    """Write a file; after a crash it may be there in part."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _require_exclusive_links(folder: Path, place: str) -> None:
+    """Show that a second link to one name is refused here, as the commit relies on it."""
+    source = folder / f".probe-{uuid.uuid4().hex}"
+    target = source.with_suffix(".taken")
+    source.touch()
+    try:
+        os.link(source, target)
+        os.link(source, target)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise no_put_if_absent(place, str(error), _REMEDY) from error
+    finally:
+        source.unlink()
+        target.unlink(missing_ok=True)
+    raise no_put_if_absent(place, "a taken name was given away again", _REMEDY)

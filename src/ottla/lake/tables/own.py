@@ -1,0 +1,252 @@
+"""A table of Parquet files that count once a numbered manifest names them: ottla's own format.
+
+A load becomes visible by one atomic step: a manifest takes the next free number, which fails
+where the number is taken (`FileStore.put_if_absent`). Before that step its files are in the store
+and mean nothing; after it data and offsets are there together.
+
+    DIR/_ottla/manifests/00000000000000000001.json
+    DIR/_ottla/heads/00000000000000000001.json          how many loads there are
+    DIR/_ottla/checkpoints/00000000000000000020.json    sums over manifests, to read fewer
+    DIR/data/v0000000001-<load id>-p<partition>-<start>-<attempt>.parquet
+
+Each step is durable before the next: the files, the manifest, the head.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
+from ottla.lake.log.checkpoints import TableCheckpoints
+from ottla.lake.log.heads import Heads, TableHead
+from ottla.lake.log.live import live_after
+from ottla.lake.log.sealed import unseal
+from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables import data_files
+from ottla.lake.tables.ownership import OWN_FOLDER, require_own, require_table
+from ottla.lake.tables.running import RunningLoads
+from ottla.lake.tables.table import FencedWriter, LoadLost, ManifestLink
+
+_MANIFESTS = f"{OWN_FOLDER}manifests/"
+_MANIFEST_NAME = re.compile(r"(\d{20})\.json")
+_MANIFEST_NAMES = re.compile(r"(?:\d{20}\.json)*")
+
+
+def _no_step(_name: str) -> None:
+    """The default of `on_step`."""
+
+
+class OwnTable:
+    """The table in one store. `on_step` is called with the name of each step once it is done."""
+
+    format = "parquet"
+    file_stem = staticmethod(data_files.file_stem)
+
+    def __init__(self, store: FileStore, on_step: Callable[[str], None] = _no_step) -> None:
+        self.store = store
+        self._heads = Heads(store, f"{OWN_FOLDER}heads/")
+        self._checkpoints = TableCheckpoints(store, f"{OWN_FOLDER}checkpoints/")
+        self.running = RunningLoads(store, f"{OWN_FOLDER}running/")
+        self._on_step = on_step
+        self._writes = False
+
+    @classmethod
+    def create_or_open(
+        cls, store: FileStore, on_step: Callable[[str], None] = _no_step
+    ) -> "OwnTable":
+        """Open the table in `store` to write, and make it where there is none.
+
+        Raises OttlaError where two writers could get one name, and where the store holds files
+        that are not a table of ottla.
+        """
+        table = cls(store, on_step)
+        require_own(store)
+        # What shows that the folder is ours comes first, should a crash leave only a part.
+        store.prepare((_MANIFESTS, data_files.FOLDER))
+        table._heads.require_one(table._has_content)
+        table._writes = True
+        return table
+
+    @classmethod
+    def open(cls, store: FileStore, target: str) -> "OwnTable":
+        """Open an existing table for reading. Raises OttlaError where there is none."""
+        require_table(store, target)
+        return cls(store)
+
+    def latest(self) -> tuple[Manifest | None, str | None]:
+        newest, standing = self._newest()
+        if self._writes:
+            head = self._heads.newest()
+            if head is None or head.version < standing.version:
+                self._heads.write(standing.version, standing.digest)
+        return newest, standing.digest
+
+    def history(self) -> Iterator[Manifest]:
+        return map(self._sound, self.links())
+
+    def live_files(self) -> Sequence[DataFile]:
+        live: dict[str, DataFile] = {}
+        for manifest in self.history():
+            problems = live_after(live, manifest)
+            if problems:
+                raise self._damaged(f"the manifest {_name(manifest.version)}: {problems[0]}")
+        return list(live.values())
+
+    def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
+        # Before the manifests: a load that ends meanwhile has a manifest for its head.
+        heads = self._heads.all()
+        if not heads and self._has_content():
+            # The first head comes before any of these.
+            problem = f"no file in {self.store.address(OWN_FOLDER)}heads says how many loads it "
+            heads = self._heads.all() or [TableHead(0, None, f"{problem}holds")]
+        versions, first = self._versions(since.version)
+        newest = max([0, *versions[-1:], *(head.version for head in heads)])
+        if len(versions) < newest - first + 1:
+            missing = set(range(first, newest + 1)).difference(versions)
+            # A listing may miss what is made meanwhile.
+            for version in (one for one in sorted(missing) if not self._is_there(one)):
+                problem = f"the manifest {_name(version)} is missing"
+                yield ManifestLink(_name(version), None, since, [problem])
+        known = {head.version: head.manifest for head in heads if head.problem is None}
+        yield from self._present_links(since, newest, known)
+        for head in heads:
+            if head.problem is not None:
+                yield ManifestLink("head", None, since, [head.problem])
+
+    def _present_links(
+        self, since: TableStanding, newest: int, known: Mapping[int, str | None]
+    ) -> Iterator[ManifestLink]:
+        standing = since
+        if known.get(since.version, since.digest) != since.digest:
+            name = _name(since.version)
+            problem = f"the manifest {name}: it is not the one that the head names"
+            yield ManifestLink(name, None, since, [problem])
+        for version in range(since.version + 1, newest + 1):
+            name = _name(version)
+            try:
+                manifest, digest = self._read(version)
+            except FileNotFoundError:
+                return
+            except OttlaError as error:
+                yield ManifestLink(name, None, standing, [error.message])
+                return
+            standing, problems = followed_by(standing, manifest, digest)
+            problems = [f"the manifest {name}: {problem}" for problem in problems]
+            if known.get(version, digest) != digest:
+                problems.append(f"the manifest {name}: it is not the one that the head names")
+            yield ManifestLink(name, manifest, standing, problems)
+
+    def _newest(self) -> tuple[Manifest | None, TableStanding]:
+        """The newest manifest and where the table stands, by the newest checkpoint and since.
+
+        Raises OttlaError as `latest` does.
+        """
+        newest, standing = self._by_checkpoint()
+        for link in self.links(standing):
+            newest, standing = self._sound(link), link.after
+        return newest, standing
+
+    def _by_checkpoint(self) -> tuple[Manifest | None, TableStanding]:
+        for standing in self._checkpoints.newest_first():
+            try:
+                manifest, digest = self._read(standing.version)
+            except (OSError, OttlaError):
+                continue
+            if standing.agrees_with(manifest, digest):
+                return manifest, standing
+        return None, EMPTY
+
+    def _sound(self, link: ManifestLink) -> Manifest:
+        if link.manifest is None or link.problems:
+            raise self._damaged("; ".join(link.problems))
+        return link.manifest
+
+    def _damaged(self, problems: str) -> OttlaError:
+        return OttlaError(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"the table in {self.store.url} is damaged: {problems}. Nothing is loaded on top of "
+            "it: restore the file from a copy, or load into a new folder",
+        )
+
+    def commit(self, manifest: Manifest) -> None:
+        content = to_bytes(manifest)
+        # From here on a crash may leave the manifest in its place.
+        self._on_step("manifest offered")
+        if not self.store.put_if_absent(_path(manifest.version), content):
+            raise self._lost(manifest)
+        self._on_step("manifest written")
+        self._heads.write(manifest.version, unseal(content)[1])
+        self._on_step("head written")
+        if self._checkpoints.is_due(manifest.version):
+            # The load counts already; the next load reports what is wrong here.
+            with suppress(OSError, OttlaError):
+                self._checkpoints.write(self._newest()[1])
+        self._on_step("checkpoint written")
+
+    def _lost(self, manifest: Manifest) -> OttlaError:
+        """The error of a commit whose version another one has taken."""
+        newest, _ = self._newest()
+        if newest is not None and newest.writer_epoch > manifest.writer_epoch:
+            return FencedWriter(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"a writer with epoch {newest.writer_epoch} has taken {self.store.url} over from "
+                f"this one, which has epoch {manifest.writer_epoch} and changed nothing: see that "
+                "only one long-running writer is started",
+            )
+        return LoadLost(
+            ErrorCode.CONCURRENT_TRANSACTIONS,
+            f"another load committed version {manifest.version} of {self.store.url} first; this "
+            "one changed nothing: run it again to load what is new since",
+        )
+
+    def remove_orphans(self) -> list[str]:
+        loads = self._newest()[1].loads.split()
+        return data_files.remove_orphans(self.store, self.running, loads, self._paths_named)
+
+    def _paths_named(self, version: int) -> set[str]:
+        return {file.path for file in self._read(version)[0].files}
+
+    def _has_content(self) -> bool:
+        """Whether there is what only comes after the first head."""
+        return bool(self._versions(0)[0] or data_files.has_data_files(self.store))
+
+    def _versions(self, since: int) -> tuple[Sequence[int], int]:
+        """Numbers of the manifests that are there, in order, and the first that was looked for.
+
+        Those up to `since` are looked for where that costs no more.
+        """
+        if not self.store.lists_all_at_once:
+            names = self.store.names(_MANIFESTS, after=_name(since))
+            return _numbers(names), since + 1
+        names = self.store.names(_MANIFESTS)
+        # Hot: a table has many, mostly all of 1 to the last; this spares a look at each of them.
+        is_whole = (
+            _MANIFEST_NAMES.fullmatch("".join(names))
+            and names
+            and (max(names), min(names)) == (_name(len(names)), _name(1))
+        )
+        return (range(1, len(names) + 1) if is_whole else _numbers(names)), 1
+
+    def _is_there(self, version: int) -> bool:
+        try:
+            self.store.size(_path(version))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _read(self, version: int) -> tuple[Manifest, str]:
+        return from_bytes(self.store.read(_path(version)), _name(version))
+
+
+def _numbers(names: Sequence[str]) -> list[int]:
+    return sorted(int(match[1]) for match in map(_MANIFEST_NAME.fullmatch, names) if match)
+
+
+def _name(version: int) -> str:
+    return f"{version:020d}.json"
+
+
+def _path(version: int) -> str:
+    return f"{_MANIFESTS}{version:020d}.json"

@@ -1,0 +1,87 @@
+"""The seam *commit*: a table in which a load's files and positions become visible in one step.
+
+The proof is the same for every format: a chain of sealed manifests, each with the digest of the
+one before. Formats differ in what makes a manifest count.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.base.errors import OttlaError
+from ottla.lake.log.chain import EMPTY, TableStanding
+from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.running import RunningLoads
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestLink:
+    """A manifest of the chain: None where it can't be had. `after` is where the table stands."""
+
+    name: str
+    manifest: Manifest | None
+    after: TableStanding
+    problems: Sequence[str]
+
+
+class LoadLost(OttlaError):
+    """Another load committed this version first; this one has changed nothing."""
+
+
+class FencedWriter(OttlaError):
+    """A writer with a higher writer epoch has taken the table over; this one must stop."""
+
+
+class LakeTable(Protocol):
+    """One table: its manifests, and the files that they name, in `store`."""
+
+    @property
+    def store(self) -> FileStore: ...
+
+    @property
+    def format(self) -> str:
+        """`parquet`, `delta` or `iceberg`."""
+
+    @property
+    def running(self) -> RunningLoads: ...
+
+    def latest(self) -> tuple[Manifest | None, str | None]:
+        """Return the newest manifest and its digest, or (None, None) for an empty table.
+
+        Its positions are those that the ledgers of all loads give. Raises OttlaError where a
+        manifest is missing, altered, or contradicts the others: nothing may be built on that.
+        Of a table that was opened to write, what a crash left undone is done.
+        """
+
+    def history(self) -> Iterator[Manifest]:
+        """Yield all manifests, oldest first. Raises OttlaError as `latest` does."""
+
+    def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
+        """Yield each manifest behind `since` with what is wrong with it, oldest first.
+
+        Ends at one that is missing or unreadable: what follows from it is not known. Each missing
+        one is yielded, without a manifest; so is what is wrong with the table as a whole.
+        """
+
+    def live_files(self) -> Sequence[DataFile]:
+        """The files that count now, in the order they were added. Raises as `latest` does."""
+
+    def file_stem(self, version: int, load_id: str, partition: int, start: int) -> str:
+        """What the names of a range's files start with, relative to the store's root.
+
+        A task attempt adds a hyphen, a name of its own, and `.parquet`.
+        """
+
+    def commit(self, manifest: Manifest) -> None:
+        """Make what `manifest` names visible.
+
+        Raises LoadLost where another commit has its version, and FencedWriter where the newest
+        commit has a higher writer epoch. Neither has changed anything.
+        """
+
+    def remove_orphans(self) -> list[str]:
+        """Delete files that no manifest can ever name; return their names.
+
+        Those are files of loads whose version another load has taken, and which run no more.
+        """
