@@ -1,6 +1,6 @@
 """The lake's `Cluster` over the blocking client: Ottla and Apache Kafka alike."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from ottla.client.errors import OffsetOutOfRange
 from ottla.client.ranges.account import OffsetAccount
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake.plan import PartitionBounds, Range
-from ottla.lake.source import Fetched, TopicDescription
+from ottla.lake.source import Fetched, LogEnd, TopicDescription, TopicEnds
 
 
 class KafkaCluster:
@@ -43,6 +43,24 @@ class KafkaCluster:
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
         found = self._client.list_offsets(topic, timestamp_ms)
         return {partition: told.offset for partition, told in found.items() if told.offset >= 0}
+
+    def ends(self, topic: str) -> TopicEnds:
+        topic_id = self.topic_id(topic)
+        found = self._client.list_offsets(topic, LATEST)
+        return TopicEnds(
+            topic_id,
+            {p: LogEnd(end.offset, end.leader_epoch) for p, end in found.items()},
+        )
+
+    def log_starts(self, topic: str) -> dict[int, int]:
+        found = self._client.list_offsets(topic, EARLIEST)
+        return {partition: start.offset for partition, start in found.items()}
+
+    def high_watermarks(self, topic: str) -> dict[int, int]:
+        return self._client.high_watermarks(topic)
+
+    def epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
+        return self._client.epoch_ends(topic, epochs)
 
     def fetch(self, wanted: Range) -> Generator[Fetched]:
         position = wanted.start

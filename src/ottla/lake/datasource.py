@@ -10,12 +10,16 @@ ranges of offsets of about `bytesPerTask`. Aborted transactions are left out. A 
 are not all accounted for is an error, never a silent gap.
 """
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+import pyspark
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from ottla.lake.schema import SPARK_TYPES
 from ottla.lake.stream.batch import OttlaReader
-from ottla.lake.stream.options import parse_options
+from ottla.lake.stream.micro_batches import MicroBatchReader, UnlimitedReader
+from ottla.lake.stream.options import SourceOptions, parse_options, wrong
+
+SPARK_VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
 
 class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are untyped here.
@@ -31,3 +35,22 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are un
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  # Spark's signature.
         return OttlaReader(parse_options(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        return stream_reader(parse_options(self.options))
+
+
+def stream_reader(options: SourceOptions) -> MicroBatchReader:
+    """The stream reader for the Spark that is installed."""
+    if options.end != "latest":
+        wrong("a stream has no end: leave out end, and stop it by trigger(availableNow=True)")
+    if SPARK_VERSION >= (4, 2):
+        from ottla.lake.stream.limited_batches import LimitedReader  # noqa: PLC0415  # As said.
+
+        return LimitedReader(options)
+    if options.has_limits:
+        wrong(
+            "limits of micro-batches (maxRecordsPerTrigger, maxBytesPerTrigger, min…) need Spark "
+            f"4.2, and this is {pyspark.__version__}: leave them out, or install pyspark 4.2"
+        )
+    return UnlimitedReader(options)

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ottla.client.ranges.account import OffsetAccount
 from ottla.lake.plan import PartitionBounds, Range
@@ -23,6 +23,21 @@ class TopicDescription:
     bounds: Mapping[int, PartitionBounds]
     compacted: bool
     has_ledger: bool = False
+
+
+class LogEnd(NamedTuple):
+    """Where the readable part of a partition ends, and the leader epoch of its leader."""
+
+    offset: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEnds:
+    """What a stream asks of a topic again and again."""
+
+    topic_id: str | None
+    ends: Mapping[int, LogEnd]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +104,27 @@ class Cluster(Reading, Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class WatchedCluster(Cluster, Protocol):
+    """What a stream asks besides."""
+
+    def topic_names(self) -> list[str]:
+        """Names of all topics, in order, without the cluster's own."""
+        ...
+
+    def ends(self, topic: str) -> TopicEnds:
+        """Raises as `describe`."""
+        ...
+
+    def log_starts(self, topic: str) -> dict[int, int]:
+        """Where the log of each partition starts."""
+        ...
+
+    def high_watermarks(self, topic: str) -> dict[int, int]:
+        """Where each partition's committed records end, decided or not."""
+        ...
+
+    def epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
+        """Where the leader's log ends in a leader epoch of each partition; -1: it can't say."""
+        ...

@@ -14,13 +14,18 @@ NAMES_IN_4_0 = {
     "pyspark": set(),
     "pyspark.errors": {"PySparkException"},
     "pyspark.sql": {"SparkSession"},
-    "pyspark.sql.datasource": {"DataSource", "DataSourceReader", "InputPartition"},
+    "pyspark.sql.datasource": {
+        "DataSource",
+        "DataSourceReader",
+        "DataSourceStreamReader",
+        "InputPartition",
+    },
     "pyspark.sql.types": {"StructType"},
 }
 
 
 # Modules that are imported only where that Spark is there.
-IMPORTED_WITH_LATER = {"filters.py": "4.1"}
+IMPORTED_WITH_LATER = {"filters.py": "4.1", "limited_batches.py": "4.2"}
 
 
 def declared() -> dict[str, Requirement]:

@@ -6,7 +6,7 @@ leaders move; nothing that was yielded is ever yielded again.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from random import Random
 from typing import NamedTuple, Self, TypeVar
@@ -58,6 +58,12 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ottla.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
 
 FETCH_BYTES = 8 * 1024 * 1024
@@ -68,6 +74,7 @@ _TOPIC_RESOURCE = 2
 # From this version of Fetch on a topic is named by its id alone (KIP-516).
 _FETCH_BY_ID = 13
 _NO_ID = UUID(int=0)
+_CONSUMER = -1  # In place of a replica's id.
 
 # What a leader answers where its log is damaged: Kafka the first, Ottla the second.
 DAMAGE_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
@@ -177,6 +184,24 @@ class RangeClient:
         """
         wanted = None if partitions is None else sorted(partitions)
         return self._retried(lambda: self._list_offsets(topic, timestamp_ms, wanted))
+
+    def high_watermarks(self, topic: str) -> dict[int, int]:
+        """Where the committed records of each partition end, with read_committed too."""
+        return self._retried(
+            lambda: {
+                partition: told.offset
+                for partition, told in self._list_offsets(
+                    topic, LATEST, None, READ_UNCOMMITTED
+                ).items()
+            }
+        )
+
+    def epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
+        """Where the leader's log ends in a leader epoch of each partition (KIP-320).
+
+        -1 where the leader knows no epoch as old, or does not answer for the partition.
+        """
+        return self._retried(lambda: self._epoch_ends(topic, epochs))
 
     def has_ledger(self) -> bool:
         """Whether the cluster's brokers keep a ledger of offsets."""
@@ -357,8 +382,38 @@ class RangeClient:
 
     # -- offsets
 
+    def _epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
+        view = self._topic(topic)
+        by_leader: dict[int, list[OffsetForLeaderPartition]] = {}
+        for entry in view.partitions:
+            if entry.index in epochs:
+                by_leader.setdefault(entry.leader, []).append(
+                    OffsetForLeaderPartition(
+                        partition=entry.index,
+                        current_leader_epoch=entry.leader_epoch,
+                        leader_epoch=epochs[entry.index],
+                    )
+                )
+        found = dict.fromkeys(epochs, -1)
+        for entries in by_leader.values():
+            request = OffsetForLeaderEpochRequest(
+                replica_id=_CONSUMER,
+                topics=[OffsetForLeaderTopic(topic=topic, partitions=entries)],
+            )
+            connection = self._leader(topic, entries[0].partition)
+            answer = connection.ask(request, OffsetForLeaderEpochResponse)
+            for told in answer.topics[0].partitions:
+                if told.error_code:
+                    raise refused(told.error_code, f"tell epochs of {topic}-{told.partition}")
+                found[told.partition] = told.end_offset
+        return found
+
     def _list_offsets(
-        self, topic: str, timestamp_ms: int, wanted: list[int] | None
+        self,
+        topic: str,
+        timestamp_ms: int,
+        wanted: list[int] | None,
+        isolation_level: int | None = None,
     ) -> dict[int, OffsetAndTimestamp]:
         view = self._topic(topic)
         by_leader: dict[int, list[ListOffsetsPartition]] = {}
@@ -375,8 +430,10 @@ class RangeClient:
         for entries in by_leader.values():
             connection = self._leader(topic, entries[0].partition_index)
             request = ListOffsetsRequest(
-                replica_id=-1,
-                isolation_level=self._isolation_level,
+                replica_id=_CONSUMER,
+                isolation_level=(
+                    self._isolation_level if isolation_level is None else isolation_level
+                ),
                 topics=[ListOffsetsTopic(name=topic, partitions=entries)],
                 timeout_ms=int(self._timeout_s * 1000),
             )

@@ -10,25 +10,14 @@ from pyspark.sql.datasource import DataSourceReader
 
 from ottla.lake.cluster import connect
 from ottla.lake.loads.boundaries import Limits, limits_of_read
-from ottla.lake.plan import Boundary, ranges
-from ottla.lake.sizes import log_bytes
+from ottla.lake.plan import Boundary
 from ottla.lake.source import Cluster, TopicDescription
-from ottla.lake.splitting import JOIN_BYTES, SizedRange, split
+from ottla.lake.stream.dividing import TopicRead, divided
 from ottla.lake.stream.narrowing import Narrowing
 from ottla.lake.stream.options import SourceOptions
-from ottla.lake.stream.reading import (
-    PlannedRange,
-    RangePartition,
-    judge_loss,
-    partitions_of,
-    planned_ranges,
-    read_partition,
-)
+from ottla.lake.stream.reading import RangePartition, judge_loss, read_partition
 from ottla.lake.stream.topics import boundaries, chosen
 from ottla.lake.tables.opening import existing_table
-
-# One range reads so many offsets at most, whatever its bytes.
-_OFFSETS_PER_TASK = 2_000_000
 
 
 class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes are untyped here.
@@ -50,25 +39,19 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
     def partitions(self) -> Sequence[RangePartition]:
         """Ranges of the offsets that are wanted, each in one task."""
         options = self._options
-        planned: list[tuple[TopicDescription, Limits]] = []
-        last_load = _last_load(options)
+        planned: list[TopicRead] = []
+        positions = last_load(options)
         with closing(connect(options.bootstrap)) as cluster:
             names = chosen(options, cluster.topic_names() if options.topic_pattern else ())
             starts, ends = boundaries(options.start, names), boundaries(options.end, names)
             for name in names:
                 described = cluster.describe(name)
-                planned.append(
-                    (
-                        described,
-                        self._limits(cluster, described, starts[name], ends[name], last_load),
-                    )
-                )
+                limits = self._limits(cluster, described, starts[name], ends[name], positions)
+                planned.append(TopicRead(described, limits))
         for described, limits in planned:
             judge_loss(described.topic, limits.lost, options)
-        pieces = divided(planned, options)
         # Spark reads an unknown partition where there is none.
-        join_bytes = JOIN_BYTES if options.offsets_per_task is None else -1
-        return partitions_of(pieces, join_bytes) or [RangePartition(())]
+        return divided(planned, options) or [RangePartition(())]
 
     def _limits(
         self,
@@ -76,47 +59,19 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
         described: TopicDescription,
         start: Boundary,
         end: Boundary,
-        last_load: Mapping[int, int],
+        positions: Mapping[int, int],
     ) -> Limits:
         since_ms = self._narrowing.since_ms
         since = {} if since_ms is None else cluster.offsets_at(described.topic, max(0, since_ms))
         narrow = partial(self._narrowing.narrowed, described.topic, since=since)
-        return limits_of_read(cluster, described, start, end, last_load, narrow)
+        return limits_of_read(cluster, described, start, end, positions, narrow)
 
     def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition, self._options)
 
 
-def divided(
-    planned: Sequence[tuple[TopicDescription, Limits]], options: SourceOptions
-) -> list[PlannedRange]:
-    """Ranges by bytes, of all topics."""
-    cut: list[tuple[TopicDescription, Limits, list[Any]]] = []
-    for described, limits in planned:
-        pieces = ranges(
-            described.topic,
-            limits.starts,
-            limits.ends,
-            offsets_max=options.offsets_per_task or _OFFSETS_PER_TASK,
-            tasks_min=1,
-            topic_id=described.topic_id,
-        )
-        cut.append((described, limits, pieces))
-    named = [described.topic for described, _, pieces in cut if pieces]
-    sizes = log_bytes(options.bootstrap, named) if named else {}
-    found: list[PlannedRange] = []
-    for described, limits, pieces in cut:
-        sized: list[SizedRange] = split(
-            pieces,
-            described.bounds,
-            sizes.get(described.topic, {}),
-            split_bytes=options.bytes_per_task,
-        )
-        found += planned_ranges(sized, described.compacted, limits.gone_below)
-    return found
-
-
-def _last_load(options: SourceOptions) -> Mapping[int, int]:
+def last_load(options: SourceOptions) -> Mapping[int, int]:
+    """The positions that the last load left in the table of the options."""
     if options.table is None:
         return {}
     manifest, _ = existing_table(options.table).latest()

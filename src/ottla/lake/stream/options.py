@@ -193,6 +193,12 @@ class SourceOptions:
     bytes_min: int | None
     delay_max_ms: int
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether a stream admits only a part of what is there."""
+        limits = (self.records_max, self.bytes_max, self.records_min, self.bytes_min)
+        return any(limit is not None for limit in limits)
+
 
 def parse_options(options: Mapping[str, str]) -> SourceOptions:
     """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones."""

@@ -13,9 +13,9 @@ def chosen(options: SourceOptions, names: Iterable[str]) -> list[str]:
 
     Raises OttlaError INVALID_REGULAR_EXPRESSION.
     """
-    if options.topic is not None:
+    if options.topic:
         return [options.topic]
-    if options.topics is not None:
+    if options.topics:
         return sorted(options.topics)
     pattern = _compiled(options.topic_pattern or "")
     return sorted(name for name in names if pattern.fullmatch(name))

@@ -1,0 +1,89 @@
+"""A word about open transactions that hold back the end of what read_committed gives."""
+
+from collections.abc import Mapping, Sequence
+
+from ottla.base.errors import OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.base.quantities import span_words
+from ottla.client import sync
+from ottla.client.admin.transactions import OpenTransaction
+from ottla.lake.source import LogEnd, WatchedCluster
+from ottla.lake.stream.offsets import Key
+
+# An end that has stood still for so long is looked into, and so often at most.
+PATIENCE_MS = 10_000
+INTERVAL_MS = 60_000
+
+
+class StandingEnds:
+    """Which partitions' ends have stood still. Pure."""
+
+    def __init__(self) -> None:
+        self._since: dict[Key, tuple[int, int]] = {}
+        self._asked_ms = -INTERVAL_MS
+
+    def to_ask(self, now_ms: int, ends: Mapping[Key, LogEnd]) -> list[Key]:
+        """Partitions to look into now. Those that are new here have not stood still yet."""
+        self._since = {
+            key: (end.offset, self._since[key][1])
+            if key in self._since and self._since[key][0] == end.offset
+            else (end.offset, now_ms)
+            for key, end in ends.items()
+        }
+        if now_ms - self._asked_ms < INTERVAL_MS:
+            return []
+        standing = [k for k, (_, since) in self._since.items() if now_ms - since >= PATIENCE_MS]
+        if standing:
+            self._asked_ms = now_ms
+        return standing
+
+
+def held_back(
+    cluster: WatchedCluster, bootstrap: str, keys: Sequence[Key], ends: Mapping[Key, LogEnd]
+) -> list[str]:
+    """A line for each of the partitions whose committed records go on behind the readable end."""
+    waiting: dict[Key, int] = {}
+    for topic in sorted({key.topic for key in keys}):
+        marks = cluster.high_watermarks(topic)
+        for key in keys:
+            if key.topic == topic and marks.get(key.partition, 0) > ends[key].offset:
+                waiting[key] = marks[key.partition]
+    if not waiting:
+        return []
+    opened = _open_in(bootstrap, list(waiting))
+    return [
+        held_back_line(key, ends[key].offset, mark, opened.get(key))
+        for key, mark in sorted(waiting.items())
+    ]
+
+
+def _open_in(bootstrap: str, keys: Sequence[Key]) -> dict[Key, OpenTransaction]:
+    """The first open transaction of each partition, where brokers say it."""
+    found: dict[Key, OpenTransaction] = {}
+    try:
+        with sync.Admin(bootstrap) as admin:
+            for one in admin.transactions.open_in([TopicPartition(*key) for key in keys]):
+                found.setdefault(Key(one.partition.topic, one.partition.partition), one)
+    except OttlaError:
+        pass  # Brokers that cannot say it, or may not.
+    return found
+
+
+def held_back_line(key: Key, end: int, high_watermark: int, opened: OpenTransaction | None) -> str:
+    """What holds the end of a partition back, and what to do."""
+    name = f"{key.topic}-{key.partition}"
+    what = f"{name} is read up to offset {end} only, though it has records up to {high_watermark}"
+    if opened is None:
+        return f"{what}: a transaction is open there (`ottla txn hanging` finds it)"
+    whose = f"producer id {opened.producer_id}"
+    if opened.transaction is None:
+        return (
+            f"{what}: a transaction of {whose} hangs there, which no coordinator will end "
+            "(`ottla txn abort` ends it)"
+        )
+    known = opened.transaction
+    timeout = f", its time-out is {span_words(known.timeout_ms)}" if known.timeout_ms > 0 else ""
+    return (
+        f"{what}: the transaction of {known.transactional_id!r} ({whose}) is open since offset "
+        f"{opened.start_offset}{timeout}"
+    )

@@ -1,0 +1,42 @@
+"""The stream reader with admission control. Spark 4.2 has it: imported only there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from ottla.lake.stream.micro_batches import MicroBatchReader
+from ottla.lake.stream.offsets import from_json, to_json
+
+
+class LimitedReader(MicroBatchReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Spark hands back the limit that it was given, or wants all that is there."""
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name, as those below.
+        options = self._options
+        if options.records_max is not None:
+            return ReadMaxRows(options.records_max)
+        if options.bytes_max is not None:
+            return ReadMaxBytes(options.bytes_max)
+        # One of the two; the planner knows both.
+        if options.records_min is not None or options.bytes_min is not None:
+            return ReadMinRows(options.records_min or 1)
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        is_limited = not isinstance(limit, ReadAllAvailable)
+        return to_json(self.planner.latest(from_json(start), limited=is_limited))
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self.planner.fix_target()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        newest = self.planner.newest
+        return to_json(newest) if newest.ids else None
