@@ -9,7 +9,7 @@ earlier certificate of the same table, a history that was written anew shows.
 import argparse
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -95,35 +95,47 @@ def wrong_in_file(path: Path, file: dict[str, Any]) -> Iterator[str]:
         yield f"{path} holds other rows than the certificate says"
 
 
+def sums(files: Iterable[dict[str, Any]]) -> tuple[int, str]:
+    """Rows of files, and their hash."""
+    files = list(files)
+    total = sum(int(file["hash"], 16) for file in files) % 2**128
+    return sum(file["rows"] for file in files), f"{total:032x}"
+
+
+def wrong_in_loads(known: dict[str, Any], live: dict[str, Any]) -> Iterator[str]:
+    """What does not follow in the chain of loads; `live` gets the files that count at its end."""
+    ends: dict[str, int] = {}
+    digest = None
+    for load in known["loads"]:
+        what = f"{load['kind']} {load['version']}"
+        if load["previous"] != digest:
+            yield f"{what} does not follow the load before it"
+        digest = load["digest"]
+        for one in load["ledgers"] if load["kind"] == "load" else ():
+            partition, start, end = str(one["partition"]), one["start"], one["end"]
+            account = sum(one.get(term, 0) for term in TERMS)
+            if start != ends.get(partition, start) or account != end - start:
+                yield f"{what} does not account for each offset: {one}"
+            ends[partition] = end
+        gone = [live.pop(path) for path in load["removed"]]
+        if load["kind"] == "compaction" and sums(gone) != sums(load["files"]):
+            yield f"{what} changed rows"
+        live.update({file["path"]: file for file in load["files"]})
+    if ends != known["positions"]:
+        yield "the positions are not where the loads end"
+
+
 def wrong(text: str, folder: Path, earlier: dict[str, Any]) -> Iterator[str]:
     """All that does not hold."""
     known = json.loads(text)
-    if (
-        hashlib.sha256(text.replace(known["sha256"], "0" * 64, 1).encode()).hexdigest()
-        != known["sha256"]
-    ):
+    blank = text.replace(known["sha256"], "0" * 64, 1)
+    if hashlib.sha256(blank.encode()).hexdigest() != known["sha256"]:
         yield "the certificate was changed after it was issued"
     if earlier.get("loads", []) != known["loads"][: len(earlier.get("loads", []))]:
         yield "the history of the table is not the one that the earlier certificate tells"
-    live: dict[str, dict[str, Any]] = {}
-    ends: dict[int, int] = {}
-    digest = None
-    for load in known["loads"]:
-        if load["previous"] != digest:
-            yield f"load {load['version']} does not follow the load before it"
-        digest = load["digest"]
-        for one in load["ledgers"]:
-            start, end = ends.get(one["partition"], one["start"]), one["end"]
-            if start != one["start"] or sum(one.get(term, 0) for term in TERMS) != end - start:
-                yield f"load {load['version']} does not account for each offset: {one}"
-            ends[one["partition"]] = end
-        live |= {file["path"]: file for file in load["files"]}
-        for path in load.get("removed", ()):
-            del live[path]
-    if {str(partition): end for partition, end in ends.items()} != known["positions"]:
-        yield "the positions are not where the loads end"
-    total = sum(int(file["hash"], 16) for file in live.values()) % 2**128
-    if (sum(f["rows"] for f in live.values()), f"{total:032x}") != (known["rows"], known["hash"]):
+    live: dict[str, Any] = {}
+    yield from wrong_in_loads(known, live)
+    if sums(live.values()) != (known["rows"], known["hash"]):
         yield "rows or hash are not the sum of the files"
     for path, file in live.items():
         yield from wrong_in_file(folder / path, file)

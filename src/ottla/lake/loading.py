@@ -32,6 +32,7 @@ from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stores.opening import open_store
 from ottla.lake.tables.opening import Format, open_table
+from ottla.lake.tables.overriding import foundation, on_record
 from ottla.lake.tables.table import LoadLost
 from ottla.lake.task import Task, TaskResult, run
 from ottla.lake.telling import commit_positions
@@ -69,6 +70,7 @@ def load(
     skip_unreadable: bool = False,
     accept_loss: bool = False,
     on_bad_timestamp: Literal["fail", "null"] = "fail",
+    override: str | None = None,
     format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
@@ -88,9 +90,11 @@ def load(
     counted as unreadable and named in the result and the manifest. So do offsets that were deleted
     since the last load, or since this one was planned, unless `accept_loss`: then the manifest
     says how many. A record whose timestamp does not fit into the column fails the load, or gets
-    null. `format` is that of a new table (`parquet`), `store_options` go to the storage's library.
-    `on_step` is called with the name of each step once it is done. Raises OttlaError (LoadLost,
-    where another load committed meanwhile; nothing is changed).
+    null. A table whose manifests contradict each other fails the load, unless `override` gives a
+    reason to build on it: then the manifest has problems and reason on record. `format` is that of
+    a new table (`parquet`), `store_options` go to the storage's library. `on_step` is called with
+    the name of each step once it is done. Raises OttlaError (LoadLost, where another load
+    committed meanwhile; nothing is changed).
     """
     began = time.monotonic()
     place = open_store(target, store_options).url
@@ -107,10 +111,12 @@ def load(
             # Wrong words, a mistyped topic among them, leave no empty table behind.
             cluster.describe(topic)
             table = open_table(target, format, store_options, on_each_step)
-            described, before, before_digest = built_on(table, cluster, topic)
+            base = foundation(table) if override else None
+            overridden = on_record(base.problems, override) if base and override else ()
+            described, before, before_digest = built_on(table, cluster, topic, base)
             positions = before.positions if before else None
             limits = limits_of_load(cluster, described, start_at, end_at, positions)
-            plan = plan_load(bootstrap, described, before, before_digest, limits)
+            plan = plan_load(bootstrap, described, before, before_digest, limits, overridden)
         require_no_planned_loss(plan, settings)
         on_step("planned")
         if plan.is_empty:

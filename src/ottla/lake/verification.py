@@ -29,6 +29,7 @@ from ottla.lake.row_hash import MODULUS, hash_text, row_hashes
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.overriding import overridden_by, without_overridden
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import account_of, explained, skipped_lines, told, told_of_loss
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Told, Unreadable
@@ -62,6 +63,8 @@ class Verification:
     skipped: list[Unreadable] = field(default_factory=list)
     # Files that tasks or loads left which did not count; the next load removes them.
     uncounted: list[str] = field(default_factory=list)
+    # Problems of manifests that a load was built on by an operator's word, with that load.
+    overridden: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -134,7 +137,7 @@ def _chain(table: LakeTable, report: Verification) -> tuple[list[Manifest], list
     """
     manifests: list[Manifest] = []
     live: dict[str, DataFile] = {}
-    for link in table.links():
+    for link in without_overridden(table.links()):
         report.problems += link.problems
         if link.manifest is None:
             continue
@@ -150,6 +153,7 @@ def _chain(table: LakeTable, report: Verification) -> tuple[list[Manifest], list
                 report.ledgers[ledger.partition] = ledger
             elif before.end == ledger.start:
                 report.ledgers[ledger.partition] = before.followed_by(ledger)
+    report.overridden += overridden_by(manifests)
     return manifests, list(live.values())
 
 

@@ -54,6 +54,11 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
     help="Go on where records were deleted before they were loaded, and put that on record.",
 )
 @click.option(
+    "--override",
+    metavar="REASON",
+    help="Build on a table whose manifests contradict each other, and put that on record.",
+)
+@click.option(
     "--on-bad-timestamp",
     type=click.Choice(["fail", "null"]),
     default="fail",
@@ -86,6 +91,7 @@ def load(
     group: str | None,
     skip_unreadable: bool,
     accept_loss: bool,
+    override: str | None,
     on_bad_timestamp: str,
     master: str | None,
     conf: dict[str, str],
@@ -115,6 +121,7 @@ def load(
         group=group,
         skip_unreadable=skip_unreadable,
         accept_loss=accept_loss,
+        override=override,
         on_bad_timestamp=on_bad_timestamp,
         format=table_format,
         store_options=store_options,

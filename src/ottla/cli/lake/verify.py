@@ -63,6 +63,8 @@ def verify(
             click.secho(f"left out when loaded: {line}", fg="yellow")
         for path in found.uncounted:
             click.secho(f"{path} is of a load or task that did not count (yet)", fg="yellow")
+        for problem in found.overridden:
+            click.secho(problem, fg="yellow")
         for problem in found.problems:
             click.secho(problem, fg="red")
         verdict = "proven" if found.proven else f"NOT proven: {len(found.problems)} problem(s)"

@@ -12,7 +12,8 @@ hundred lines, with hashes computed by its own code.
                 "ledgers": [{"partition", "start", "end", and a count for each term}],
                 "files": [{"path", "partition", "start", "end", "rows", "size_bytes", "hash",
                            "sha256"}],
-                "removed": [paths of files of earlier loads that count no more],
+                "removed": [paths of files of earlier commits that count no more],
+                "dead_letters": [files, likewise],
                 "accepted_loss", "skipped"}]}
 
 The text is JSON with an indentation of 1, as Python's `json.dumps(document, indent=1)` and a line
@@ -38,21 +39,17 @@ FORMAT = "ottla lake certificate 1"
 _BLANK = "0" * 64
 
 
-def certificate(target: str, *, bootstrap: str | None) -> dict[str, Any]:
+def certificate(
+    target: str, *, bootstrap: str | None, store_options: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Verify the table in `target`, against the topic where `bootstrap` is given; certify it.
 
     A table that is not proven gets a certificate that says so. Raises OttlaError where there is
     no table, or where the cluster can't be asked.
     """
-    found = verify(target, bootstrap=bootstrap)
-    table = existing_table(target)
-    loads = [
-        _load(link.manifest, link.after.digest)
-        for link in table.links()
-        if link.manifest is not None
-    ]
-    manifests = [link.manifest for link in table.links() if link.manifest is not None]
-    newest = manifests[-1] if manifests else None
+    found = verify(target, bootstrap=bootstrap, store_options=store_options)
+    links = [one for one in existing_table(target, store_options).links() if one.manifest]
+    newest = links[-1].manifest if links else None
     document = {
         "format": FORMAT,
         "sha256": _BLANK,
@@ -66,7 +63,7 @@ def certificate(target: str, *, bootstrap: str | None) -> dict[str, Any]:
         "positions": _by_partition(newest.positions) if newest else {},
         "rows": found.rows,
         "hash": found.hash,
-        "loads": loads,
+        "loads": [_load(one.manifest, one.after.digest) for one in links if one.manifest],
     }
     document["sha256"] = hashlib.sha256(certificate_text(document).encode()).hexdigest()
     return document
@@ -84,18 +81,22 @@ def _verdict(found: Verification, *, topic_was_read: bool) -> dict[str, Any]:
         "only_in_lake": found.only_in_lake,
         "topic_was_read": topic_was_read,
         "problems": found.problems,
+        "overridden": found.overridden,
     }
 
 
 def _load(manifest: Manifest, digest: str | None) -> dict[str, Any]:
     return {
         "version": manifest.version,
+        "kind": manifest.kind,
         "digest": digest,
         "previous": manifest.previous,
         "load_id": manifest.load_id,
         "created_ms": manifest.created_ms,
         "ledgers": [_ledger(ledger) for ledger in manifest.ledgers],
         "files": [asdict(file) for file in manifest.files],
+        "removed": [file.path for file in manifest.removed],
+        "dead_letters": [asdict(file) for file in manifest.dead_letters],
         "accepted_loss": _by_partition(manifest.accepted_loss),
         "skipped": [asdict(one) for one in manifest.skipped],
     }

@@ -22,6 +22,7 @@ from ottla.lake.plan import ranges, require_same_id, require_same_topic
 from ottla.lake.sizes import partition_bytes
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.splitting import SizedRange, split
+from ottla.lake.tables.overriding import Foundation
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.task import Task, TaskResult
 from ottla.lake.telling import settled, told_of_loss
@@ -59,6 +60,7 @@ class LoadPlan:
     limits: Limits
     ranges: Sequence[SizedRange]
     idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
+    overridden: tuple[str, ...] = ()  # Problems of the table that it is built on all the same.
 
     @property
     def version(self) -> int:
@@ -68,17 +70,18 @@ class LoadPlan:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
-        return not self.ranges and not self.idle
+        return not self.ranges and not self.idle and not self.overridden
 
 
 def built_on(
-    table: LakeTable, cluster: Cluster, topic: str
+    table: LakeTable, cluster: Cluster, topic: str, base: Foundation | None = None
 ) -> tuple[TopicDescription, Manifest | None, str | None]:
     """The topic, and the table's newest manifest with its digest, on which a load of it builds.
 
-    Raises OttlaError where the table holds another topic, or one that has lost records since.
+    With `base` it is that. Raises OttlaError where the table holds another topic, or one that has
+    lost records since.
     """
-    before, digest = table.latest()
+    before, digest = (base.newest, base.digest) if base else table.latest()
     # After the manifest was read: another load may have moved its positions meanwhile.
     described = cluster.describe(topic)
     if before is not None:
@@ -100,6 +103,7 @@ def plan_load(
     before: Manifest | None,
     before_digest: str | None,
     limits: Limits,
+    overridden: tuple[str, ...] = (),
 ) -> LoadPlan:
     """Divide what `limits` holds into ranges for tasks."""
     positions = before.positions if before else {}
@@ -121,6 +125,7 @@ def plan_load(
         limits=limits,
         ranges=split(planned, described.bounds, sizes),
         idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
+        overridden=overridden,
     )
 
 
@@ -209,6 +214,7 @@ def _manifest(
             key=lambda one: (one.partition, one.start),
         ),
         accepted_loss={ledger.partition: count for ledger, count in found.items()},
+        overridden=plan.overridden,
     )
 
 

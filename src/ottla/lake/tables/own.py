@@ -25,6 +25,7 @@ from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
+from ottla.lake.tables.overriding import without_overridden
 from ottla.lake.tables.ownership import OWN_FOLDER, require_own, require_table
 from ottla.lake.tables.running import RunningLoads
 from ottla.lake.tables.table import FencedWriter, LoadLost, ManifestLink
@@ -84,7 +85,7 @@ class OwnTable:
         return newest, standing.digest
 
     def history(self) -> Iterator[Manifest]:
-        return map(self._sound, self.links())
+        return map(self._sound, without_overridden(self.links()))
 
     def live_files(self) -> Sequence[DataFile]:
         live: dict[str, DataFile] = {}
@@ -144,7 +145,7 @@ class OwnTable:
         Raises OttlaError as `latest` does.
         """
         newest, standing = self._by_checkpoint()
-        for link in self.links(standing):
+        for link in without_overridden(self.links(standing)):
             newest, standing = self._sound(link), link.after
         return newest, standing
 
@@ -167,7 +168,8 @@ class OwnTable:
         return OttlaError(
             ErrorCode.CORRUPT_MESSAGE,
             f"the table in {self.store.url} is damaged: {problems}. Nothing is loaded on top of "
-            "it: restore the file from a copy, or load into a new folder",
+            "it: restore the file from a copy, or load into a new folder; where all manifests can be "
+            "read, `ottla lake load --override REASON` puts the problems on record and goes on",
         )
 
     def commit(self, manifest: Manifest) -> None:
