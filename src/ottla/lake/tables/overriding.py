@@ -1,8 +1,8 @@
 """Problems of a chain of manifests that an operator chose to build on: on record, and for good.
 
 A load builds on nothing that contradicts itself, unless the operator says so. Then its manifest
-names the problems that it found, and from then on they count as overridden: they are told with
-each verification, and stop no later load.
+names the problems that it found, and from then on they count as overridden: each verification
+reports them, and no later load stops at them.
 
 A manifest that is missing or unreadable can't be overridden: what follows from it is not known.
 """

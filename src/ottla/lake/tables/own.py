@@ -168,8 +168,8 @@ class OwnTable:
         return OttlaError(
             ErrorCode.CORRUPT_MESSAGE,
             f"the table in {self.store.url} is damaged: {problems}. Nothing is loaded on top of "
-            "it: restore the file from a copy, or load into a new folder; where all manifests can be "
-            "read, `ottla lake load --override REASON` puts the problems on record and goes on",
+            "it: restore the file from a copy, or load into a new folder. Where all manifests are "
+            "readable, `ottla lake load --override REASON` puts the problems on record and goes on",
         )
 
     def commit(self, manifest: Manifest) -> None:
