@@ -6,13 +6,15 @@ Works on `local[*]`, on a cluster by spark-submit, and under Spark Connect (no R
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import task as tasks
 from ottla.lake.splitting import joined
+
+Job = TypeVar("Job")
 
 # An error in a traceback of ours, without its class and code; any other one, with its class.
 _OUR_ERROR = re.compile(r"^\s*ottla\.[\w.]+: [A-Z_]+: (.*)$", re.MULTILINE)
@@ -24,18 +26,39 @@ def run_tasks(spark: Any, planned: Sequence[tasks.Task]) -> list[tasks.TaskResul
 
     A failed task is tried again by Spark from its start; the load fails only when Spark gives up.
     """
-    groups = [
-        [planned[place] for place in group] for group in joined([one.log_bytes for one in planned])
-    ]
-    frame = spark.range(0, len(groups), 1, len(groups)).mapInArrow(_work(groups), "result string")
+    sizes = [one.log_bytes for one in planned]
+    texts = run_jobs(spark, planned, _run_task, sizes, "nothing was committed, since")
+    return list(map(tasks.result_from_text, texts))
+
+
+def run_jobs(
+    spark: Any,
+    jobs: Sequence[Job],
+    run: Callable[[Job], str],
+    sizes: Sequence[int],
+    consequence: str,
+) -> list[str]:
+    """Run each job in a task of Spark, small ones together; return their results, in any order.
+
+    `jobs` and `run` are pickled. `sizes` are in bytes. A failed task is tried again from its
+    start; where Spark gives up an OttlaError says why, behind `consequence`.
+    """
+    groups = [[jobs[place] for place in group] for group in joined(sizes)]
+    if not groups:
+        return []
+    work = _work(groups, run)
+    frame = spark.range(0, len(groups), 1, len(groups)).mapInArrow(work, "result string")
     try:
         rows = frame.collect()
     except Exception as error:  # Any kind of error: Spark gave up on a task.
         raise OttlaError(
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"nothing was committed, since a task failed: {_cause(str(error))}",
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"{consequence} a task failed: {_cause(str(error))}"
         ) from error
-    return [tasks.result_from_text(row.result) for row in rows]
+    return [row.result for row in rows]
+
+
+def _run_task(task: tasks.Task) -> str:
+    return tasks.result_to_text(tasks.run(task, uuid.uuid4().hex[:12]))
 
 
 def _cause(text: str) -> str:
@@ -49,13 +72,12 @@ def _cause(text: str) -> str:
 
 
 def _work(
-    groups: list[list[tasks.Task]],
+    groups: list[list[Job]], run: Callable[[Job], str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                for task in groups[number]:
-                    result = tasks.run(task, uuid.uuid4().hex[:12])
-                    yield pa.RecordBatch.from_pydict({"result": [tasks.result_to_text(result)]})
+                for job in groups[number]:
+                    yield pa.RecordBatch.from_pydict({"result": [run(job)]})
 
     return work
