@@ -58,7 +58,8 @@ __all__ = [
 def files(target: str, *, store_options: Mapping[str, str] | None = None) -> list[str]:
     """Return the paths, or URLs, of all Parquet files that count in the table in `target`."""
     table = existing_table(target, store_options)
-    return [table.store.address(file.path) for file in table.live_files()]
+    # Other programs may add files elsewhere to an Iceberg table: those come as URLs.
+    return [p if "://" in p else table.store.address(p) for p in table.live_paths()]
 
 
 def register(spark: Any) -> None:

@@ -30,8 +30,8 @@ from ottla.lake.loads.committing import (
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
-from ottla.lake.stores.opening import open_store
-from ottla.lake.tables.opening import Format, open_table
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.tables.overriding import foundation, on_record
 from ottla.lake.tables.table import LoadLost
 from ottla.lake.task import Task, TaskResult, run
@@ -97,7 +97,7 @@ def load(
     committed meanwhile; nothing is changed).
     """
     began = time.monotonic()
-    place = open_store(target, store_options).url
+    place = place_of(target, store_options)
     start_at, end_at = parse_boundary(start), parse_boundary(end)
     settings = LoadSettings(bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null")
     steps = Steps()

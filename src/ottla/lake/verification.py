@@ -18,8 +18,9 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.ranges.account import OffsetAccount
 from ottla.lake.cluster import connect
 from ottla.lake.evidence import judged, was_compacted
-from ottla.lake.folder.file_check import FileUnreadable, check_file, file_batches
+from ottla.lake.folder.file_check import FileUnreadable, check_file, file_batches, foreign_batches
 from ottla.lake.folder.files_present import files_present
+from ottla.lake.folder.foreign_files import read_foreign, remaining
 from ottla.lake.log.live import live_after, ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range, require_same_topic
@@ -30,7 +31,7 @@ from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.overriding import overridden_by, without_overridden
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.tables.table import FilesOfOthers, LakeTable
 from ottla.lake.telling import account_of, explained, skipped_lines, told, told_of_loss
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Told, Unreadable
 
@@ -65,6 +66,8 @@ class Verification:
     uncounted: list[str] = field(default_factory=list)
     # Problems of manifests that a load was built on by an operator's word, with that load.
     overridden: list[str] = field(default_factory=list)
+    # What other programs replaced by other files with the same rows, as when they compact.
+    replaced: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -88,8 +91,11 @@ def verify(
     report = Verification("")
     # Before the manifests: a load that ends meanwhile has a manifest for its files.
     present = files_present(table.store)
-    manifests, live = _chain(table, report)
-    _find_strays(present, manifests, report)
+    chain, live = _chain(table, report)
+    agreement = table.audit(chain)
+    report.problems += agreement.problems
+    manifests = [manifest for manifest, _ in chain]
+    _find_strays(table, present, manifests, agreement.others, report)
     if not manifests:
         return report
     newest = manifests[-1]
@@ -106,7 +112,11 @@ def verify(
                     newest.positions,
                     described.bounds,
                 )
-        total = 0
+        live = remaining(live, agreement.others)
+        foreign = read_foreign(table.store, agreement.others)
+        report.replaced += foreign.replaced
+        report.problems += foreign.problems
+        report.rows, total = foreign.rows, foreign.hash
         for file in live:
             on_file(file.path)
             found = check_file(table.store, file, newest.topic)
@@ -114,7 +124,7 @@ def verify(
             report.problems += found.problems
             total += found.hash
         if cluster is not None and described is not None:
-            for wanted, files in ranges_with_files(manifests, live):
+            for wanted, files in ranges_with_files(manifests, [*live, *foreign.files]):
                 _compare(table.store, wanted, files, cluster, described, report)
         if cluster is not None and described is not None and described.has_ledger:
             _ask_ledger(cluster, report)
@@ -130,18 +140,20 @@ def verify(
     return report
 
 
-def _chain(table: LakeTable, report: Verification) -> tuple[list[Manifest], list[DataFile]]:
-    """Return the manifests that can be read, and the files that count after the last of them.
+def _chain(
+    table: LakeTable, report: Verification
+) -> tuple[list[tuple[Manifest, str | None]], list[DataFile]]:
+    """Return manifests that can be read, with digests, and the files that count after the last.
 
     Reports what is wrong with the chain of them.
     """
-    manifests: list[Manifest] = []
+    chain: list[tuple[Manifest, str | None]] = []
     live: dict[str, DataFile] = {}
     for link in without_overridden(table.links()):
         report.problems += link.problems
         if link.manifest is None:
             continue
-        manifests.append(link.manifest)
+        chain.append((link.manifest, link.after.digest))
         report.problems += [
             f"the manifest {link.name}: {problem}" for problem in live_after(live, link.manifest)
         ]
@@ -153,17 +165,25 @@ def _chain(table: LakeTable, report: Verification) -> tuple[list[Manifest], list
                 report.ledgers[ledger.partition] = ledger
             elif before.end == ledger.start:
                 report.ledgers[ledger.partition] = before.followed_by(ledger)
-    report.overridden += overridden_by(manifests)
-    return manifests, list(live.values())
+    report.overridden += overridden_by(manifest for manifest, _ in chain)
+    return chain, list(live.values())
 
 
 def _find_strays(
-    present: tuple[list[str], list[str]], manifests: Sequence[Manifest], report: Verification
+    table: LakeTable,
+    present: tuple[list[str], list[str]],
+    manifests: Sequence[Manifest],
+    others: FilesOfOthers,
+    report: Verification,
 ) -> None:
     named = {
         file.path for manifest in manifests for file in (*manifest.files, *manifest.dead_letters)
     }
+    named |= others.known
     foreign, uncounted = ([path for path in paths if path not in named] for paths in present)
+    if table.format != "parquet":
+        # Its readers go by the log: other programs may leave there what does not count, too.
+        foreign, uncounted = [], sorted((*foreign, *uncounted))
     report.problems += [
         f"{path} does not belong to the table: no load names it; move it elsewhere"
         for path in foreign
@@ -330,11 +350,16 @@ def _lake_rows(store: FileStore, files: list[DataFile], wanted: Range) -> Iterat
         if file.start >= wanted.end or file.end <= wanted.start:
             continue
         try:
-            for batch in file_batches(store, file.path):
+            # Without a digest it is another program's, and may hold other partitions, too.
+            read = file_batches if file.sha256 else foreign_batches
+            for batch in read(store, file.path):
                 offsets = batch.column("offset")
                 inside = pc.and_(
                     pc.greater_equal(offsets, wanted.start), pc.less(offsets, wanted.end)
                 )
+                if not file.sha256:
+                    of_it = pc.equal(batch.column("partition"), wanted.partition)
+                    inside = pc.and_(inside, of_it)
                 yield batch.filter(inside)
         except (OSError, FileUnreadable):
             continue  # Reported already by the check of the file.

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.cli.command import cli
+from ottla.lake.log.heads import Heads
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.own import OwnTable
@@ -56,6 +57,29 @@ def test_missing_manifests_are_named_and_nothing_is_built_on_the_rest(
     shown = CliRunner().invoke(cli, ["lake", "verify", str(table.store.root), "--offline"])
     assert shown.exit_code == 1
     assert "NOT proven" in shown.output
+
+
+class ListedBefore(LocalStore):
+    """A folder whose first listing of heads is from before five more commits."""
+
+    def names(self, folder: str, after: str = "") -> list[str]:
+        found = LocalStore.names(self, folder, after)
+        if folder == "_ottla/heads/" and max(found) == f"{3:020d}.json":
+            for version in range(4, 9):
+                Heads(LocalStore(self.root), folder).write(version, "0" * 64)
+        return found
+
+
+def test_heads_that_commits_remove_meanwhile_are_no_error(table: OwnTable) -> None:
+    """A listing names markers that are gone once they are read: newer ones are there by then."""
+    heads = Heads(ListedBefore(table.store.root), "_ottla/heads/")
+    assert [head.version for head in heads.all()] == [5, 6, 7, 8]
+    for version in range(5, 9):
+        (table.store.root / f"_ottla/heads/{version:020d}.json").unlink()
+    Heads(table.store, "_ottla/heads/").write(3, None)
+    newest = heads.newest()
+    assert newest is not None
+    assert newest.version == 8
 
 
 def test_missing_heads_are_named(table: OwnTable) -> None:

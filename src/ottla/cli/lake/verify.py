@@ -61,6 +61,8 @@ def verify(
             show(form, rows, _BROKER_COLUMNS)
         for line in skipped_lines(found.topic, found.skipped):
             click.secho(f"left out when loaded: {line}", fg="yellow")
+        for line in found.replaced:
+            click.secho(line, fg="yellow")
         for path in found.uncounted:
             click.secho(f"{path} is of a load or task that did not count (yet)", fg="yellow")
         for problem in found.overridden:

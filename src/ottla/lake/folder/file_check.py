@@ -75,6 +75,25 @@ def file_batches(store: FileStore, path: str) -> Iterator[pa.RecordBatch]:
             raise FileUnreadable(f"can't be read: {error}") from error
 
 
+def foreign_batches(store: FileStore, path: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file that another program wrote, in the columns and types of ours.
+
+    Raises as `file_batches` does.
+    """
+    with store.open(path) as content:
+        try:
+            # Spark's own times, of 96 bits, are nanoseconds to Arrow by default.
+            with pq.ParquetFile(content, coerce_int96_timestamp_unit="us") as file:
+                for read in file.iter_batches(batch_size=_ROWS_AT_ONCE):
+                    read.validate(full=True)
+                    rows = pa.Table.from_batches([read]).select(ROW_SCHEMA.names).cast(ROW_SCHEMA)
+                    for batch in rows.combine_chunks().to_batches():
+                        _require_values(batch)
+                        yield batch
+        except _NO_PARQUET as error:
+            raise FileUnreadable(f"can't be read: {error}") from error
+
+
 def _require_columns(schema: pa.Schema) -> None:
     """Compare the columns with those that a load writes, field by field."""
     wrong = []

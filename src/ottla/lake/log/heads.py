@@ -39,19 +39,25 @@ class Heads:
     def newest(self) -> TableHead | None:
         """Return the highest marker; None where there is none."""
         versions = self._versions()
-        return self._read(versions[-1]) if versions else None
+        found = self._read(versions[-1]) if versions else None
+        return found if found or not versions else self.newest()
 
     def all(self) -> list[TableHead]:
         """Return the markers that are there, lowest first."""
-        return [self._read(version) for version in self._versions()]
+        versions = self._versions()
+        found = [head for head in map(self._read, versions) if head is not None]
+        # A commit meanwhile may have removed the older ones: then there is a newer one.
+        return found if found or not versions else self.all()
 
-    def _read(self, version: int) -> TableHead:
+    def _read(self, version: int) -> TableHead | None:
         path = self._path(version)
         try:
             fields, _ = unseal(self._store.read(path))
             if fields["version"] != version:
                 raise SealBroken(f"can't be read: it is of version {fields['version']}")
             return TableHead(version, fields["manifest"])
+        except FileNotFoundError:
+            return None
         except (ValueError, KeyError) as error:
             name = path.rpartition("/")[2]
             remedy = f"remove it, once manifest {name} is there: the next load writes it"

@@ -1,15 +1,23 @@
 """The table that a target and a format mean."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.opening import open_store
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables import logs
+from ottla.lake.tables.formats import Format, TableFormat, decide_format, read_format
+from ottla.lake.tables.logged import LoggedTable
+from ottla.lake.tables.options import catalog_options, file_options
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.ownership import DELTA_LOG, ICEBERG_METADATA, is_own
+from ottla.lake.tables.ownership import HEADS, OWN_FOLDER, require_own, require_table
 from ottla.lake.tables.table import LakeTable
 
-Format = Literal["parquet", "delta", "iceberg"]
+
+def place_of(target: str, options: Mapping[str, str] | None = None) -> str:
+    """What messages call the target. Raises OttlaError for words that mean no storage."""
+    return open_store(target, file_options(options)).url
 
 
 def open_table(
@@ -20,41 +28,57 @@ def open_table(
 ) -> LakeTable:
     """Open the table in `target` to write, and make it where there is none.
 
-    `wanted` is the format of a new table, by default `parquet`; an existing one is known by its
-    files, and may not be another. `options` are the store's. `on_step` is called with the name of
-    each step of a commit once it is done. Raises OttlaError.
+    `wanted` is the format of a new table, by default `parquet`; an existing table keeps its own.
+    `options` are the storage's and, with `catalog.` in front, those of an Iceberg catalog.
+    `on_step` is called with the name of each step of a commit once it is done. Raises OttlaError.
     """
-    store = open_store(target, options)
-    found = _format_of(store.top())
-    if found is not None and wanted not in (None, found):
+    store = open_store(target, file_options(options))
+    require_own(store)
+    decided = _format_of(store)
+    if decided is None:
+        new = _new_format(store, wanted or "parquet", options)
+        store.prepare((OWN_FOLDER,))
+        decided = decide_format(store, new)
+    if wanted not in (None, decided.name):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
-            f"the table in {target} has format {found}; a table of format {wanted} needs a folder "
-            "of its own",
+            f"the table in {target} has format {decided.name}; a table of format {wanted} needs a "
+            "folder of its own",
         )
-    _require_supported(found or wanted or "parquet")
-    return OwnTable.create_or_open(store, on_step)
+    if decided.name == "parquet":
+        return OwnTable.create_or_open(store, on_step)
+    log = logs.open_log(store, decided, options)
+    return LoggedTable.create_or_open(store, log, on_step)
 
 
 def existing_table(target: str, options: Mapping[str, str] | None = None) -> LakeTable:
     """Open an existing table for reading. Raises OttlaError where there is none."""
-    store = open_store(target, options)
-    _require_supported(_format_of(store.top()) or "parquet")
-    return OwnTable.open(store, target)
+    store = open_store(target, file_options(options))
+    require_table(store, target)
+    decided = _format_of(store)
+    if decided is None or decided.name == "parquet":
+        return OwnTable.open(store, target)
+    return LoggedTable(store, logs.open_log(store, decided, options))
 
 
-def _format_of(names: list[str]) -> Format | None:
-    """The format of a table by the names at its root; None where there is no table of ottla."""
-    if not is_own(names):
-        return None
-    if DELTA_LOG in names:
-        return "delta"
-    return "iceberg" if ICEBERG_METADATA in names else "parquet"
+def _format_of(store: FileStore) -> TableFormat | None:
+    """The format of a table; None where no load has come so far as to decide it."""
+    decided = read_format(store)
+    if decided is None and store.names(HEADS):
+        return TableFormat("parquet")  # Of before formats were written down.
+    return decided
 
 
-def _require_supported(wanted: Format) -> None:
-    if wanted != "parquet":
+def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
+    """What a new table would have. Raises OttlaError where it can't."""
+    if wanted != "parquet" and isinstance(store, LocalStore) and set("%#?") & set(store.url):
         raise OttlaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            f"tables of format {wanted} are not supported yet: use --format parquet",
+            ErrorCode.INVALID_REQUEST,
+            f"a {wanted} table can't be in {store.url}: its programs take %, # and ? in a path for "
+            "parts of a URL; choose another folder",
         )
+    if catalog_options(options) and wanted != "iceberg":
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"a table of format {wanted} has no catalog (catalog.…)"
+        )
+    return logs.new_format(store, wanted, options)

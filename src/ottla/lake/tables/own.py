@@ -28,7 +28,7 @@ from ottla.lake.tables import data_files
 from ottla.lake.tables.overriding import without_overridden
 from ottla.lake.tables.ownership import OWN_FOLDER, require_own, require_table
 from ottla.lake.tables.running import RunningLoads
-from ottla.lake.tables.table import FencedWriter, LoadLost, ManifestLink
+from ottla.lake.tables.table import Agreement, FencedWriter, LoadLost, ManifestLink
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
@@ -94,6 +94,12 @@ class OwnTable:
             if problems:
                 raise self._damaged(f"the manifest {_name(manifest.version)}: {problems[0]}")
         return list(live.values())
+
+    def live_paths(self) -> Sequence[str]:
+        return [file.path for file in self.live_files()]
+
+    def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:  # noqa: ARG002  # The chain is the log.
+        return Agreement()
 
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
         # Before the manifests: a load that ends meanwhile has a manifest for its head.

@@ -7,6 +7,8 @@ from ottla.lake.stores.store import FileStore
 
 # The folder of a table that is ottla's own, whatever the table's format.
 OWN_FOLDER = "_ottla/"
+# A new table of any format has a marker here before it has anything else.
+HEADS = f"{OWN_FOLDER}heads/"
 DELTA_LOG = "_delta_log"
 ICEBERG_METADATA = "metadata"
 # What a new file system or a desktop puts into an empty folder.

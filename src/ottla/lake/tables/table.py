@@ -5,6 +5,7 @@ one before. Formats differ in what makes a manifest count.
 """
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,27 @@ class LoadLost(OttlaError):
 
 class FencedWriter(OttlaError):
     """A writer with a higher writer epoch has taken the table over; this one must stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOfOthers:
+    """What other programs did to a table's files, as its log has it."""
+
+    # Files of loads that count no more, and files that count and are of no load.
+    gone: Sequence[DataFile] = ()
+    instead: Sequence[str] = ()
+    # Who did it, in words: "OPTIMIZE (Delta's log entry 7)".
+    by: Sequence[str] = ()
+    # Files that others wrote, whether they count or not: no strays.
+    known: AbstractSet[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What in the log of a table format contradicts the chain, and what other programs did."""
+
+    problems: Sequence[str] = ()
+    others: FilesOfOthers = FilesOfOthers()
 
 
 class LakeTable(Protocol):
@@ -66,6 +88,12 @@ class LakeTable(Protocol):
 
     def live_files(self) -> Sequence[DataFile]:
         """The files that count now, in the order they were added. Raises as `latest` does."""
+
+    def live_paths(self) -> Sequence[str]:
+        """Paths of the files that readers of the format see: also files that others replaced."""
+
+    def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
+        """Compare the format's log with all manifests of the chain and their digests."""
 
     def file_stem(self, version: int, load_id: str, partition: int, start: int) -> str:
         """What the names of a range's files start with, relative to the store's root.

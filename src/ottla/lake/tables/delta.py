@@ -1,0 +1,268 @@
+"""Commits to a Delta table by delta-rs: the package `deltalake`, which needs no Java.
+
+    DIR/_delta_log/00000000000000000003.json     {commitInfo}, {add} for each file, {txn} twice
+
+Tasks have written the files; a commit adds them to the log by name, with statistics from their
+footers. The log's entry appears in one step (a rename that fails where the name is taken, on S3 a
+conditional PUT), and with it files and positions.
+
+Which load is the newest stands in two of Delta's application transactions, since those outlive
+the log's old entries in its checkpoints: `ottla` is the manifest's version, `ottla.digest` the
+first 60 bits of its digest. Delta refuses a second commit of one application transaction to
+writers that have not seen the first; a repeated one of others it accepts, so that what the log
+names is looked up before each try. A removed file that another commit has removed meanwhile is
+accepted, too: a commit that removes files is tried against one version of the log only.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.manifest import Manifest
+from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.stores.local import LocalStore
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, read_entries
+from ottla.lake.tables.delta_statistics import delta_statistics
+from ottla.lake.tables.durable import sync_written
+from ottla.lake.tables.log import (
+    DIGEST_KEY,
+    POSITIONS_KEY,
+    VERSION_KEY,
+    LiveFile,
+    LogReading,
+    NamedLoad,
+    positions_text,
+)
+from ottla.lake.tables.statistics import read_statistics
+
+VERSION_APP = "ottla"
+DIGEST_APP = "ottla.digest"
+# Whole snapshots of the log, so that a load that opens the table reads few entries.
+_SETTINGS = {"delta.checkpointInterval": "10"}
+_TRIES = 20
+_FILE_COLUMNS = ("path", "size_bytes", "num_records")
+_BOUNDED = ("partition", "offset", "timestamp")
+
+
+class DeltaLog:
+    """The Delta log in a store. `options` are delta-rs's, the words of `object_store`."""
+
+    kind = "Delta"
+
+    def __init__(self, store: FileStore, options: Mapping[str, str] | None = None) -> None:
+        self._store = store
+        # As a URL, since delta-rs decodes what looks like one in a path.
+        self._url = store.root.as_uri() if isinstance(store, LocalStore) else store.url
+        self._options = dict(options or {})
+
+    def newest(self) -> NamedLoad:
+        table = self._open()
+        return _named(table) if table else NamedLoad()
+
+    def live_paths(self) -> Sequence[str]:
+        table = self._open()
+        return list(_live(table)) if table else []
+
+    def read(self) -> LogReading:
+        table = self._open()
+        if table is None:
+            return LogReading(NamedLoad(), (), True, {})
+        with self._as_error():
+            live = _live(table)
+            problems = _schema_problems(table)
+        entries, is_whole, more = read_entries(self._store)
+        return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
+
+    def commit(self, manifest: Manifest, digest: str) -> bool:
+        adds = self._adds(manifest)
+        for tried in range(_TRIES):
+            table = self._open() or self._create(manifest)
+            newest = _named(table)
+            if not newest.is_of(manifest.version - 1, manifest.previous):
+                return newest.is_of(manifest.version, digest)
+            self._require_live(table, manifest)
+            try:
+                self._try(table, manifest, digest, adds)
+            except DeltaError as error:
+                # Another commit came first, or its own answer was lost: the log says which.
+                if tried == _TRIES - 1:
+                    raise self._refused(error) from error
+                time.sleep(0.01 * tried)
+                continue
+            sync_written(self._store, LOG_FOLDER, after=f"{table.version():020d}.json")
+            return True
+        return False
+
+    def _try(
+        self, table: DeltaTable, manifest: Manifest, digest: str, adds: Sequence[AddAction]
+    ) -> None:
+        now = manifest.created_ms
+        removes = [
+            RemoveAction(file.path, manifest.kind != "compaction", now, file.size_bytes)
+            for file in manifest.removed
+        ]
+        table.create_write_transaction(
+            [*adds, *removes],
+            mode="append",
+            schema=table.schema(),
+            partition_by=[],
+            commit_properties=CommitProperties(
+                custom_metadata={
+                    VERSION_KEY: str(manifest.version),
+                    DIGEST_KEY: digest,
+                    POSITIONS_KEY: positions_text(manifest.positions),
+                },
+                max_commit_retries=0 if removes else None,
+                app_transactions=[
+                    Transaction(VERSION_APP, manifest.version),
+                    Transaction(DIGEST_APP, digest_digits(digest)),
+                ],
+            ),
+        )
+
+    def _adds(self, manifest: Manifest) -> list[AddAction]:
+        kinds = _kinds(ROW_SCHEMA)
+        return [
+            AddAction(
+                path=file.path,
+                size=file.size_bytes,
+                partition_values={},
+                modification_time=manifest.created_ms,
+                data_change=manifest.kind != "compaction",
+                stats=delta_statistics(read_statistics(self._store, file), kinds),
+            )
+            for file in manifest.files
+        ]
+
+    def _require_live(self, table: DeltaTable, manifest: Manifest) -> None:
+        """Refuse to remove what counts no more: its rows are in a file of another name."""
+        if not manifest.removed:
+            return
+        live = _live(table)
+        gone = [file.path for file in manifest.removed if file.path not in live]
+        if gone:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the Delta log of {self._store.url} does not have {gone[0]} any more: another "
+                "program has removed or replaced it; nothing was committed. `ottla lake verify` "
+                "tells what became of its rows",
+            )
+
+    def _open(self) -> DeltaTable | None:
+        with self._as_error():
+            try:
+                return DeltaTable(self._url, storage_options=self._options)
+            except TableNotFoundError:
+                return None
+
+    def _create(self, manifest: Manifest) -> DeltaTable:
+        with self._as_error():
+            DeltaTable.create(
+                self._url,
+                Schema.from_arrow(ROW_SCHEMA),
+                mode="ignore",
+                name=manifest.topic,
+                configuration=_SETTINGS,
+                storage_options=self._options,
+            )
+            return DeltaTable(self._url, storage_options=self._options)
+
+    @contextmanager
+    def _as_error(self) -> Iterator[None]:
+        try:
+            yield
+        except DeltaError as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: DeltaError) -> OttlaError:
+        return OttlaError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"the Delta table in {self._store.url} can't be read or written: {error}",
+        )
+
+
+def _named(table: DeltaTable) -> NamedLoad:
+    version = table.transaction_version(VERSION_APP)
+    digits = table.transaction_version(DIGEST_APP)
+    if version is None and digits is None:
+        return NamedLoad()
+    if version is None or digits is None:
+        problem = f"its application transactions are {VERSION_APP}={version}, {DIGEST_APP}={digits}"
+        return NamedLoad(version or 0, problem=problem)
+    return NamedLoad(version, f"{digits:015x}")
+
+
+def _live(table: DeltaTable) -> dict[str, LiveFile]:
+    found = pa.table(table.get_add_actions(flatten=True))
+    low, high = _bounds(found, "min"), _bounds(found, "max")
+    cut = _paths_with_deletions(table)
+    deleted = "has rows that another program deleted (a deletion vector)"
+    live = {}
+    for at, (path, size, rows) in enumerate(
+        zip(*(found.column(name).to_pylist() for name in _FILE_COLUMNS), strict=True)
+    ):
+        bounds = {
+            name: (least, greatest)
+            for name, values in low.items()
+            if (least := values[at]) is not None and (greatest := high[name][at]) is not None
+        }
+        live[path] = LiveFile(path, size, rows, bounds, deleted if path in cut else None)
+    return live
+
+
+def _bounds(files: pa.Table, prefix: str) -> dict[str, list[int | None]]:
+    """One side of the bounds of each column that has some, as Parquet stores its values."""
+    found = {}
+    for name in _BOUNDED:
+        if f"{prefix}.{name}" in files.column_names:
+            column = files.column(f"{prefix}.{name}")
+            if pa.types.is_timestamp(column.type):
+                column = column.cast(pa.timestamp("us", tz="UTC"))
+            found[name] = column.cast(pa.int64()).to_pylist()
+    return found
+
+
+def _paths_with_deletions(table: DeltaTable) -> set[str]:
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return set()
+    found = pa.table(table.deletion_vectors())
+    return set(found.column("filepath").to_pylist())
+
+
+def _kinds(columns: pa.Schema) -> dict[str, str]:
+    """Delta's type of each column of a simple one."""
+    fields: list[dict[str, Any]] = _fields(Schema.from_arrow(columns))
+    return {field["name"]: field["type"] for field in fields if isinstance(field["type"], str)}
+
+
+def _fields(columns: Schema) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(columns.to_json())["fields"]
+    return found
+
+
+def _schema_problems(table: DeltaTable) -> list[str]:
+    """What others have changed in the table's columns."""
+    wanted = {field["name"]: field["type"] for field in _fields(Schema.from_arrow(ROW_SCHEMA))}
+    found = {field["name"]: field["type"] for field in _fields(table.schema())}
+    problems = [
+        f"its column {name} is {found[name]}, and {kind} in the files"
+        if name in found
+        else f"it has no column {name}"
+        for name, kind in wanted.items()
+        if found.get(name) != kind
+    ]
+    meta = table.metadata()
+    if meta.partition_columns:
+        problems.append(f"it is partitioned by {', '.join(meta.partition_columns)}")
+    if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
+        problems.append("its columns stand under other names in the files (column mapping)")
+    return [f"the Delta log: {problem}" for problem in problems]

@@ -1,0 +1,224 @@
+"""Commits to an Iceberg table by pyiceberg, which needs no Java.
+
+    DIR/metadata/00003-<uuid>.metadata.json    snapshots; the catalog says which file is current
+    DIR/metadata/snap-….avro, …-m0.avro        the files of a snapshot
+    DIR/_ottla/catalog.db                      the catalog, by default on a local path
+
+Tasks have written the files; a commit appends them as they are, with bounds from their footers.
+The catalog swaps the current metadata file in one step, and with it files and positions change.
+Files carry no field ids: the table's name mapping gives them.
+
+Which load is the newest stands in the properties of its snapshot, where readers find the positions
+of each version, and in the table's, which outlive expired snapshots. A rollback moves the one and
+not the other. The library repeats an append that lost a race on top of the winner, which would
+load the same offsets twice: its own retries are off, and what the log names is looked up before
+each of ours.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from pyiceberg.conversions import to_bytes
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    RESTError,
+    TableAlreadyExistsError,
+    ValidationException,
+)
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.table import Table
+from pyiceberg.typedef import Record
+from sqlalchemy.exc import SQLAlchemyError
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.iceberg_catalog import CatalogSettings
+from ottla.lake.tables.iceberg_entries import (
+    BOUNDED,
+    live_files,
+    named_by,
+    path_below,
+    read_entries,
+    schema_problems,
+)
+from ottla.lake.tables.log import (
+    DIGEST_KEY,
+    POSITIONS_KEY,
+    VERSION_KEY,
+    LogReading,
+    NamedLoad,
+    positions_text,
+)
+from ottla.lake.tables.statistics import read_statistics
+
+_NAME_MAPPING = "schema.name-mapping.default"
+_RETRIES = "commit.retry.num-retries"
+_SETTINGS = {
+    # Small snapshots' manifests are merged once there are a hundred.
+    "commit.manifest-merge.enabled": "true",
+    # Metadata files that no reader needs any more go.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+_TRIES = 20
+_NOT_DONE = (CommitFailedException, ValidationException)
+_PERHAPS_DONE = (CommitStateUnknownException, RESTError, SQLAlchemyError, OSError)
+
+
+class IcebergLog:
+    """The Iceberg table at the root of a store, in the catalog of `settings`."""
+
+    kind = "Iceberg"
+
+    def __init__(self, store: FileStore, settings: CatalogSettings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def newest(self) -> NamedLoad:
+        table = self._load()
+        return named_by(table) if table else NamedLoad()
+
+    def live_paths(self) -> Sequence[str]:
+        table = self._load()
+        with self._as_error():
+            return list(live_files(table)) if table else []
+
+    def read(self) -> LogReading:
+        table = self._load()
+        if table is None:
+            return LogReading(NamedLoad(), (), True, {})
+        with self._as_error():
+            entries, is_whole, problems = read_entries(table)
+            live = live_files(table)
+        return LogReading(
+            named_by(table), entries, is_whole, live, [*schema_problems(table), *problems]
+        )
+
+    def commit(self, manifest: Manifest, digest: str) -> bool:
+        for tried in range(_TRIES):
+            table = self._load() or self._create()
+            newest = named_by(table)
+            if newest.problem:
+                raise self._refused(newest.problem)
+            if not newest.is_of(manifest.version - 1, manifest.previous):
+                return newest.is_of(manifest.version, digest)
+            try:
+                self._try(table, manifest, digest)
+            except (*_NOT_DONE, *_PERHAPS_DONE) as error:
+                # Another commit came first, or an answer was lost: the log says which.
+                if tried == _TRIES - 1:
+                    raise self._refused(str(error)) from error
+                time.sleep(0.01 * tried)
+                continue
+            return True
+        return False
+
+    def _try(self, table: Table, manifest: Manifest, digest: str) -> None:
+        said = {
+            VERSION_KEY: str(manifest.version),
+            DIGEST_KEY: digest,
+            POSITIONS_KEY: positions_text(manifest.positions),
+        }
+        removed = self._to_remove(table, manifest)
+        added = [self._as_iceberg(table, file) for file in manifest.files]
+        table.metadata.properties[_RETRIES] = "0"  # In this process only.
+        with table.transaction() as transaction:
+            transaction.set_properties(said)
+            if table.name_mapping() is None:
+                mapping = table.schema().name_mapping.model_dump_json()
+                transaction.set_properties({_NAME_MAPPING: mapping})
+            update = transaction.update_snapshot(snapshot_properties=said)
+            with update.overwrite() if removed else update.merge_append() as snapshot:
+                for file in added:
+                    snapshot.append_data_file(file)
+                for file in removed:
+                    snapshot.delete_data_file(file)
+
+    def _to_remove(self, table: Table, manifest: Manifest) -> list[IcebergFile]:
+        """The files of the table that `manifest` removes; raises where one counts no more."""
+        if not manifest.removed:
+            return []
+        planned = {
+            path_below(table, task.file.file_path): task.file for task in table.scan().plan_files()
+        }
+        gone = [file.path for file in manifest.removed if file.path not in planned]
+        if gone:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the Iceberg table in {self._store.url} does not have {gone[0]} any more: another "
+                "program has removed or replaced it; nothing was committed. `ottla lake verify` "
+                "tells what became of its rows",
+            )
+        return [planned[file.path] for file in manifest.removed]
+
+    def _as_iceberg(self, table: Table, file: DataFile) -> IcebergFile:
+        found = read_statistics(self._store, file)
+        low: dict[int, bytes] = {}
+        high: dict[int, bytes] = {}
+        nulls: dict[int, int] = {}
+        for column in table.schema().fields:
+            bounds = found.columns.get(column.name)
+            if bounds is not None and isinstance(column.field_type, BOUNDED):
+                low[column.field_id] = to_bytes(column.field_type, bounds.low)
+                high[column.field_id] = to_bytes(column.field_type, bounds.high)
+                nulls[column.field_id] = bounds.nulls
+        return IcebergFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=f"{table.location()}/{file.path}",
+            file_format=FileFormat.PARQUET,
+            partition=Record(),
+            record_count=found.rows,
+            file_size_in_bytes=file.size_bytes,
+            column_sizes={},
+            value_counts=dict.fromkeys(nulls, found.rows),
+            null_value_counts=nulls,
+            nan_value_counts={},
+            lower_bounds=low,
+            upper_bounds=high,
+            key_metadata=None,
+            split_offsets=list(found.row_group_starts),
+            equality_ids=None,
+            sort_order_id=None,
+            spec_id=table.metadata.default_spec_id,
+        )
+
+    def _load(self) -> Table | None:
+        if not self._settings.may_exist(self._store):
+            return None
+        with self._as_error():
+            try:
+                return self._settings.catalog(self._store).load_table(self._settings.table)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+
+    def _create(self) -> Table:
+        with self._as_error():
+            catalog = self._settings.catalog(self._store)
+            name = self._settings.table
+            with suppress(NamespaceAlreadyExistsError):
+                catalog.create_namespace(name[:-1])
+            with suppress(TableAlreadyExistsError):
+                location = self._settings.location(self._store)
+                catalog.create_table(name, ROW_SCHEMA, location, properties=_SETTINGS)
+            return catalog.load_table(name)
+
+    @contextmanager
+    def _as_error(self) -> Iterator[None]:
+        try:
+            yield
+        except (*_NOT_DONE, *_PERHAPS_DONE, ValueError, KeyError, EOFError) as error:
+            raise self._refused(str(error)) from error
+
+    def _refused(self, why: str) -> OttlaError:
+        return OttlaError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"the Iceberg table in {self._store.url} can't be read or written: {why}",
+        )

@@ -1,0 +1,131 @@
+"""Which catalog holds an Iceberg table, and under which name.
+
+Options say it: `catalog.type`, `catalog.uri` and any other option of pyiceberg's catalogs, each
+with `catalog.` in front; `catalog.name`, and `catalog.table` (`NAMESPACE.NAME`). For a table in a
+local folder the default is a SQLite file in that folder. The first load stores the options
+beside the table, without what is secret, so that later ones need not name them again.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from pyiceberg.catalog import Catalog, load_catalog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.stores.local import LocalStore
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.synced_io import SyncedFileIO
+
+_OWN_CATALOG = "_ottla/catalog.db"
+_SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|sas", re.IGNORECASE)
+# The same settings in the words of object_store and in those of pyiceberg.
+_FILE_OPTIONS = {
+    "aws_endpoint": "s3.endpoint",
+    "aws_endpoint_url": "s3.endpoint",
+    "aws_region": "s3.region",
+    "aws_access_key_id": "s3.access-key-id",
+    "aws_secret_access_key": "s3.secret-access-key",
+    "aws_session_token": "s3.session-token",
+    "google_service_account": "gcs.oauth2.token",
+    "azure_storage_account_name": "adls.account-name",
+    "azure_storage_account_key": "adls.account-key",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """A catalog and a table in it. No properties: the catalog in the table's own folder."""
+
+    name: str
+    table: tuple[str, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    # How pyiceberg reaches files; never stored.
+    file_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_own(self) -> bool:
+        return not self.properties
+
+    def location(self, store: FileStore) -> str:
+        """The root of the table in Iceberg's words."""
+        return f"file://{store.root}" if isinstance(store, LocalStore) else store.url.rstrip("/")
+
+    def may_exist(self, store: FileStore) -> bool:
+        """False where the catalog is a file that is not there: it is made by the first commit."""
+        return not self.is_own or _OWN_CATALOG.rpartition("/")[2] in store.names("_ottla/")
+
+    def catalog(self, store: FileStore) -> Catalog:
+        """Open the catalog. Raises OttlaError, and what pyiceberg raises."""
+        wanted = {**self.file_options, **self.properties}
+        if self.is_own:
+            if not isinstance(store, LocalStore):
+                raise _no_catalog(store.url)
+            wanted |= {"type": "sql", "uri": f"sqlite:///{store.root / _OWN_CATALOG}?timeout=60"}
+        if isinstance(store, LocalStore):
+            wanted["py-io-impl"] = f"{SyncedFileIO.__module__}.{SyncedFileIO.__qualname__}"
+        try:
+            return load_catalog(self.name, **wanted)
+        except SQLAlchemyError:
+            # Two first commits at once make the catalog's tables, and one of them meets the other.
+            return load_catalog(self.name, **wanted)
+
+    def stored(self) -> dict[str, Any]:
+        """What later loads may know."""
+        kept = {
+            key: _without_password(value)
+            for key, value in self.properties.items()
+            if not _SECRET.search(key)
+        }
+        return {"catalog": self.name, "table": list(self.table), "properties": kept}
+
+    @classmethod
+    def of(
+        cls,
+        store: FileStore,
+        options: Mapping[str, str],
+        file_options: Mapping[str, str],
+        stored: Mapping[str, Any] | None = None,
+    ) -> "CatalogSettings":
+        """Settings by the options of a catalog, else by what the first load stored.
+
+        Raises OttlaError where a table elsewhere than in a local folder has no catalog.
+        """
+        given = dict(options)
+        name, table = given.pop("name", None), given.pop("table", None)
+        if stored is None:
+            stored = {"catalog": "ottla", "table": ["ottla", _table_name(store)], "properties": {}}
+        properties = {**stored["properties"], **given}
+        if not properties and not isinstance(store, LocalStore):
+            raise _no_catalog(store.url)
+        return cls(
+            name or stored["catalog"],
+            tuple(table.split(".")) if table else tuple(stored["table"]),
+            properties,
+            {word: file_options[key] for key, word in _FILE_OPTIONS.items() if key in file_options},
+        )
+
+
+def _no_catalog(url: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"an Iceberg table in {url} needs a catalog that all its writers share: --store-option "
+        "catalog.type=rest --store-option catalog.uri=…, or another of pyiceberg's",
+    )
+
+
+def _table_name(store: FileStore) -> str:
+    """A name from the last one of the root."""
+    last = store.url.rstrip("/").rpartition("/")[2]
+    return re.sub(r"\W", "_", last) or "table"
+
+
+def _without_password(value: str) -> str:
+    parts = urlsplit(value)
+    if "@" not in parts.netloc:
+        return value
+    user, _, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{host}"))

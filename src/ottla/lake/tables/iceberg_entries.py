@@ -1,0 +1,173 @@
+"""What an Iceberg table says of its snapshots and files, in the words of `log`."""
+
+import re
+from collections.abc import Iterator
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestEntryStatus
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import IntegerType, LongType, TimestamptzType
+
+from ottla.lake.tables.log import (
+    DIGEST_KEY,
+    POSITIONS_KEY,
+    VERSION_KEY,
+    LiveFile,
+    LogEntry,
+    NamedLoad,
+    positions_of,
+)
+
+# Types of which a file's footer has exact bounds.
+BOUNDED = (IntegerType, LongType, TimestamptzType)
+_FIELD_ID = re.compile(r"\d+: ")
+_COLUMNS = {
+    "key": "binary",
+    "value": "binary",
+    "headers": "list<struct<key: optional string, value: optional binary>>",
+    "topic": "string",
+    "partition": "int",
+    "offset": "long",
+    "timestamp": "timestamptz",
+    "timestamp_type": "int",
+}
+
+
+def named_by(table: Table) -> NamedLoad:
+    """The newest load, by the table's properties and the snapshots that lead to the current one."""
+    properties = table.metadata.properties
+    version = properties.get(VERSION_KEY)
+    by_table = NamedLoad(int(version), properties[DIGEST_KEY]) if version else NamedLoad()
+    for snapshot in _ancestry(table):
+        load = _load_of(snapshot)
+        if load is None:
+            continue
+        if load == by_table:
+            return load
+        return NamedLoad(
+            load.version,
+            load.digest,
+            f"the newest load in the history of its snapshots is {load.version} "
+            f"({load.digest[:12]}…), and {by_table.version} ({by_table.digest[:12]}…) by its "
+            "properties: it was rolled back, or one of them was changed",
+        )
+    # None of our snapshots is left: expired, or rolled back to before the first load.
+    if by_table.version and not _is_cut(table):
+        return NamedLoad(
+            0, "", f"its properties name load {by_table.version}, and none of its snapshots does"
+        )
+    return by_table
+
+
+def read_entries(table: Table) -> tuple[list[LogEntry], bool, list[str]]:
+    """Return the snapshots that lead to the current one, and what is wrong with them.
+
+    They come oldest first, with whether they begin with the table's first.
+    """
+    entries = []
+    problems: list[str] = []
+    for snapshot in _ancestry(table):
+        added, removed = {}, set()
+        for manifest in snapshot.manifests(table.io):
+            if manifest.content == ManifestContent.DELETES:
+                continue
+            if manifest.added_snapshot_id != snapshot.snapshot_id:
+                continue
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+                if entry.snapshot_id != snapshot.snapshot_id:
+                    continue
+                path = path_below(table, entry.data_file.file_path)
+                if entry.status == ManifestEntryStatus.DELETED:
+                    removed.add(path)
+                elif entry.status == ManifestEntryStatus.ADDED:
+                    added[path] = entry.data_file.file_size_in_bytes
+        name = f"Iceberg's snapshot {snapshot.snapshot_id}"
+        summary = snapshot.summary
+        operation = str(summary.operation.value) if summary else "unknown"
+        load = positions = None
+        try:
+            load = _load_of(snapshot)
+            if load is not None and summary is not None:
+                positions = positions_of(summary.additional_properties[POSITIONS_KEY])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            problems.append(f"{name} can't be read: {error}")
+        entries.append(LogEntry(name, operation, added, frozenset(removed), load, positions))
+    entries.reverse()
+    return entries, not _is_cut(table), problems
+
+
+def live_files(table: Table) -> dict[str, LiveFile]:
+    """The files of the current snapshot."""
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return {}
+    columns = {one.field_id: one for one in table.schema().fields}
+    live = {}
+    cut = False
+    for manifest in snapshot.manifests(table.io):
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            file = entry.data_file
+            if file.content != DataFileContent.DATA:
+                cut = True
+                continue
+            low, high = file.lower_bounds or {}, file.upper_bounds or {}
+            bounds = {
+                column.name: (from_bytes(kind, low[at]), from_bytes(kind, high[at]))
+                for at, column in columns.items()
+                if isinstance(kind := column.field_type, BOUNDED) and at in low and at in high
+            }
+            path = path_below(table, file.file_path)
+            live[path] = LiveFile(path, file.file_size_in_bytes, file.record_count, bounds)
+    if cut:
+        problem = "may have rows that another program deleted (the table has delete files)"
+        live = {
+            path: LiveFile(path, one.size_bytes, one.rows, one.bounds, problem)
+            for path, one in live.items()
+        }
+    return live
+
+
+def schema_problems(table: Table) -> list[str]:
+    """What others have changed in the table's columns."""
+    found = {one.name: _FIELD_ID.sub("", str(one.field_type)) for one in table.schema().fields}
+    problems = [
+        f"its column {name} is {found[name]}, and {kind} in the files"
+        if name in found
+        else f"it has no column {name}"
+        for name, kind in _COLUMNS.items()
+        if found.get(name) != kind
+    ]
+    if not table.spec().is_unpartitioned():
+        problems.append(f"it is partitioned by {table.spec()}")
+    if table.name_mapping() is None:
+        problems.append("it has no name mapping, so that files have no columns in it")
+    return [f"the Iceberg table: {problem}" for problem in problems]
+
+
+def path_below(table: Table, address: str) -> str:
+    """The path of a file relative to the table's root; an address elsewhere as it is."""
+    return address.removeprefix(f"{table.location().rstrip('/')}/")
+
+
+def _ancestry(table: Table) -> Iterator[Snapshot]:
+    """The current snapshot and those that led to it, newest first, as far as they are there."""
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    at = table.metadata.current_snapshot_id
+    while at is not None and at in by_id:
+        snapshot = by_id.pop(at)
+        yield snapshot
+        at = snapshot.parent_snapshot_id
+
+
+def _is_cut(table: Table) -> bool:
+    """Whether snapshots that led to the current one have expired."""
+    parents = [snapshot.parent_snapshot_id for snapshot in _ancestry(table)]
+    return bool(parents) and parents[-1] is not None
+
+
+def _load_of(snapshot: Snapshot) -> NamedLoad | None:
+    said = snapshot.summary.additional_properties if snapshot.summary else {}
+    if VERSION_KEY not in said:
+        return None
+    return NamedLoad(int(said[VERSION_KEY]), said[DIGEST_KEY])

@@ -1,0 +1,284 @@
+"""A table whose files count by the log of a table format: Delta's or Iceberg's.
+
+    DIR/_ottla/manifests/00000000000000000003-<digest>.json
+    DIR/_ottla/heads/00000000000000000003.json
+    DIR/data/v0000000003-<load id>-p<partition>-<start>-<attempt>.parquet
+    DIR/_delta_log/… or DIR/metadata/…
+
+A commit first stores its manifest, which means nothing yet, and then adds its files to the log and
+names the manifest there, by version and digest, in one step of the format's own. A manifest that
+the log does not name does not count: the next load removes it, once another has its version.
+
+Which manifests form the chain follows from the newest, which the log names, since each has the
+digest of the one before. The head marker says how many loads there were, so that a log that was
+rolled back is noticed.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
+from ottla.lake.log.checkpoints import TableCheckpoints
+from ottla.lake.log.heads import Heads, TableHead
+from ottla.lake.log.live import live_after
+from ottla.lake.log.sealed import unseal
+from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables import data_files
+from ottla.lake.tables.agreement import bounds_problems, compare
+from ottla.lake.tables.log import NamedLoad, TableLog
+from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
+from ottla.lake.tables.running import RunningLoads
+from ottla.lake.tables.statistics import read_statistics
+from ottla.lake.tables.table import Agreement, FencedWriter, LoadLost, ManifestLink
+
+_MANIFESTS = f"{OWN_FOLDER}manifests/"
+_MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
+
+# A manifest and its digest, None where it is gone, or in words what is wrong with its file.
+_Found = tuple[Manifest, str] | str | None
+
+
+def _no_step(_name: str) -> None:
+    """The default of `on_step`."""
+
+
+class LoggedTable:
+    """The table in one store with one log."""
+
+    file_stem = staticmethod(data_files.file_stem)
+
+    def __init__(
+        self, store: FileStore, log: TableLog, on_step: Callable[[str], None] = _no_step
+    ) -> None:
+        self.store = store
+        self.format = log.kind.lower()
+        self._log = log
+        self._heads = Heads(store, HEADS)
+        self._checkpoints = TableCheckpoints(store, f"{OWN_FOLDER}checkpoints/")
+        self.running = RunningLoads(store, f"{OWN_FOLDER}running/")
+        self._on_step = on_step
+        self._writes = False
+
+    @classmethod
+    def create_or_open(
+        cls, store: FileStore, log: TableLog, on_step: Callable[[str], None] = _no_step
+    ) -> "LoggedTable":
+        """Open the table to write, and make what a new one begins with.
+
+        The log itself is made by the first commit.
+        """
+        table = cls(store, log, on_step)
+        store.prepare((_MANIFESTS, data_files.FOLDER))
+        table._heads.require_one(lambda: bool(table._names()))
+        table._writes = True
+        return table
+
+    def latest(self) -> tuple[Manifest | None, str | None]:
+        newest, standing = self._newest()
+        if self._writes:
+            head = self._heads.newest()
+            if head is None or head.version < standing.version:
+                self._heads.write(standing.version, standing.digest)
+        return newest, standing.digest
+
+    def history(self) -> Iterator[Manifest]:
+        return map(self._sound, self.links())
+
+    def live_files(self) -> Sequence[DataFile]:
+        live: dict[str, DataFile] = {}
+        for manifest in self.history():
+            problems = live_after(live, manifest)
+            if problems:
+                raise self._damaged(f"the manifest of load {manifest.version}: {problems[0]}")
+        return list(live.values())
+
+    def live_paths(self) -> Sequence[str]:
+        return sorted(self._log.live_paths())
+
+    def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
+        reading = self._log.read()
+        found = compare(self._log.kind, reading, chain)
+        problems = list(found.problems)
+        for manifest, _ in chain:
+            for file in manifest.files:
+                if file.path in reading.live:
+                    # What is wrong with the file itself is said where it is read.
+                    with suppress(OSError, ValueError):
+                        footer = read_statistics(self.store, file)
+                        problems += bounds_problems(self._log.kind, reading.live, file.path, footer)
+        return Agreement(problems, found.others)
+
+    def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
+        # Before the log: a load that ends meanwhile is in the log before it has a head.
+        heads = self._heads.all()
+        newest = self._log.newest()
+        if not heads and (newest.version or self._names()):
+            problem = f"no file in {self.store.address(OWN_FOLDER)}heads says how many loads it "
+            heads = self._heads.all() or [TableHead(0, None, f"{problem}holds")]
+        yield from self._chain_links(since, newest)
+        problems = [head.problem for head in heads if head.problem is not None]
+        problems += self._head_problems(heads, newest)
+        if problems:
+            yield ManifestLink("head", None, since, problems)
+
+    def _head_problems(self, heads: Sequence[TableHead], newest: NamedLoad) -> list[str]:
+        kind = self._log.kind
+        if newest.problem:
+            return [f"{kind}'s log contradicts itself: {newest.problem}"]
+        last = max((head.version for head in heads), default=0)
+        if last > newest.version:
+            what = f"ends with load {newest.version}" if newest.version else "names no load"
+            return [
+                f"{kind}'s log {what}, and there were {last}: it was rolled back or made anew by "
+                "another program"
+            ]
+        return [
+            f"{kind}'s log names another manifest of load {head.version} than the head"
+            for head in heads
+            if head.problem is None
+            and head.version == newest.version
+            and not newest.is_of(head.version, head.manifest)
+        ]
+
+    def _chain_links(self, since: TableStanding, newest: NamedLoad) -> Iterator[ManifestLink]:
+        """The manifests from `since` to the newest; found from the newest back, given forward."""
+        found, before = self._found_back(since, newest)
+        if newest.version >= since.version and not before.is_of(since.version, since.digest):
+            problem = f"load {since.version + 1} does not follow the manifest of {since.version}"
+            yield ManifestLink(f"load {since.version}", None, since, [problem])
+        standing = since
+        for version, one in reversed(found):
+            if one is None or isinstance(one, str):
+                problem = one or f"the manifest of load {version} is missing"
+                yield ManifestLink(f"load {version}", None, standing, [problem])
+                return
+            manifest, digest = one
+            standing, problems = followed_by(standing, manifest, digest)
+            problems = [f"the manifest of load {version}: {problem}" for problem in problems]
+            yield ManifestLink(f"load {version}", manifest, standing, problems)
+
+    def _found_back(
+        self, since: TableStanding, newest: NamedLoad
+    ) -> tuple[list[tuple[int, _Found]], NamedLoad]:
+        """The manifests from the newest back to `since`, each by what the one behind it names.
+
+        Returned with what the oldest of them names. Behind one that can't be had, the only one of
+        its version is taken.
+        """
+        digests: dict[int, list[str]] = {}
+        for version, digest in self._names(since.version):
+            digests.setdefault(version, []).append(digest)
+        found: list[tuple[int, _Found]] = []
+        named = newest
+        while named.version > since.version:
+            version = named.version
+            fitting = [one for one in digests.get(version, ()) if named.is_of(version, one)]
+            one = self._manifest(version, fitting[0]) if len(fitting) == 1 else None
+            found.append((version, one))
+            named = NamedLoad(version - 1, one[0].previous or "" if isinstance(one, tuple) else "")
+        return found, named
+
+    def _manifest(self, version: int, digest: str) -> _Found:
+        name = _name(version, digest)
+        try:
+            manifest, actual = from_bytes(self.store.read(_MANIFESTS + name), name)
+        except FileNotFoundError:
+            return None
+        except OttlaError as error:
+            return error.message
+        if actual != digest or manifest.version != version:
+            return f"the manifest {name} is another's, under its name"
+        return manifest, digest
+
+    def _newest(self) -> tuple[Manifest | None, TableStanding]:
+        newest, standing = self._by_checkpoint()
+        for link in self.links(standing):
+            newest, standing = self._sound(link), link.after
+        return newest, standing
+
+    def _by_checkpoint(self) -> tuple[Manifest | None, TableStanding]:
+        for standing in self._checkpoints.newest_first():
+            if standing.digest is None:
+                continue
+            found = self._manifest(standing.version, standing.digest)
+            if isinstance(found, tuple) and standing.agrees_with(*found):
+                return found[0], standing
+        return None, EMPTY
+
+    def _sound(self, link: ManifestLink) -> Manifest:
+        if link.manifest is None or link.problems:
+            raise self._damaged("; ".join(link.problems))
+        return link.manifest
+
+    def _damaged(self, problems: str) -> OttlaError:
+        return OttlaError(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"the table in {self.store.url} is damaged: {problems}. Nothing is loaded on top of "
+            "it: restore the file from a copy, or load into a new folder",
+        )
+
+    def commit(self, manifest: Manifest) -> None:
+        content = to_bytes(manifest)
+        digest = unseal(content)[1]
+        path = _MANIFESTS + _name(manifest.version, digest)
+        self.store.put_if_absent(path, content)
+        self._on_step("manifest stored")
+        # From here on a crash may leave the load in the log.
+        self._on_step("manifest offered")
+        if not self._log.commit(manifest, digest):
+            self.store.remove(path)
+            raise self._lost(manifest)
+        self._on_step("manifest written")
+        self._heads.write(manifest.version, digest)
+        self._on_step("head written")
+        if self._checkpoints.is_due(manifest.version):
+            # The load counts already; the next load reports what is wrong here.
+            with suppress(OSError, OttlaError):
+                self._checkpoints.write(self._newest()[1])
+        self._on_step("checkpoint written")
+
+    def _lost(self, manifest: Manifest) -> OttlaError:
+        newest, _ = self._newest()
+        if newest is not None and newest.writer_epoch > manifest.writer_epoch:
+            return FencedWriter(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"a writer with epoch {newest.writer_epoch} has taken {self.store.url} over from "
+                f"this one, which has epoch {manifest.writer_epoch} and changed nothing: see that "
+                "only one long-running writer is started",
+            )
+        return LoadLost(
+            ErrorCode.CONCURRENT_TRANSACTIONS,
+            f"another load committed version {manifest.version} of {self.store.url} first; this "
+            "one changed nothing: run it again to load what is new since",
+        )
+
+    def remove_orphans(self) -> list[str]:
+        standing = self._newest()[1]
+        names = self._names()
+        several = [at for at, _ in names if at <= standing.version]
+        if len(several) > len(set(several)):
+            chain = {link.after.digest for link in self.links()}
+            for version, digest in names:
+                if version <= standing.version and digest not in chain:
+                    self.store.remove(_MANIFESTS + _name(version, digest))
+        loads = standing.loads.split()
+        return data_files.remove_orphans(self.store, self.running, loads, self._paths_named)
+
+    def _paths_named(self, version: int) -> set[str]:
+        for link in self.links():
+            if link.after.version == version and link.manifest is not None:
+                return {file.path for file in link.manifest.files}
+        raise self._damaged(f"the manifest of load {version} is missing")
+
+    def _names(self, since: int = 0) -> list[tuple[int, str]]:
+        """Versions and digests of the manifests that are there, whether they count or not."""
+        after = f"{since + 1:020d}" if since else ""
+        names = map(_MANIFEST_NAME.fullmatch, self.store.names(_MANIFESTS, after))
+        return sorted((int(match[1]), match[2]) for match in names if match)
+
+
+def _name(version: int, digest: str) -> str:
+    return f"{version:020d}-{digest}.json"

@@ -1,0 +1,72 @@
+"""How pyiceberg writes the metadata of a table in a local folder: each file is forced to disk.
+
+The catalog then never names a file that a power cut has left empty.
+"""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from pyiceberg.io import InputFile, OutputFile, OutputStream
+from pyiceberg.io.pyarrow import PyArrowFileIO
+
+from ottla.base.system import sync_folder
+
+
+class _SyncedStream:
+    """An output stream of pyiceberg's: whole and durable once it is closed."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+
+    def write(self, content: bytes) -> int:
+        return self._file.write(content)
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        sync_folder(self._path.parent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _SyncedFile(OutputFile):  # type: ignore[misc]
+    def __init__(self, location: str, path: Path, io: PyArrowFileIO) -> None:
+        super().__init__(location)
+        self._path = path
+        self._io = io
+
+    def __len__(self) -> int:
+        return self._path.stat().st_size
+
+    def exists(self) -> bool:
+        return self._path.exists()
+
+    def to_input_file(self) -> InputFile:
+        return self._io.new_input(self.location)
+
+    def create(self, overwrite: bool = False) -> OutputStream:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        return _SyncedStream(self._path, self._path.open("wb" if overwrite else "xb"))
+
+
+class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
+    """Local files; pyiceberg makes it by its name (`py-io-impl`)."""
+
+    def new_output(self, location: str) -> Any:
+        _, _, path = self.parse_location(location, self.properties)
+        return _SyncedFile(location, Path(path), self)

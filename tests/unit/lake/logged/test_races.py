@@ -1,0 +1,111 @@
+"""Processes that commit to one table at once, and processes that are killed while they do."""
+
+import multiprocessing
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import suppress
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ottla.lake
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.table import LoadLost
+from tests.unit.lake.logged import readers
+from tests.unit.lake.tables import written
+
+BOTH = pytest.mark.parametrize("kind", ["delta", "iceberg"])
+LIMIT_SECONDS = 240
+ROUNDS = 6
+KILLS = 3
+
+
+def compete(folder: str, kind: str, rounds: int, together: Barrier, results: Any) -> None:
+    """Plan the next load when the other does, and commit when the other does."""
+    won = []
+    try:
+        for _ in range(rounds):
+            together.wait(LIMIT_SECONDS)
+            table = open_table(folder, kind)
+            manifest = written(table, 10, uuid.uuid4().hex, partitions=1)
+            together.wait(LIMIT_SECONDS)
+            with suppress(LoadLost):
+                table.commit(manifest)
+                won.append(manifest.version)
+    except BaseException:
+        together.abort()
+        raise
+    finally:
+        results.put(won)
+
+
+def race(folder: Path, kind: str, rounds: int) -> list[list[int]]:
+    """The versions that each of two processes has committed."""
+    context = multiprocessing.get_context("spawn")
+    together, results = context.Barrier(2), context.Queue()
+    runners = [
+        context.Process(target=compete, args=(str(folder), kind, rounds, together, results))
+        for _ in range(2)
+    ]
+    for one in runners:
+        one.start()
+    won = [results.get(timeout=LIMIT_SECONDS) for _ in runners]
+    for one in runners:
+        one.join(LIMIT_SECONDS)
+    return won
+
+
+@BOTH
+def test_of_two_processes_one_commits_each_version(tmp_path: Path, kind: str) -> None:
+    """Round after round one wins and the other raises LoadLost; no row is there twice (P13)."""
+    first, second = race(tmp_path, kind, ROUNDS)
+
+    assert sorted(first + second) == list(range(1, ROUNDS + 1))
+    open_table(str(tmp_path)).remove_orphans()
+    assert readers.rows_by_format(tmp_path, kind) == readers.expected(1, 10 * ROUNDS)
+    found = ottla.lake.verify(str(tmp_path), bootstrap=None)
+    assert (found.problems, found.uncounted, found.loads) == ([], [], ROUNDS)
+
+
+LOADING = """
+from ottla.lake.tables.opening import open_table
+from tests.unit.lake.tables import commit
+table = open_table({folder!r}, {kind!r})
+print("ready", flush=True)
+while True:
+    commit(table, 10, partitions=1)
+    print("committed", flush=True)
+"""
+
+
+@BOTH
+def test_killed_anywhere_the_table_stays_whole(tmp_path: Path, kind: str) -> None:
+    """SIGKILL within the libraries as well: what was answered is there, and each row once."""
+    chance = random.Random(11)
+    answered = 0
+    for _ in range(KILLS):
+        code = LOADING.format(folder=str(tmp_path), kind=kind)
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as loader:
+            assert loader.stdout is not None
+            assert loader.stdout.readline() == b"ready\n"
+            for _ in range(chance.randint(1, 4)):
+                assert loader.stdout.readline() == b"committed\n"
+                answered += 1
+            time.sleep(chance.random() * 0.05)  # Anywhere in the next commit.
+            loader.send_signal(signal.SIGKILL)
+            answered += loader.stdout.read().count(b"committed")
+        table = open_table(str(tmp_path))
+        newest, _ = table.latest()
+        assert newest is not None
+        assert newest.version >= answered
+        table.remove_orphans()
+        count = newest.positions[0]
+        assert readers.rows_by_format(tmp_path, kind) == readers.expected(1, count)
+        found = ottla.lake.verify(str(tmp_path), bootstrap=None)
+        assert (found.problems, found.rows) == ([], count)
