@@ -1,6 +1,7 @@
 """Fetches jars by their Maven coordinates: with Maven if it is here, else with Spark's own Ivy.
 
-`python -m rig.jars` fetches every set: Apache Kafka, Spark's Kafka connector, ZooKeeper.
+`python -m rig.jars` fetches every set: Apache Kafka, Spark's Kafka connector, ZooKeeper, S3Proxy,
+Hadoop's cluster in one process.
 """
 
 import os
@@ -16,6 +17,8 @@ from rig.paths import RIG
 KAFKA_VERSION = "4.3.1"
 SPARK_VERSION = "4.2.0"
 ZOOKEEPER_VERSION = "3.9.5"
+S3PROXY_VERSION = "4.1.0"
+HADOOP_VERSION = "3.4.2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,25 @@ ZOOKEEPER = JarSet(
     transitive=True,
 )
 
-SETS = (KAFKA, SPARK_CONNECTOR, ZOOKEEPER)
+# Its pom leads to two versions of the annotations; only the newer one serves both of its readers.
+S3PROXY = JarSet(
+    name="s3proxy",
+    override="OTTLA_S3PROXY_JARS",
+    coordinates=(
+        f"org.gaul:s3proxy:{S3PROXY_VERSION}",
+        "com.fasterxml.jackson.core:jackson-annotations:2.21",
+    ),
+    transitive=True,
+)
+
+HADOOP = JarSet(
+    name="hadoop",
+    override="OTTLA_HADOOP_JARS",
+    coordinates=(f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}",),
+    transitive=True,
+)
+
+SETS = (KAFKA, SPARK_CONNECTOR, ZOOKEEPER, S3PROXY, HADOOP)
 
 
 def class_path(jars: JarSet) -> str:

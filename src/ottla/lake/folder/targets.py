@@ -1,7 +1,8 @@
 """The folder that the words for a target mean, or why they mean none. Pure, apart from `folder_of`.
 
-A target is a path, or a file: URL of this machine. Any other scheme is refused: a path that begins
-like one (`s3:/bucket`, `flights:2024`) would otherwise become a folder of that name.
+A target is a path, or a file: URL of this machine; `stores.opening` knows the schemes of other
+storage. Any other scheme is refused: a path that begins like one (`flights:2024`) would otherwise
+become a folder of that name.
 """
 
 import os
@@ -13,8 +14,12 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 # What a URL begins with (RFC 3986, 3.1); no relative path in a URL may begin so (4.2).
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_HINTS = {"hdfs": " (it reaches Hadoop's file system by HTTP: webhdfs://NAMENODE:9870/…)"}
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_SUPPORTED = "choose a path (/lake/flights, ~/flights) or a file: URL (file:///lake/flights)"
+_SUPPORTED = (
+    "choose a path (/lake/flights, ~/flights) or a file: URL (file:///lake/flights), or a URL of a "
+    "store: s3://BUCKET/…, gs://BUCKET/…, az://CONTAINER/…, webhdfs://HOST:PORT/…"
+)
 
 
 def folder_of(target: str) -> Path:
@@ -71,7 +76,6 @@ def _refused(target: str, why: str) -> OttlaError:
 def _other_filesystem(target: str, scheme: str) -> OttlaError:
     return OttlaError(
         ErrorCode.UNSUPPORTED_VERSION,
-        f"{target} can't hold a table: ottla can't link files exclusively on {scheme}:. A load is "
-        "made visible by creating a file only if it is absent, on a local or POSIX filesystem "
-        f"with hard links; {_SUPPORTED}, and ./{target} for a folder with a colon in its name",
+        f"{target} can't hold a table: ottla has no storage {scheme}:{_HINTS.get(scheme, '')}; "
+        f"{_SUPPORTED}, and ./{target} for a folder with a colon in its name",
     )

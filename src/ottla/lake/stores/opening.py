@@ -1,11 +1,19 @@
 """The store that the words for a target mean."""
 
+import re
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.folder.targets import folder_of
 from ottla.lake.stores.local import LocalStore
+from ottla.lake.stores.objects import ObjectStore
 from ottla.lake.stores.store import FileStore
+
+_OBJECTS = frozenset({"s3", "s3a", "gs", "az", "azure", "abfs", "abfss"})
+_WITH_CONTAINER = frozenset({"abfs", "abfss"})  # Where it stands before an @.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def open_store(target: str, options: Mapping[str, str] | None = None) -> FileStore:
@@ -14,10 +22,36 @@ def open_store(target: str, options: Mapping[str, str] | None = None) -> FileSto
     `options` are of the library that talks to the storage. Raises OttlaError for words that mean
     no storage, or none that is supported.
     """
+    options = dict(options or {})
+    scheme = _SCHEME.match(target)
+    name = scheme[1].lower() if scheme else ""
+    if name in _OBJECTS:
+        return ObjectStore(_url(target, name), options)
     folder = folder_of(target)
     if options:
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"{target} is a folder, and takes no store options ({', '.join(sorted(options))})",
-        )
+        raise _refused(target, f"is a folder, and takes no store option ({', '.join(options)})")
     return LocalStore(folder)
+
+
+def _url(target: str, scheme: str) -> str:
+    """The URL without slashes at its end. Raises OttlaError for what is no URL of a store."""
+    rest = target.partition(":")[2]
+    found = urlsplit(target)
+    if not rest.startswith("//") or not found.netloc:
+        raise _refused(target, f"names no bucket: {scheme}://BUCKET/PATH")
+    if ("@" in found.netloc) is not (scheme in _WITH_CONTAINER) or found.netloc.count(":") > 1:
+        form = "CONTAINER@ACCOUNT.…" if scheme in _WITH_CONTAINER else "BUCKET"
+        # Without the target: it may show a secret.
+        raise _refused(f"{scheme}://…", f"is not {scheme}://{form}/PATH; it takes no credentials")
+    if "?" in rest or "#" in rest:
+        raise _refused(target, "has a query or a fragment (in a URL ? is %3F and # is %23)")
+    if _BROKEN_ESCAPE.search(rest):
+        raise _refused(target, "has a % without two hexadecimal digits (in a URL % is %25)")
+    path = found.path.rstrip("/")
+    if "//" in path or {".", ".."} & set(path.split("/")):
+        raise _refused(target, "has an empty part, . or .. in its path")
+    return f"{scheme}://{found.netloc}{path}"
+
+
+def _refused(target: str, why: str) -> OttlaError:
+    return OttlaError(ErrorCode.INVALID_REQUEST, f"the target {target!r} {why}")
