@@ -95,10 +95,14 @@ S3PROXY = JarSet(
     transitive=True,
 )
 
+# A name node and a data node in one process. Java has no JAXB of its own since 11.
 HADOOP = JarSet(
     name="hadoop",
     override="OTTLA_HADOOP_JARS",
-    coordinates=(f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}",),
+    coordinates=(
+        f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}",
+        "javax.xml.bind:jaxb-api:2.3.1",
+    ),
     transitive=True,
 )
 

@@ -83,7 +83,7 @@ def s3(*buckets: str) -> Iterator[S3Server]:
     (home / "s3proxy.conf").write_text(properties(settings))
     (home / "logback.xml").write_text(_LOGGING)
     logging = f"-Dlogback.configurationFile={home}/logback.xml"
-    command = [java(), *_FLAGS, logging, "-cp", class_path(S3PROXY), _MAIN]
+    command: list[str | Path] = [java(), *_FLAGS, logging, "-cp", class_path(S3PROXY), _MAIN]
     process = start([*command, "--properties", home / "s3proxy.conf"], home / "s3proxy.log")
     try:
         _wait_until_serving(process, port)

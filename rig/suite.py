@@ -65,6 +65,7 @@ PARTS = (
     Part("cluster", ("tests/cluster",), 720),
     Part("papers", ("tests/papers",), 720),
     Part("lake", ("tests/lake",), 720),
+    Part("stores", ("tests/stores",), 720),
     Part("unit", ("tests/unit",), 900),
     Part("groups", ("tests/groups",), 450),
     Part("clients, Java", ("tests/clients",), 720, only=_JAVA),

@@ -114,7 +114,7 @@ class LocalStore:
         try:
             _write_synced(draft, content)
             if not _link(draft, target):
-                return False
+                return target.read_bytes() == content
             try:
                 sync_folder(target.parent)
             except OSError as error:

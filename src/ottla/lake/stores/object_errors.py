@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.stores.put_until_known import StoreUnreachable
 
 _CODE = re.compile(r"<Code>([^<]+)</Code>(?:\s*<Message>([^<]+)</Message>)?")
 _STATUS = re.compile(r"status code: (\d{3})")
@@ -18,10 +19,6 @@ _CREDENTIALS = (
     "GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY …) or the machine's role, on the "
     "driver and on every worker"
 )
-
-
-class StoreUnreachable(OttlaError):
-    """The store gave no answer, or none that says what was done."""
 
 
 @contextmanager
@@ -68,11 +65,6 @@ def _named(error: Exception, url: str, path: str) -> Exception:
         f"{url}/{path} cannot be read or written ({short_cause(error)}); see that the store runs "
         "and can be reached from the driver and from every worker (option aws_endpoint)",
     )
-
-
-def is_refusal(error: Exception) -> bool:
-    """Whether the store has said that nothing was done; else it may have been."""
-    return not isinstance(error, StoreUnreachable)
 
 
 def short_cause(error: Exception | None) -> str:

@@ -11,7 +11,7 @@ object's content says who wrote it.
 
 import io
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -19,8 +19,9 @@ from typing import Any, BinaryIO, Final, cast
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.stores import aged_hold
-from ottla.lake.stores.object_errors import is_refusal, named_errors, short_cause
-from ottla.lake.stores.store import PutUnknown, StoredFile, StoreWriter, no_put_if_absent
+from ottla.lake.stores.object_errors import named_errors, short_cause
+from ottla.lake.stores.put_until_known import put_until_known
+from ottla.lake.stores.store import StoredFile, StoreWriter, no_put_if_absent
 
 # Of a multipart upload; so many wait at once. S3 takes 10,000 parts: 80 GB.
 _PART_BYTES = 8 << 20
@@ -28,7 +29,6 @@ _PARTS_AT_ONCE = 4
 # What a read takes at least, as each one waits for an answer.
 _READ_BYTES = 4 << 20
 _NAMES_AT_ONCE = 1000
-_TRIES = 3
 # Options of the connection; all others are of the store.
 _CLIENT_OPTIONS: Final = frozenset(
     {
@@ -267,36 +267,6 @@ class ObjectStore:
             except FileNotFoundError:
                 return False
         return aged_hold.is_fresh(int(found["last_modified"].timestamp() * 1000))
-
-
-def put_until_known(
-    address: str, content: bytes, put: Callable[[], bool], read: Callable[[], bytes]
-) -> bool:
-    """Try a conditional PUT until it is known who has the name. Raises as `put_if_absent` does.
-
-    `put` gives False where the name is taken; an earlier try of ours may have taken it.
-    """
-    unknown: Exception | None = None
-    for _ in range(_TRIES):
-        try:
-            if put():
-                return True
-        except (OSError, OttlaError) as error:
-            if unknown is None and is_refusal(error):
-                raise
-            unknown = error
-        try:
-            return read() == content
-        except FileNotFoundError:
-            # Not there, or not yet: the next try finds it there, or writes it.
-            unknown = unknown or FileNotFoundError(address)
-        except (OSError, OttlaError) as error:
-            unknown = error
-    raise PutUnknown(
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        f"it is not known whether {address} was written ({short_cause(unknown)}); see that the "
-        "store can be reached, then run this again: what was committed is not done twice",
-    ) from unknown
 
 
 def _client_of(url: str, options: Mapping[str, str]) -> Any:

@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.folder.targets import folder_of
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.objects import ObjectStore
 from ottla.lake.stores.store import FileStore
+from ottla.lake.stores.webhdfs import WebHdfsStore
 
 _OBJECTS = frozenset({"s3", "s3a", "gs", "az", "azure", "abfs", "abfss"})
 _WITH_CONTAINER = frozenset({"abfs", "abfss"})  # Where it stands before an @.
+_NAME_NODE_PORT = 9870
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -27,10 +29,25 @@ def open_store(target: str, options: Mapping[str, str] | None = None) -> FileSto
     name = scheme[1].lower() if scheme else ""
     if name in _OBJECTS:
         return ObjectStore(_url(target, name), options)
+    if name == "webhdfs":
+        return _webhdfs(target, options)
     folder = folder_of(target)
     if options:
         raise _refused(target, f"is a folder, and takes no store option ({', '.join(options)})")
     return LocalStore(folder)
+
+
+def _webhdfs(target: str, options: Mapping[str, str]) -> FileStore:
+    url = _url(target, "webhdfs")
+    found = urlsplit(url)
+    host, _, port = found.netloc.partition(":")
+    if not host or not (port or str(_NAME_NODE_PORT)).isdigit():
+        raise _refused(target, "is not webhdfs://HOST:PORT/PATH")
+    unknown = options.keys() - {"user"}
+    if unknown:
+        raise _refused(target, f"takes no store option {', '.join(sorted(unknown))}; it has: user")
+    folder = unquote(found.path)
+    return WebHdfsStore(url, host, int(port or _NAME_NODE_PORT), folder, options)
 
 
 def _url(target: str, scheme: str) -> str:

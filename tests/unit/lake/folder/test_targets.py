@@ -1,11 +1,13 @@
 """What the words of a target mean: one folder of this machine, or an error."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.folder.targets import folder_of, local_folder
+from ottla.lake.stores.opening import open_store
 
 HOME = Path("/home/ida")
 
@@ -39,15 +41,10 @@ def test_supported_targets(target: str, folder: str) -> None:
 @pytest.mark.parametrize(
     "target",
     [
-        "s3://bucket/table",
-        "s3:/bucket/table",
-        "s3a://bucket/table",
-        "S3:bucket",
         "hdfs:/lake/flights",
         "hdfs://head:8020/lake",
-        "gs://bucket/table",
-        "abfss://box@account.dfs.core.windows.net/t",
         "https://example.com/t",
+        "ftp://host/t",
         "flights:2024",
         "c:/lake",
     ],
@@ -55,13 +52,63 @@ def test_supported_targets(target: str, folder: str) -> None:
 def test_other_schemes_are_refused(target: str) -> None:
     """None becomes a local folder of that name."""
     with pytest.raises(OttlaError) as refused:
-        local_folder(target, HOME)
+        open_store(target)
     assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
     scheme = target.partition(":")[0]
-    assert f"{target} can't hold a table: ottla can't link files exclusively on {scheme}:" in (
-        refused.value.message
-    )
+    assert f"{target} can't hold a table: ottla has no storage {scheme}:" in refused.value.message
     assert "choose a path (/lake/flights, ~/flights) or a file: URL" in refused.value.message
+    assert ("webhdfs://NAMENODE:9870/" in refused.value.message) is (scheme == "hdfs")
+
+
+@pytest.mark.parametrize(
+    ("target", "url"),
+    [
+        ("s3://bucket/table", "s3://bucket/table"),
+        ("s3://bucket/table//", "s3://bucket/table"),
+        ("s3://bucket", "s3://bucket"),
+        ("S3A://bucket/a%20b", "s3a://bucket/a%20b"),
+        ("gs://bucket/t", "gs://bucket/t"),
+        ("az://container/t", "az://container/t"),
+        ("abfss://box@acc.dfs.core.windows.net/t", "abfss://box@acc.dfs.core.windows.net/t"),
+        ("webhdfs://head:9870/lake/t/", "webhdfs://head:9870/lake/t"),
+        ("webhdfs://head/lake", "webhdfs://head/lake"),
+        ("/lake/t/", "/lake/t"),
+    ],
+)
+def test_stores_of_urls(target: str, url: str) -> None:
+    assert open_store(target).url == url
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("s3:/bucket/table", "names no bucket: s3://BUCKET/PATH"),
+        ("s3:bucket", "names no bucket"),
+        ("s3:///table", "names no bucket"),
+        ("s3://bucket/t?x=1", "has a query or a fragment"),
+        ("s3://bucket/100%", "has a % without two hexadecimal digits"),
+        ("s3://bucket/a/../b", "has an empty part, . or .. in its path"),
+        ("s3://bucket/a//b", "has an empty part, . or .. in its path"),
+        ("webhdfs://head:x/lake", "is not webhdfs://HOST:PORT/PATH"),
+        ("abfss://acc.dfs.core.windows.net/t", "is not abfss://CONTAINER@ACCOUNT.…/PATH"),
+    ],
+)
+def test_urls_that_mean_no_store_are_refused(target: str, why: str) -> None:
+    with pytest.raises(OttlaError, match=re.escape(why)):
+        open_store(target)
+
+
+def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
+    with pytest.raises(OttlaError, match="it takes no credentials") as refused:
+        open_store("s3://AKIA:hidden@bucket/table")
+    assert "hidden" not in refused.value.message
+
+
+def test_options_of_others_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(OttlaError, match=r"is a folder, and takes no store option \(aws_region\)"):
+        open_store(str(tmp_path), {"aws_region": "x"})
+    with pytest.raises(OttlaError, match="takes no store option aws_region; it has: user"):
+        open_store("webhdfs://head:9870/t", {"aws_region": "x"})
 
 
 @pytest.mark.parametrize(

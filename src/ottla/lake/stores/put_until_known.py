@@ -1,0 +1,47 @@
+"""A conditional PUT whose answer may be lost: it is tried until it is known who has the name."""
+
+from collections.abc import Callable
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.stores.store import PutUnknown
+
+_TRIES = 3
+
+
+class StoreUnreachable(OttlaError):
+    """The store gave no answer, or none that says what was done."""
+
+
+def put_until_known(
+    address: str, content: bytes, put: Callable[[], bool], read: Callable[[], bytes]
+) -> bool:
+    """Try a conditional PUT until it is known who has the name. Raises as `put_if_absent` does.
+
+    `put` gives False where the name is taken; an earlier try of ours may have taken it.
+    """
+    unknown: Exception | None = None
+    for _ in range(_TRIES):
+        try:
+            if put():
+                return True
+        except (OSError, OttlaError) as error:
+            if unknown is None and not _may_be_done(error):
+                raise
+            unknown = error
+        try:
+            return read() == content
+        except FileNotFoundError:
+            # Not there, or not yet: the next try finds it there, or writes it.
+            unknown = unknown or FileNotFoundError(address)
+        except (OSError, OttlaError) as error:
+            unknown = error
+    raise PutUnknown(
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        f"it is not known whether {address} was written ({unknown}); see that the "
+        "store can be reached, then run this again: what was committed is not done twice",
+    ) from unknown
+
+
+def _may_be_done(error: Exception) -> bool:
+    """Whether the store may have written the file; else it has said that it did not."""
+    return isinstance(error, StoreUnreachable)
