@@ -1,7 +1,6 @@
 """kafka-python, unmodified: produce with every codec, consume, groups, admin, offsets by time."""
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,6 +8,8 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
 from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
+
+from tests.groups.members import KafkaPython, settle
 
 MakeTopic = Callable[..., str]
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
@@ -122,24 +123,9 @@ def test_partitions_are_shared_between_two_members(
     """The second member's arrival makes the first give half away; its leaving gives them back."""
     topic = make_topic(partitions=4)
 
-    def member() -> KafkaConsumer:
-        consumer = KafkaConsumer(
-            topic, bootstrap_servers=bootstrap, group_id=group, heartbeat_interval_ms=300
-        )
-        # This client, as leader, assigns nothing of a topic whose metadata came too late to it.
-        assert consumer.partitions_for_topic(topic) == {0, 1, 2, 3}
-        return consumer
-
-    def settle(members: list[KafkaConsumer], wanted: list[int]) -> None:
-        deadline_s = time.monotonic() + 120
-        while [len(m.assignment()) for m in members] != wanted:
-            assert time.monotonic() < deadline_s, [m.assignment() for m in members]
-            for consumer in members:
-                consumer.poll(100)
-
-    first = member()
+    first = KafkaPython(bootstrap, group, topic)
     settle([first], [4])
-    second = member()
+    second = KafkaPython(bootstrap, group, topic)
     settle([first, second], [2, 2])
     second.close()
     settle([first], [4])

@@ -1,12 +1,16 @@
 """Rebalances of unmodified clients, of one library and of several in one group."""
 
+import time
 from collections.abc import Callable, Iterator
 
 import confluent_kafka
 import pytest
 
 import ottla.testing
+from ottla.base.errors import ErrorCode
 from ottla.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
+from ottla.wire.messages.heartbeat import HeartbeatRequest
+from tests.groups.distant import distant_broker
 from tests.groups.members import AioKafka, Confluent, KafkaPython, Member, read, settle
 from tests.groups.wire_client import WireClient
 
@@ -46,6 +50,50 @@ def test_members_share_and_take_over(
     settle([first], [6])
     first.close()
     assert _describe(full_broker, group).group_state == "Empty"
+
+
+def test_member_of_kafka_python_joins_while_the_test_is_elsewhere(group: str) -> None:
+    """An outcome of its rebalance that comes between two polls of the test is not lost."""
+    with distant_broker(answer_s=0.1) as (broker, bootstrap):
+        broker.create_topic("t", partitions=3)
+        member = KafkaPython(bootstrap, group)
+        settle([member, _Elsewhere()], [3, 0])
+        member.close()
+
+
+def test_member_of_kafka_python_joins_once(full_broker: ottla.testing.Broker, group: str) -> None:
+    """It knows its topic when it joins: a later look at the same metadata starts no rebalance."""
+
+    def is_first_generation(group: str) -> bool:
+        with WireClient(full_broker.port) as wire:
+            wire.find_coordinator(group)
+            member = KafkaPython(full_broker.bootstrap, group, metadata_max_age_ms=200)
+            settle([member], [6])
+            deadline_s = time.monotonic() + 1.5
+            while time.monotonic() < deadline_s:
+                member.poll()
+            (entry,) = _describe(full_broker, group).members
+            beat = HeartbeatRequest(group_id=group, generation_id=1, member_id=entry.member_id)
+            code = wire.ask(beat, 4).error_code
+            member.close()
+            return bool(code == ErrorCode.NONE)
+
+    # Metadata that are newer to it would show each time; that it lost an answer does not.
+    assert any(is_first_generation(f"{group}-{number}") for number in range(5))
+
+
+class _Elsewhere:
+    """No member: what else a test does, for longer than the other member's rebalance lasts."""
+
+    def poll(self) -> list[bytes]:
+        time.sleep(0.5)
+        return []
+
+    def partitions(self) -> set[int]:
+        return set()
+
+    def close(self) -> None:
+        pass
 
 
 def test_members_of_three_libraries_share_one_group(
