@@ -33,15 +33,15 @@ from ottla.base.settings.resolve import (
 from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
 from ottla.base.settings.stored import Ignored, usable
 from ottla.broker.cluster.metadata_updates import MetadataUpdates, PartitionHost
-from ottla.broker.configs.changes import change_notice
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change
 from ottla.broker.configs.loggers import alter_loggers, loggers
+from ottla.broker.configs.stored import change
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import unknown_topic
-from ottla.coordination.store import Create, NoNode, Set, Store
+from ottla.coordination.store import Store
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
-from ottla.metadata.nodes import decode_configs, encode_configs
+from ottla.metadata.nodes import decode_configs
 from ottla.metadata.topic_names import check_topic_name
 from ottla.share import dead_letters
 
@@ -121,22 +121,20 @@ class Configs:
             self._check_own_id(name)
             alter_loggers(alterations, validate_only=validate_only)
             return
-        async with self._updates.changing:
-            held = self._held(kind, name)
+        table, word = _table(kind)
+
+        def after(held: Mapping[str, str]) -> Mapping[str, str]:
             if kind == ResourceType.CLIENT_METRICS:
                 check_operations(alterations)
-            table, word = _table(kind)
-            inherited = self._inherited_lists(kind, held)
-            after = altered(held, alterations, table, word, inherited)
-            await self._replace(kind, name, held, after, validate_only=validate_only)
+            return altered(held, alterations, table, word, self._inherited_lists(kind, held))
+
+        await self._change(kind, name, after, validate_only=validate_only)
 
     async def replace(
         self, kind: int, name: str, configs: Mapping[str, str], *, validate_only: bool
     ) -> None:
         """Set exactly `configs` and no more (the older AlterConfigs). Raises OttlaError."""
-        async with self._updates.changing:
-            held = self._held(kind, name)
-            await self._replace(kind, name, held, configs, validate_only=validate_only)
+        await self._change(kind, name, lambda _held: configs, validate_only=validate_only)
 
     def resources(self, kinds: Sequence[int]) -> list[tuple[int, str]]:
         """(type, name) of every resource of `kinds` that can have settings (KIP-1142)."""
@@ -157,15 +155,36 @@ class Configs:
             found += [(ResourceType.GROUP, name) for name in named]
         return found
 
-    async def _replace(
+    async def _change(
         self,
         kind: int,
         name: str,
-        held: Mapping[str, str],
-        after: Mapping[str, str],
+        changed: Callable[[Mapping[str, str]], Mapping[str, str]],
         *,
         validate_only: bool,
     ) -> None:
+        """Store and put in effect what `changed` makes of the present settings."""
+
+        def decide(stored: Mapping[str, str] | None) -> Mapping[str, str] | None:
+            if stored is None and kind == ResourceType.TOPIC:
+                raise unknown_topic(name)  # Another broker has just deleted it.
+            held = stored or {}
+            after = changed(held)
+            self._check_change(kind, name, held, after)
+            return None if validate_only or dict(after) == dict(held) else after
+
+        async with self._updates.changing:
+            self._check_resource(kind, name)
+            stored = await change(self._store, _path(kind, name), decide, self._clock)
+            if stored is None:
+                return
+            self._put_in_effect(kind, name, stored)
+        _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, stored)
+
+    def _check_change(
+        self, kind: int, name: str, held: Mapping[str, str], after: Mapping[str, str]
+    ) -> None:
+        """Raises OttlaError where `after` cannot be set."""
         match kind:
             case ResourceType.TOPIC:
                 factor = self._topic(name).replication_factor
@@ -184,11 +203,6 @@ class Configs:
                 )
                 check_min_isr_change(name, held.get(MIN_ISR), after.get(MIN_ISR))
                 self._check_broker_change(name, after, changed)
-        if validate_only or dict(after) == dict(held):
-            return
-        await self._write(kind, name, encode_configs(after))
-        self._put_in_effect(kind, name, dict(after))
-        _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, dict(after))
 
     def _check_broker_change(
         self, name: str, after: Mapping[str, str], changed: frozenset[str]
@@ -208,14 +222,6 @@ class Configs:
         if name in configs:
             return BROKER_SETTINGS[name].parse(configs[name])
         return self._settings.value(name)
-
-    async def _write(self, kind: int, name: str, data: bytes) -> None:
-        path = _path(kind, name)
-        notice = change_notice(path, self._clock.now_ms())
-        try:
-            await self._store.multi([Set(path, data), notice])
-        except NoNode:
-            await self._store.multi([Create(path, data), notice])
 
     async def on_changed(self, entity: str) -> None:
         """Take over the settings of an entity (`topics/flights`) that a broker has changed."""
@@ -270,22 +276,20 @@ class Configs:
         self._ignored = found.ignored
         self._settings.set_dynamic(found.default, found.broker)
 
-    def _held(self, kind: int, name: str) -> Mapping[str, str]:
-        image = self._view.image
+    def _check_resource(self, kind: int, name: str) -> None:
+        """Raises OttlaError where there is no such resource."""
         match kind:
             case ResourceType.TOPIC:
-                return self._topic(name).configs
+                self._topic(name)
             case ResourceType.BROKER:
                 if name:
                     self._check_broker(name)
-                return image.broker_configs.get(name or ALL_BROKERS, {})
             case ResourceType.GROUP:
                 _check_group(name)
-                return image.group_configs.get(name, {})
             case ResourceType.CLIENT_METRICS:
                 _check_subscription(name)
-                return image.client_metrics.get(name, {})
-        raise _unsupported(kind)
+            case _:
+                raise _unsupported(kind)
 
     def _inherited_lists(self, kind: int, held: Mapping[str, str]) -> dict[str, str]:
         """The values of list settings where nothing is set for the resource itself."""

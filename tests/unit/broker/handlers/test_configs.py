@@ -7,8 +7,10 @@ from ottla.broker.handlers.alter_configs import AlterConfigs
 from ottla.broker.handlers.describe_configs import DescribeConfigs
 from ottla.broker.handlers.incremental_alter_configs import IncrementalAlterConfigs
 from ottla.broker.handlers.list_config_resources import ListConfigResources
+from ottla.coordination.store import Create, Delete, Set
 from ottla.metadata import paths
-from ottla.metadata.nodes import decode_configs
+from ottla.metadata.image import ALL_BROKERS
+from ottla.metadata.nodes import decode_configs, encode_configs
 from ottla.wire.messages import alter_configs, incremental_alter_configs
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.wire.messages.list_config_resources import ListConfigResourcesRequest
@@ -203,6 +205,78 @@ def test_an_alteration_is_tried_whole_or_not_at_all():
             (TOPIC, "t", "NONE")
         ]
         assert world.view.image.topic("t").configs == {}
+
+    play(scenario)
+
+
+async def as_another_broker(world, path, **configs):
+    """Store settings of which this broker has not heard yet."""
+    data = encode_configs({key.replace("_", "."): value for key, value in configs.items()})
+    node = await world.store.get(path)
+    await world.store.multi([Create(path, data) if node is None else Set(path, data)])
+
+
+async def held_at(world, path):
+    return decode_configs(path, (await world.store.get(path)).data)
+
+
+def test_what_another_broker_has_just_set_stays():
+    """A change begins with what is stored, not with what this broker has heard of by then."""
+
+    async def scenario(world):
+        await world.make("t", retention_ms="5")
+        topic, brokers = paths.topic_config("t"), paths.broker_config(ALL_BROKERS)
+        await as_another_broker(world, topic, retention_ms="5", max_message_bytes="2000")
+        await as_another_broker(world, brokers, message_max_bytes="3000")
+        await as_another_broker(world, paths.group_config("g"), streams_num_standby_replicas="1")
+        assert await alter(
+            world,
+            altering(TOPIC, "t", ("retention.ms", DELETE, None), ("segment.ms", SET, "9")),
+            altering(BROKER, "", ("log.retention.ms", SET, "7")),
+            altering(GROUP, "g", ("consumer.session.timeout.ms", SET, "50000")),
+        ) == [(TOPIC, "t", "NONE"), (BROKER, "", "NONE"), (GROUP, "g", "NONE")]
+        expected = {"max.message.bytes": "2000", "segment.ms": "9"}
+        assert await held_at(world, topic) == expected
+        assert world.view.image.topic("t").configs == expected
+        assert await held_at(world, brokers) == {
+            "message.max.bytes": "3000",
+            "log.retention.ms": "7",
+        }
+        assert world.settings.integer("message.max.bytes") == 3000
+        assert await held_at(world, paths.group_config("g")) == {
+            "streams.num.standby.replicas": "1",
+            "consumer.session.timeout.ms": "50000",
+        }
+
+    play(scenario)
+
+
+def test_what_another_broker_has_just_set_can_be_deleted():
+    """It is not passed over in silence as something that is not there."""
+
+    async def scenario(world):
+        await world.make("t")
+        path = paths.topic_config("t")
+        await as_another_broker(world, path, retention_ms="5")
+        assert await alter(world, altering(TOPIC, "t", ("retention.ms", DELETE, None))) == [
+            (TOPIC, "t", "NONE")
+        ]
+        assert await held_at(world, path) == {}
+
+    play(scenario)
+
+
+def test_settings_of_a_topic_that_another_broker_has_just_deleted_are_not_made_anew():
+    """They would be those of the next topic of that name."""
+
+    async def scenario(world):
+        await world.make("t")
+        path = paths.topic_config("t")
+        await world.store.multi([Delete(path)])
+        assert await alter(world, altering(TOPIC, "t", ("retention.ms", SET, "5"))) == [
+            (TOPIC, "t", "UNKNOWN_TOPIC_OR_PARTITION")
+        ]
+        assert await world.store.get(path) is None
 
     play(scenario)
 
