@@ -127,7 +127,7 @@ class Cluster:
         with connect(self.members[number].port, 30.0) as connection:
             return metadata.ask(connection, topics)
 
-    def agree(self, condition: Callable[[metadata.Seen], bool], topics: list[str]) -> bool:
+    def agree(self, condition: Callable[[metadata.Seen], bool], topics: list[str] | None) -> bool:
         """Whether all members that run tell something for which `condition` holds."""
         try:
             seen = [self.seen_by(member.number, topics) for member in self.running]
@@ -149,6 +149,20 @@ class Cluster:
             lambda: self.agree(lambda seen: _in_sync(seen, topic), [topic]),
             f"all replicas of {topic} in sync",
         )
+
+    def wait_until_all_in_sync(self) -> None:
+        """Wait until so it is with every topic there is, and all members list the same ones."""
+
+        def names_in_sync() -> bool:
+            names: set[tuple[str, ...]] = set()
+
+            def settled(seen: metadata.Seen) -> bool:
+                names.add(tuple(sorted(seen.topics)))
+                return all(_in_sync(seen, topic) for topic in seen.topics)
+
+            return self.agree(settled, None) and len(names) == 1
+
+        self.wait_until(names_in_sync, "all replicas of all topics in sync")
 
     def wait_until(
         self, condition: Callable[[], bool], what: str, timeout_s: float = _PATIENCE_S

@@ -55,7 +55,7 @@ def make_topic(admin: AdminClient) -> MakeTopic:
         name = unique("topic")
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         new = NewTopic(name, partitions, 1, config=settings)
-        admin.create_topics([new])[name].result(30)
+        admin.create_topics([new])[name].result(120)
         return name
 
     return make
@@ -98,8 +98,8 @@ def whole(brokers: Cluster) -> Iterator[Cluster]:
     brokers.wait_until(lambda: len(brokers.running) == len(brokers.members), "all brokers")
     brokers.wait_until_formed()
     # Else the next death could be that of the last one in sync.
-    for topic in brokers.seen_by(1).topics:
-        brokers.wait_until_in_sync(topic)
+    # To ask for a topic by its name would make one anew that was deleted a moment ago.
+    brokers.wait_until_all_in_sync()
 
 
 def _on_kafka() -> bool:

@@ -63,7 +63,7 @@ def dead(make_topic: MakeTopic, admin: AdminClient) -> str:
     """A topic that is open for dead letters; it has two partitions."""
     name = unique("dlq.letters")
     config = {"errors.deadletterqueue.group.enable": "true"}
-    admin.create_topics([NewTopic(name, 2, 1, config=config)])[name].result(30)
+    admin.create_topics([NewTopic(name, 2, 1, config=config)])[name].result(120)
     return name
 
 
@@ -132,7 +132,7 @@ def test_letters_hold_their_records_where_the_group_wants_it(
         producer.produce(
             topic, b"value %d" % number, b"key", partition=3, headers=[("h", b"%d" % number)]
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
     with member(bootstrap, group, topic, **EXPLICIT) as consumer:
         for each in poll_until(consumer, 20):
             consumer.acknowledge(each, REJECT)
@@ -165,7 +165,7 @@ def test_a_topic_is_made_for_letters_where_the_brokers_may_do_that(
         set_for_brokers(admin, "errors.deadletterqueue.auto.create.topics.enable", "false")
     assert context(letter)["offset"] == "0"
     resource = ConfigResource(ResourceType.TOPIC, name)
-    configs = admin.describe_configs([resource])[resource].result(30)
+    configs = admin.describe_configs([resource])[resource].result(120)
     assert configs["errors.deadletterqueue.group.enable"].value == "true"
 
 
@@ -200,15 +200,15 @@ def test_names_that_cannot_be_are_refused_when_they_are_set(
 def set_for_brokers(admin: AdminClient, name: str, value: str) -> None:
     """Change a setting of all brokers."""
     entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-    for broker in admin.list_topics(timeout=30).brokers:
+    for broker in admin.list_topics(timeout=120).brokers:
         resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
-        admin.incremental_alter_configs([resource])[resource].result(30)
+        admin.incremental_alter_configs([resource])[resource].result(120)
 
 
 def until_made(bootstrap: str, admin: AdminClient, name: str) -> list[Message]:
     """The first letter of a topic that does not exist yet."""
     deadline_s = time.monotonic() + 120
-    while name not in admin.list_topics(timeout=30).topics:
+    while name not in admin.list_topics(timeout=120).topics:
         assert time.monotonic() < deadline_s, f"{name} is not made"
         time.sleep(0.1)
     return letters(bootstrap, name, 1)

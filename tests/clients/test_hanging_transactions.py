@@ -45,7 +45,7 @@ def test_what_hangs_is_found_and_ended(careless: Node, jvm: Tools) -> None:
     """By Kafka's tool and by ours; what its coordinator will end stays as it is."""
     topic = unique("topic")
     admin = AdminClient({"bootstrap.servers": careless.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(120)
     with calls(careless, unique("id"), topic) as producer:
         who = producer.begin()
         assert producer.add(who) == "NONE"

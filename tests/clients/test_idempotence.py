@@ -30,7 +30,7 @@ def home(tmp_path: Path) -> Path:
 
 def create(node: Node, name: str = TOPIC) -> None:
     admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(120)
 
 
 def new_producer_id(connection: socket.socket) -> tuple[int, int]:

@@ -17,7 +17,7 @@ def test_reassign_partitions_moves_a_replica_between_log_dirs(jvm, tmp_path):
     first, second = tmp_path / "one", tmp_path / "two"
     with ottla(settings={"log.dirs": f"{first},{second}"}, folder=tmp_path) as node:
         admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
-        admin.create_topics([NewTopic("moved", 1, 1)])["moved"].result(30)
+        admin.create_topics([NewTopic("moved", 1, 1)])["moved"].result(120)
         producer = Producer({"bootstrap.servers": node.bootstrap})
         for number in range(1000):
             producer.produce("moved", value=b"%d" % number)

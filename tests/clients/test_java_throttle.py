@@ -27,7 +27,7 @@ def test_a_throttled_move_takes_as_long_as_its_bytes(
 
     topic = "slowly-moved"
     admin = AdminClient({"bootstrap.servers": whole.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1]])])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1]])])[topic].result(120)
     whole.wait_until_in_sync(topic)
     producer = Producer(
         {"bootstrap.servers": whole.bootstrap, "batch.size": 2 * len(RECORD), "log_level": 0}
@@ -51,7 +51,7 @@ def test_a_throttled_move_takes_as_long_as_its_bytes(
     took_s = time.monotonic() - began_s
     verified = run(t.REASSIGN, *plan, "--verify")
     after = run(t.CONFIGS, *of_topic) + run(t.CONFIGS, *of_broker)
-    admin.delete_topics([topic])[topic].result(30)
+    admin.delete_topics([topic])[topic].result(120)
 
     assert f"The inter-broker throttle limit was set to {RATE} B/s" in started
     assert "leader.replication.throttled.replicas=0:1" in during

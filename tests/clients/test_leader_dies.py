@@ -211,7 +211,7 @@ def test_what_was_acknowledged_is_read_though_the_leader_is_killed(
     topic, group = unique("dies"), unique("group")
     admin = AdminClient({"bootstrap.servers": whole.bootstrap, "log_level": 0})
     new = NewTopic(topic, 1, 3, config={"min.insync.replicas": "2"})
-    admin.create_topics([new])[topic].result(30)
+    admin.create_topics([new])[topic].result(120)
     whole.wait_until_in_sync(topic)
     leader = whole.seen_by(1, [topic]).topics[topic][0].leader
 

@@ -28,7 +28,7 @@ def configure(admin: AdminClient, group: str, **configs: str) -> None:
         for name, value in configs.items()
     ]
     resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
-    admin.incremental_alter_configs([resource])[resource].result(30)
+    admin.incremental_alter_configs([resource])[resource].result(120)
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def produce(bootstrap: str, topic: str, count: int, since: int = 0) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 5})
     for number in range(since, since + count):
         producer.produce(topic, str(number).encode(), partition=-1)
-    assert producer.flush(30) == 0
+    assert producer.flush(120) == 0
 
 
 def poll_until(consumer: ShareConsumer, count: int) -> list[Message]:
@@ -192,7 +192,7 @@ def test_aborted_records_are_not_given_out_to_a_group_that_reads_committed(
         if commit:
             producer.commit_transaction(30)
         else:
-            producer.flush(30)
+            producer.flush(120)
             producer.abort_transaction(30)
     with member(bootstrap, group, topic) as consumer:
         found = poll_until(consumer, 20)

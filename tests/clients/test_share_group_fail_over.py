@@ -65,7 +65,7 @@ def test_what_was_accepted_stays_so_though_a_broker_is_killed(whole: Cluster) ->
     """It leads records and the group's state, and dies while a member has records of it."""
     topic, group = unique("queue"), unique("share")
     admin = AdminClient({"bootstrap.servers": whole.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 3)])[topic].result(60)
+    admin.create_topics([NewTopic(topic, PARTITIONS, 3)])[topic].result(120)
     whole.wait_until_in_sync(topic)
     configure(admin, group, share_auto_offset_reset="earliest")
     producer = Producer({"bootstrap.servers": whole.bootstrap, "log_level": 0})
@@ -103,13 +103,13 @@ def test_letters_that_a_broker_could_not_write_before_it_died_are_written_by_the
     """
     topic, dead, group = unique("queue"), unique("dlq.letters"), unique("share")
     admin = AdminClient({"bootstrap.servers": whole.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(60)
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(120)
     whole.wait_until_in_sync(topic)
     leader = whole.seen_by(1, [topic]).topics[topic][0].leader
     away = next(number for number in whole.members if number != leader)
     config = {"errors.deadletterqueue.group.enable": "true"}
     new = NewTopic(dead, 1, replica_assignment=[[away]], config=config)
-    admin.create_topics([new])[dead].result(60)
+    admin.create_topics([new])[dead].result(120)
     whole.wait_until_in_sync(dead)
     configure(
         admin,

@@ -40,7 +40,7 @@ class GroupsBroker:
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(120)
 
 
 @pytest.fixture(scope="session")

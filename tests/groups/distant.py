@@ -42,11 +42,11 @@ def _link(port: int, to: int, answer_s: float) -> Iterator[None]:
     thread.start()
     server = asyncio.run_coroutine_threadsafe(
         asyncio.start_server(connected, "127.0.0.1", port), loop
-    ).result(60)
+    ).result(120)
     try:
         yield
     finally:
-        asyncio.run_coroutine_threadsafe(stop(), loop).result(60)
+        asyncio.run_coroutine_threadsafe(stop(), loop).result(120)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -34,7 +34,7 @@ def start(which: str, **more: str) -> AbstractContextManager[Node | ottla.testin
 def connected(port: int) -> WireClient:
     """A connection to a broker that has the topic, and coordinators."""
     admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0})
-    admin.create_topics([NewTopic(TOPIC, 3, 1)])[TOPIC].result(60)
+    admin.create_topics([NewTopic(TOPIC, 3, 1)])[TOPIC].result(120)
     wire = WireClient(port)
     find(wire, "any")
     find(wire, "any", key_type=1)

@@ -122,7 +122,7 @@ def test_partitions_of_a_deleted_topic_are_taken_back(
     before = topic_id(client, name)
     member.hear_until(lambda: member.has == {(before, 0), (before, 1)})
     epoch = member.epoch
-    admin.delete_topics([name], operation_timeout=30)[name].result(30)
+    admin.delete_topics([name], operation_timeout=30)[name].result(120)
     member.hear_until(lambda: not member.has and member.epoch > epoch)
     groups_broker.create_topic(name, 1)
     after = topic_id(client, name)
@@ -141,7 +141,7 @@ def test_a_topic_that_is_made_anew_between_two_heartbeats_is_another_one(
     member = Member(client, group, name, shares=shares)
     before = topic_id(client, name)
     member.hear_until(lambda: member.has == {(before, 0), (before, 1)})
-    admin.delete_topics([name], operation_timeout=30)[name].result(30)
+    admin.delete_topics([name], operation_timeout=30)[name].result(120)
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
