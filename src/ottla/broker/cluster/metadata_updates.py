@@ -59,8 +59,6 @@ class MetadataUpdates:
         self._image_changed = image_changed
         # Held from reading the image to replacing it with a changed one.
         self.changing = asyncio.Lock()
-        # Settings of topics that the image does not have yet.
-        self._configs: dict[TopicId, Mapping[str, str]] = {}
         self._waiters: list[tuple[Callable[[ClusterImage], bool], asyncio.Future[None]]] = []
         # Whether a controller has sent an image in this registration.
         self.heard = False
@@ -79,8 +77,6 @@ class MetadataUpdates:
             self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
             image = _updated(self._view.image, request, configs)
             await self._show(image)
-            for topic_id in ids.values():
-                self._configs.pop(topic_id, None)
         self.heard = True
         self._tell()
 
@@ -95,22 +91,19 @@ class MetadataUpdates:
         """The topics' own settings, by name: from the image, or read from the store."""
         image = self._view.image
         found: dict[str, Mapping[str, str]] = {}
-        unknown: dict[str, TopicId] = {}
+        unknown: list[str] = []
         for name, topic_id in topics.items():
             known = image.topics.get(name)
             if known is not None and known.id == topic_id:
                 found[name] = known.configs
-            elif topic_id in self._configs:
-                found[name] = self._configs[topic_id]
             else:
-                unknown[name] = topic_id
+                unknown.append(name)
         if len(unknown) > _FEW:
             tree = await self._store.subtree(paths.CONFIG_TOPICS)
-        for name, topic_id in unknown.items():
+        for name in unknown:
             path = paths.topic_config(name)
             node = tree.get(path) if len(unknown) > _FEW else await self._store.get(path)
             found[name] = {} if node is None else nodes.decode_configs(path, node.data)
-            self._configs[topic_id] = found[name]
         return found
 
     async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:

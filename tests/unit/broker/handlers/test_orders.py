@@ -5,10 +5,14 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.registration import prepare
 from ottla.broker.handlers.leader_and_isr import LeaderAndIsr
 from ottla.broker.handlers.log_ends import LogEnds
 from ottla.broker.handlers.stop_replica import StopReplica
 from ottla.broker.handlers.update_metadata import UpdateMetadata
+from ottla.coordination.store import Create, Set
+from ottla.metadata import paths
+from ottla.metadata.nodes import encode_configs
 from ottla.wire.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
@@ -197,6 +201,20 @@ def test_the_view_becomes_what_the_controller_says():
         assert [(b.id, b.epoch) for b in image.brokers.values()] == [(2, 9)]
         state = image.partition("t", 0)
         assert (state.leader, state.leader_epoch, state.isr) == (2, 4, (2,))
+
+    play(scenario)
+
+
+def test_settings_of_a_topic_that_is_not_shown_yet_are_those_of_now():
+    """An update may fail after they were read, and they may change before the next one."""
+
+    async def scenario(world):
+        await prepare(world.store)
+        path, wanted = paths.topic_config("t"), {"t": UUID(int=1)}
+        await world.store.multi([Create(path, encode_configs({"retention.ms": "1"}))])
+        assert await world.updates.configs_of(wanted) == {"t": {"retention.ms": "1"}}
+        await world.store.multi([Set(path, encode_configs({"retention.ms": "2"}))])
+        assert await world.updates.configs_of(wanted) == {"t": {"retention.ms": "2"}}
 
     play(scenario)
 
