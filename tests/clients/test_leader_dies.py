@@ -112,16 +112,17 @@ def write_with_kafka_python(bootstrap: str, topic: str, values: Values) -> list[
 
 def read_with_kafka_python(bootstrap: str, topic: str, group: str, reading: Reading) -> None:
     consumer = KafkaConsumer(
+        topic,
         bootstrap_servers=bootstrap.split(","),
         group_id=group,
         auto_offset_reset="earliest",
     )
-    # It may share out a topic of which it does not know the partitions yet, and then has none.
-    while consumer.partitions_for_topic(topic) is None and not reading.is_over:
+    # See `tests.groups.members.KafkaPython`: it must know the topic of its subscription before it
+    # joins, and polls must be longer than a rebalance lasts.
+    while not consumer.partitions_for_topic(topic) and not reading.is_over:
         time.sleep(0.01)
-    consumer.subscribe([topic])
     while not reading.is_over:
-        for found in consumer.poll(timeout_ms=100).values():
+        for found in consumer.poll(timeout_ms=5_000).values():
             reading.took([message.value for message in found])
         if consumer.assignment():
             reading.began.set()
