@@ -19,11 +19,11 @@ from tests.groups.test_versions import join, stable
 from tests.groups.wire_client import WireClient
 
 
-def _join_request(group: str, member_id: str, session_ms: int = 10_000) -> JoinGroupRequest:
+def _join_request(group: str, member_id: str, session_ms: int = 60_000) -> JoinGroupRequest:
     return JoinGroupRequest(
         group_id=group,
         session_timeout_ms=session_ms,
-        rebalance_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
         member_id=member_id,
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=b"meta")],
@@ -104,7 +104,7 @@ def test_silent_member_is_out_when_its_session_ends(group: str) -> None:
             wire.find_coordinator(group)
             request = _join_request(group, "", session_ms=300)
             gone = wire.ask(request, 3).member_id
-            request.session_timeout_ms = 10_000
+            request.session_timeout_ms = 60_000
             # Answered when the other is out: nothing else is asked meanwhile.
             assert other.ask(request, 3).error_code == ErrorCode.NONE
             beat = HeartbeatRequest(group_id=group, generation_id=1, member_id=gone)

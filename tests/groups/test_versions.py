@@ -39,8 +39,8 @@ def join(
     """Join, the round trip for an id included."""
     request = JoinGroupRequest(
         group_id=group,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000 if version >= 1 else -1,
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=60_000 if version >= 1 else -1,
         member_id=member_id,
         group_instance_id=instance,
         protocol_type="consumer",
