@@ -2,6 +2,7 @@
 
     import ottla.lake
     ottla.lake.load("flights", "/lake/flights", bootstrap="localhost:9092")
+    ottla.lake.follow("flights", "/lake/flights")   # the same, until it is stopped
     ottla.lake.verify("/lake/flights", bootstrap="localhost:9092")
     ottla.lake.files("/lake/flights")      # what any Parquet reader may read
     ottla.lake.register(spark)             # then spark.read.format("ottla")
@@ -19,6 +20,8 @@ from ottla.lake.manifest import DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.session import SparkSettings
 from ottla.lake.stores.store import FileStore, StoredFile, StoreWriter
+from ottla.lake.stream.follow.following import follow
+from ottla.lake.stream.follow.progress import FollowProgress
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import FencedWriter
 from ottla.lake.task import Task, TaskResult
@@ -29,6 +32,7 @@ __all__ = [
     "DataFile",
     "FencedWriter",
     "FileStore",
+    "FollowProgress",
     "LoadLost",
     "LoadResult",
     "Manifest",
@@ -47,6 +51,7 @@ __all__ = [
     "certificate",
     "certificate_text",
     "files",
+    "follow",
     "header_name_bytes",
     "load",
     "register",

@@ -52,7 +52,7 @@ def run_jobs(
         rows = frame.collect()
     except Exception as error:  # Any kind of error: Spark gave up on a task.
         raise OttlaError(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"{consequence} a task failed: {_cause(str(error))}"
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"{consequence} a task failed: {cause_of(str(error))}"
         ) from error
     return [row.result for row in rows]
 
@@ -61,7 +61,7 @@ def _run_task(task: tasks.Task) -> str:
     return tasks.result_to_text(tasks.run(task, uuid.uuid4().hex[:12]))
 
 
-def _cause(text: str) -> str:
+def cause_of(text: str) -> str:
     """What a task said when it failed, out of all that Spark wraps around it."""
     # The last one: where one error led to another, Python prints the first one first.
     ours = _OUR_ERROR.findall(text)

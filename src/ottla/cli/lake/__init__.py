@@ -4,6 +4,7 @@ import click
 
 from ottla.cli.lake.certificate import certificate
 from ottla.cli.lake.files import files
+from ottla.cli.lake.follow import follow
 from ottla.cli.lake.load import load
 from ottla.cli.lake.verify import verify
 
@@ -13,5 +14,5 @@ def lake() -> None:
     """Load topics into a lake, and prove it."""
 
 
-for verb in (certificate, files, load, verify):
+for verb in (certificate, files, follow, load, verify):
     lake.add_command(verb)

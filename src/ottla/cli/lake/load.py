@@ -8,6 +8,7 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
+from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
@@ -65,20 +66,7 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
     show_default=True,
     help="What becomes of a record whose timestamp no Spark timestamp can hold.",
 )
-@click.option(
-    "--master",
-    default=None,
-    metavar="URL",
-    help="Spark's master, or sc://HOST:PORT. Default: as Spark is configured, else this machine.",
-)
-@click.option(
-    "--conf",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=lambda _context, _option, texts: _settings(texts),
-    help="A setting of Spark; repeatable.",
-)
-@click.option("--name", default=None, help="The application's name in Spark.")
+@spark_options
 @options.bootstrap
 @options.output
 def load(
@@ -148,17 +136,6 @@ def load(
         f"the table holds {counted(done.manifest.total_rows, 'row')}, "
         f"hash {done.manifest.total_hash}"
     )
-
-
-def _settings(texts: tuple[str, ...]) -> dict[str, str]:
-    """Settings by name, from `NAME=VALUE`. Raises click.BadParameter for other words."""
-    settings = {}
-    for text in texts:
-        name, separator, value = text.partition("=")
-        if not separator or not name.startswith("spark."):
-            raise click.BadParameter(f"{text!r} is not spark.NAME=VALUE")
-        settings[name] = value
-    return settings
 
 
 class _Steps:

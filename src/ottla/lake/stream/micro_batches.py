@@ -1,6 +1,6 @@
 """The stream reader of the data source for any Spark from 4.0 on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,10 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
         self._options = options
         self._planner: StreamPlanner | None = None
         self._offset = StreamOffset()  # What was given last.
+        # What a task gives for its ranges: their records, unless another source sets this.
+        self.rows_of: Callable[[RangePartition, SourceOptions], Iterator[pa.RecordBatch]] = (
+            read_partition
+        )
 
     @property
     def planner(self) -> StreamPlanner:
@@ -41,7 +45,7 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
         return self.planner.ranges(from_json(start), from_json(end))
 
     def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(partition, self._options)
+        return self.rows_of(partition, self._options)
 
     def stop(self) -> None:
         if self._planner is not None:

@@ -163,7 +163,7 @@ OPTIONS = (
     Option(
         "maxTriggerDelay",
         "delay_max_ms",
-        "stream: wait for `min…` so long at most, like 10s or 5m",
+        "stream: wait for `min…` so long after the last micro-batch at most, like 10s or 5m",
         _span_ms,
         "15m",
     ),

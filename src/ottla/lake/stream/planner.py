@@ -56,7 +56,7 @@ class StreamPlanner:
         self._now_s = now_s
         self._sleep = sleep
         self._asked_s = float("-inf")
-        self._waiting_since_s: float | None = None
+        self._admitted_s = float("-inf")
         self._target: Mapping[Key, int] | None = None
         self._standing = StandingEnds()
         self._offset_bytes: dict[Key, float] = {}
@@ -195,20 +195,16 @@ class StreamPlanner:
     def _admitted(self, backlog: Mapping[Key, int]) -> Mapping[Key, int]:
         options = self._options
         if not any(backlog.values()):
-            self._waiting_since_s = None
             return backlog
         sizes = self._sizes(backlog)
         now_s = self._now_s()
-        if self._waiting_since_s is None:
-            self._waiting_since_s = now_s
-        waited_ms = (now_s - self._waiting_since_s) * 1000
         if (
             self._target is None
-            and waited_ms < options.delay_max_ms
+            and (now_s - self._admitted_s) * 1000 < options.delay_max_ms
             and not is_enough(backlog, sizes, options.records_min, options.bytes_min)
         ):
             return {}
-        self._waiting_since_s = None
+        self._admitted_s = now_s
         return admitted(backlog, sizes, options.records_max, options.bytes_max)
 
     def _sizes(self, backlog: Mapping[Key, int]) -> Mapping[Key, float]:

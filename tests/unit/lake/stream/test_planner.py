@@ -138,16 +138,19 @@ def test_partitions_and_topics_that_come_later_are_read_from_their_start(
 
 
 def test_it_waits_for_enough_but_not_for_ever(cluster: MemoryCluster) -> None:
+    """Counted from the last micro-batch: after a long silence the first record need not wait."""
     times = Times()
     plans = planner(cluster, times, minRecordsPerTrigger="200", maxTriggerDelay="10s")
-    at = plans.initial()
+    at = plans.latest(plans.initial(), limited=True)
+    assert offsets(at) == {("t", 0): 100, ("t", 1): 10}
+    cluster.put("t", "id", 0, 120)
     assert plans.latest(at, limited=True) is at
     times.sleep(9)
     assert plans.latest(at, limited=True) is at
     times.sleep(1)
-    assert offsets(at := plans.latest(at, limited=True)) == {("t", 0): 100, ("t", 1): 10}
-    cluster.put("t", "id", 0, 300)
-    assert offsets(plans.latest(at, limited=True)) == {("t", 0): 300, ("t", 1): 10}
+    assert offsets(at := plans.latest(at, limited=True)) == {("t", 0): 120, ("t", 1): 10}
+    cluster.put("t", "id", 0, 320)
+    assert offsets(plans.latest(at, limited=True)) == {("t", 0): 320, ("t", 1): 10}
 
 
 def test_a_topic_made_anew_stops_it(cluster: MemoryCluster) -> None:

@@ -1,0 +1,170 @@
+"""`ottla lake follow`: what comes into a topic, into a table, until it is stopped."""
+
+import json
+import signal
+import threading
+from typing import Any
+
+import click
+
+from ottla.base.errors import OttlaError
+from ottla.base.quantities import span_words
+from ottla.cli import options
+from ottla.cli.lake.ledgers import import_lake, skipped_lines
+from ottla.cli.lake.spark_options import spark_options
+from ottla.cli.lake.stores import store_options as with_store_options
+from ottla.cli.text.moment import span_ms
+
+
+def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
+    found = span_ms(text)
+    if not found:
+        raise click.BadParameter(f"{text!r} is not a span like 500ms, 10s or 5m")
+    return found
+
+
+@click.command()
+@click.argument("topic")
+@click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
+@click.option(
+    "--every",
+    "every_ms",
+    default="10s",
+    show_default=True,
+    callback=_span,
+    help="Commit what is new so long after the last commit, at the latest.",
+)
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(min=1),
+    default=128 << 20,
+    show_default=True,
+    help="Commit as soon as about so many bytes of the log are new, and no more at once.",
+)
+@click.option("--once", is_flag=True, help="End when all is loaded that was there at the start.")
+@click.option(
+    "--format",
+    "table_format",
+    type=click.Choice(["parquet", "delta", "iceberg"]),
+    default=None,
+    help="The format of a new table; parquet by default.",
+)
+@with_store_options
+@click.option(
+    "--from",
+    "start",
+    default="last-load",
+    show_default=True,
+    help="Where partitions start that are not in the table yet: earliest, latest, @MILLISECONDS, "
+    "or PARTITION:OFFSET,… (other partitions: earliest)",
+)
+@click.option(
+    "--group", default=None, help="Commit to this group where the table stands, for lag tools."
+)
+@click.option(
+    "--skip-unreadable",
+    is_flag=True,
+    help="Leave out batches that cannot be read, and count them, instead of failing.",
+)
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Go on where records were deleted before they were loaded, and put that on record.",
+)
+@click.option(
+    "--on-bad-timestamp",
+    type=click.Choice(["fail", "null"]),
+    default="fail",
+    show_default=True,
+    help="What becomes of a record whose timestamp no Spark timestamp can hold.",
+)
+@spark_options
+@options.bootstrap
+@options.output
+def follow(
+    topic: str,
+    target: str,
+    every_ms: int,
+    max_bytes: int,
+    once: bool,
+    table_format: str | None,
+    store_options: dict[str, str],
+    start: str,
+    group: str | None,
+    skip_unreadable: bool,
+    accept_loss: bool,
+    on_bad_timestamp: str,
+    master: str | None,
+    conf: dict[str, str],
+    name: str | None,
+    bootstrap: str,
+    form: str,
+) -> None:
+    """Load what comes into TOPIC into the table in DIR, exactly once, until it is stopped.
+
+    \b
+    ottla lake follow flights --to /lake/flights
+    ottla lake follow flights --to /lake/flights --every 2s --group lake:flights
+    ottla lake follow flights --to /lake/flights --once
+
+    A line for each commit says what it added, and how far the table is behind the topic in records
+    and in time. SIGTERM and Ctrl-C end it after the commit that runs. Killed at any step it neither
+    loses nor doubles: start it again. Where two follow into one table, the older one stops.
+    """  # noqa: D301
+    lake = import_lake()
+    stop = threading.Event()
+
+    def on_step(step: str) -> None:
+        if step == "following":
+            # Only now: Spark has set handlers of its own when it started.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: stop.set())
+            if form != "json":
+                until = "until all is loaded that is there now" if once else span_words(every_ms)
+                how = until if once else f"a commit every {until}, or sooner for more"
+                click.echo(f"following {topic} into {target}: {how}")
+
+    lake.follow(
+        topic,
+        target,
+        bootstrap=bootstrap,
+        start=start,
+        once=once,
+        max_bytes=max_bytes,
+        every_ms=every_ms,
+        group=group,
+        skip_unreadable=skip_unreadable,
+        accept_loss=accept_loss,
+        on_bad_timestamp=on_bad_timestamp,
+        format=table_format,
+        store_options=store_options,
+        spark_settings=lake.SparkSettings(master, name, conf),
+        stop=stop,
+        on_commit=lambda progress: _show(topic, progress, form, None if once else every_ms),
+        on_trouble=_show_trouble,
+        on_step=on_step,
+    )
+
+
+def _show(topic: str, progress: Any, form: str, every_ms: int | None) -> None:
+    manifest = progress.manifest
+    if form == "json":
+        line = {
+            "version": manifest.version,
+            "rows": manifest.rows,
+            "size_bytes": progress.size_bytes,
+            "seconds": round(progress.seconds, 3),
+            "lag_records": progress.lag_records,
+            "lag_ms": progress.lag_ms,
+            "positions": {str(p): offset for p, offset in sorted(manifest.positions.items())},
+        }
+        click.echo(json.dumps(line))
+    else:
+        coming = "" if every_ms is None else f"; next within {span_words(every_ms)}"
+        click.echo(progress.line() + coming)
+    for skipped in skipped_lines(topic, manifest.skipped):
+        click.secho(skipped, fg="yellow", err=True)
+
+
+def _show_trouble(error: OttlaError) -> None:
+    click.secho(f"{error.message}; it is tried again", fg="yellow", err=True)

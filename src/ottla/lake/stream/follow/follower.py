@@ -1,0 +1,168 @@
+"""Commits of a table that follows a topic. The table's positions are the truth.
+
+A checkpoint of Spark or a planner's memory only proposes how far to go. Where a table stands is
+read before each commit, so that nothing is loaded twice or left out, whatever was proposed.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.cluster import connect
+from ottla.lake.folder.leftovers import Steps
+from ottla.lake.loads.boundaries import limits_of_load
+from ottla.lake.loads.committing import (
+    LoadPlan,
+    LoadSettings,
+    Runner,
+    built_on,
+    commit_plan,
+    plan_load,
+    require_no_planned_loss,
+)
+from ottla.lake.manifest import Manifest, next_manifest
+from ottla.lake.plan import Boundary
+from ottla.lake.source import Cluster
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.telling import commit_positions
+
+# Files of lost commits are looked for at the start, and then once in so many commits.
+_SWEEP_COMMITS = 100
+# How often the first commit of a writer is tried while others commit.
+_TAKE_OVER_TRIES = 100
+
+
+def _no_tasks() -> Runner:
+    """What runs the tasks of a plan that has none."""
+    raise AssertionError("a plan without ranges has no tasks")
+
+
+class Follower:
+    """One writer of a table. Used from one thread at a time."""
+
+    def __init__(
+        self,
+        table: LakeTable,
+        topic: str,
+        settings: LoadSettings,
+        group: str | None,
+        steps: Steps,
+        on_step: Callable[[str], None],
+    ) -> None:
+        self.table = table
+        self._topic = topic
+        self._settings = settings
+        self._group = group
+        self._steps = steps
+        self._on_step = on_step
+        self._writer_epoch = -1
+        self._commits = 0
+
+    def take_over(self, start: Boundary) -> None:
+        """Fence writers that were started before, and give every partition a position.
+
+        `start` is where partitions start that have none yet.
+        """
+        for _ in range(_TAKE_OVER_TRIES):
+            try:
+                with closing(connect(self._settings.bootstrap)) as cluster:
+                    self._pin(cluster, start)
+                    self._add_epoch(cluster)
+                return
+            except (LoadLost, FencedWriter):
+                continue  # Another writer has committed: on top of that.
+        raise OttlaError(
+            ErrorCode.CONCURRENT_TRANSACTIONS,
+            f"other writers commit to {self.table.store.url} all the time: stop them first",
+        )
+
+    def _pin(self, cluster: Cluster, start: Boundary) -> None:
+        """Commit the position of each partition that has none, and no records."""
+        described, before, digest = built_on(self.table, cluster, self._topic)
+        positions = before.positions if before else None
+        limits = limits_of_load(cluster, described, start, Boundary("earliest"), positions)
+        # Those that have a position may be read later, or have lost records.
+        limits = replace(limits, ends=limits.starts, lost={})
+        plan = plan_load(self._settings.bootstrap, described, before, digest, limits)
+        if plan.idle:
+            self._commit(plan)
+
+    def _add_epoch(self, cluster: Cluster) -> None:
+        described, before, digest = built_on(self.table, cluster, self._topic)
+        manifest = next_manifest(
+            before,
+            digest,
+            load_id=uuid.uuid4().hex,
+            topic=self._topic,
+            topic_id=described.topic_id,
+            cluster_id=described.cluster_id,
+            created_ms=time.time_ns() // 1_000_000,
+            files=(),
+            ledgers=(),
+            kind="epoch",
+        )
+        self.table.commit(manifest)
+        self._writer_epoch = manifest.writer_epoch
+
+    def positions(self) -> Mapping[int, int]:
+        """Where the table stands.
+
+        Raises OttlaError where the topic is not as the table has it, and FencedWriter where another
+        writer has taken the table over.
+        """
+        with closing(connect(self._settings.bootstrap)) as cluster:
+            _, newest, _ = built_on(self.table, cluster, self._topic)
+        self._require_epoch(newest)
+        return newest.positions if newest else {}
+
+    def _require_epoch(self, newest: Manifest | None) -> None:
+        if newest is not None and newest.writer_epoch != self._writer_epoch:
+            raise FencedWriter(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"a writer with epoch {newest.writer_epoch} has taken {self.table.store.url} over "
+                f"from this one, which has epoch {self._writer_epoch} and stops: see that only one "
+                "`ottla lake follow` is started for a table",
+            )
+
+    def commit_to(
+        self, ends: Mapping[int, int], start_runner: Callable[[], Runner]
+    ) -> Manifest | None:
+        """Load from the table's positions to `ends`, and commit that.
+
+        None where the table is there already. Raises LoadLost where another load has committed
+        meanwhile, FencedWriter where this writer has to stop.
+        """
+        settings = self._settings
+        with closing(connect(settings.bootstrap)) as cluster:
+            described, before, digest = built_on(self.table, cluster, self._topic)
+            self._require_epoch(before)
+            positions = before.positions if before else {}
+            wanted = {
+                p: min(max(ends.get(p, 0), positions.get(p, bound.log_start)), bound.end)
+                for p, bound in described.bounds.items()
+            }
+            limits = limits_of_load(
+                cluster,
+                described,
+                Boundary("earliest"),
+                Boundary("offsets", offsets=wanted),
+                positions,
+            )
+        plan = plan_load(settings.bootstrap, described, before, digest, limits)
+        require_no_planned_loss(plan, settings)
+        self._on_step("planned")
+        return None if plan.is_empty else self._commit(plan, start_runner)
+
+    def _commit(self, plan: LoadPlan, start_runner: Callable[[], Runner] = _no_tasks) -> Manifest:
+        manifest = commit_plan(
+            self.table, plan, self._settings, start_runner, self._steps, self._on_step
+        )
+        if self._group is not None:
+            commit_positions(self._group, manifest, self._settings.bootstrap)
+        if self._commits % _SWEEP_COMMITS == 0:
+            self.table.remove_orphans()
+        self._commits += 1
+        return manifest
