@@ -166,6 +166,32 @@ def test_killed_at_any_step_of_a_commit_nothing_is_lost_or_doubled(
     """In the first commits or a later one; the next follow goes on from the table."""
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 200)
+    with pytest.raises(Killed):
+        follow(node, topic, on_step=_kill_at(step, turn), max_bytes=1000)
+    follow(node, topic)
+    require_all(node, topic, tmp_path, 200)
+
+
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+@pytest.mark.parametrize("step", ["files written", "manifest offered", "manifest written"])
+def test_killed_over_a_table_of_another_format(
+    node: Node,
+    make_topic: MakeTopic,
+    produce: Produce,
+    tmp_path: Path,
+    follow: Any,
+    step: str,
+    table_format: str,
+) -> None:
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 100)
+    with pytest.raises(Killed):
+        follow(node, topic, on_step=_kill_at(step, 3), max_bytes=1000, format=table_format)
+    follow(node, topic)
+    require_all(node, topic, tmp_path, 100)
+
+
+def _kill_at(step: str, turn: int) -> Callable[[str], None]:
     left = [turn]
 
     def on_step(name: str) -> None:
@@ -174,10 +200,7 @@ def test_killed_at_any_step_of_a_commit_nothing_is_lost_or_doubled(
             if left[0] == 0:
                 raise Killed
 
-    with pytest.raises(Killed):
-        follow(node, topic, on_step=on_step, max_bytes=1000)
-    follow(node, topic)
-    require_all(node, topic, tmp_path, 200)
+    return on_step
 
 
 def test_a_task_that_fails_is_tried_again_from_the_table(

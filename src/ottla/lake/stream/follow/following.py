@@ -21,12 +21,12 @@ from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.committing import LoadSettings, Runner
 from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
-from ottla.lake.stores.opening import open_store
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
 from ottla.lake.stream.follow.follower import Follower
 from ottla.lake.stream.follow.progress import FollowProgress, progress_of
 from ottla.lake.stream.options import parse_options
-from ottla.lake.tables.opening import Format, open_table
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.tables.table import FencedWriter, LoadLost
 
 MAX_BYTES = 128 << 20
@@ -88,7 +88,7 @@ def follow(
         steps.done.add(step)
         on_step(step)
 
-    place = open_store(target, store_options).url
+    place = place_of(target, store_options)
     start_at = parse_boundary(start)
     settings = LoadSettings(bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null")
     poll_s = min(1.0, max(0.1, every_ms / 5000))
