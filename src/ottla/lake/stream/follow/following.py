@@ -22,8 +22,8 @@ from ottla.lake.loads.committing import LoadSettings, Runner
 from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
-from ottla.lake.stream.follow.follower import Follower
 from ottla.lake.stream.follow.progress import FollowProgress, progress_of
+from ottla.lake.stream.follow.writer import FollowingWriter
 from ottla.lake.stream.options import parse_options
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
@@ -95,7 +95,7 @@ def follow(
     with as_storage_error(place):
         _require_topic(bootstrap, topic)
         table = open_table(target, format, store_options, on_each_step)
-        follower = Follower(table, topic, settings, group, steps, on_step)
+        writer = FollowingWriter(table, topic, settings, group, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
         batches: MicroBatches
         if runner is not None:
@@ -106,20 +106,20 @@ def follow(
             started = _classic(spark_session or session(spark_settings))
             batches = _on_spark(started, options, once, poll_s)
             start_runner = lambda: partial(spark.run_tasks, started)  # noqa: E731
-        follower.take_over(start_at)
+        writer.take_over(start_at)
         on_step("following")
         last = _Tries(stop, on_trouble)
 
         def commit(ends: Mapping[int, int]) -> None:
             began_s = time.monotonic()
-            manifest = follower.commit_to(ends, start_runner)
+            manifest = writer.commit_to(ends, start_runner)
             last.succeeded()
             if manifest is not None:
                 on_commit(progress_of(manifest, bootstrap, began_s))
 
         while not stop.is_set():
             try:
-                batches.run(follower.positions(), commit, stop)
+                batches.run(writer.positions(), commit, stop)
                 return
             except OttlaError as error:
                 last.failed(error)

@@ -40,7 +40,7 @@ def _no_tasks() -> Runner:
     raise AssertionError("a plan without ranges has no tasks")
 
 
-class Follower:
+class FollowingWriter:
     """One writer of a table. Used from one thread at a time."""
 
     def __init__(
