@@ -104,7 +104,8 @@ class DecoderSource(Source):
         factor = "" if least == 1 else f" * {least}"
         self.line(f"if {size} < 0 or {size}{factor} > limit - p: raise truncated(p)")
         if element in CODES and element != "uuid":
-            self.line(f"{target} = numbers('{CODES[element]}', {size}, view, p)")
+            unpack = f"{self.arrays(CODES[element])}[{size}].unpack_from(view, p)"
+            self.line(f"{target} = list({unpack}) if {size} else []")
             self.line(f"p += {size}{factor}")
         else:
             items, item = self.fresh("l"), self.fresh("x")

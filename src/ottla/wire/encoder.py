@@ -115,7 +115,8 @@ class EncoderSource(Source):
         """Write a list, of numbers at once, of anything else one by one."""
         items = self.sized("array", value, nullable, "()")
         if element in CODES and element != "uuid":
-            self.line(f"{self.out} += packed_numbers('{CODES[element]}', {items})")
+            pack = f"{self.arrays(CODES[element])}[len({items})].pack(*{items})"
+            self.line(f"if {items}: {self.out} += {pack}")
             return
         item = self.fresh("x")
         self.line(f"for {item} in {items}:")

@@ -1,7 +1,7 @@
 """What the compiled encoders and decoders call for the rare or shared cases."""
 
 import struct
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from ottla.base.varint import append_unsigned, read_unsigned
@@ -12,6 +12,8 @@ _KNOWN_UUIDS_MAX: Final = 4096
 # Records given piece by piece.
 several: Final = (list, tuple)
 _known_uuids: dict[bytes, UUID] = {}
+# The longest list whose struct is kept.
+_SHORT_MAX: Final = 16
 
 
 def uuid_of(raw: bytes) -> UUID:
@@ -54,14 +56,21 @@ def wrong_tag(tag: int, position: int) -> WireError:
     return WireError(f"the tagged field {tag} before byte {position} does not have its own size")
 
 
-def numbers(code: str, count: int, view: memoryview, position: int) -> list[Any]:
-    """Return `count` numbers of the struct code; the caller has checked that they fit."""
-    return list(struct.unpack_from(f">{count}{code}", view, position))
+class Arrays(dict[int, struct.Struct]):
+    """The structs of so many numbers of one code, big endian.
 
+    Those of short lists, as of a partition's replicas, are made once.
+    """
 
-def packed_numbers(code: str, values: list[Any]) -> bytes:
-    """Return the numbers one after another, big endian."""
-    return struct.pack(f">{len(values)}{code}", *values)
+    def __init__(self, code: str) -> None:
+        super().__init__()
+        self._code = code
+
+    def __missing__(self, count: int) -> struct.Struct:
+        made = struct.Struct(f">{count}{self._code}")
+        if count <= _SHORT_MAX:
+            self[count] = made
+        return made
 
 
 def unsupported(name: str, version: int) -> VersionError:
@@ -70,6 +79,6 @@ def unsupported(name: str, version: int) -> VersionError:
 
 
 __all__ = [
-    "append_unsigned", "long_varint", "numbers", "packed_numbers", "several", "skip_tags",
-    "truncated", "unsupported", "uuid_of", "wrong_tag",
+    "append_unsigned", "long_varint", "several", "skip_tags", "truncated", "unsupported",
+    "uuid_of", "wrong_tag",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ CODES: Final = {
     "float64": "d",
     "uuid": "16s",
 }
+_ARRAYS: Final = {code: primitive.Arrays(code) for code in CODES.values()}
 SIZES: Final = {kind: struct.calcsize(">" + code) for kind, code in CODES.items()}
 
 
@@ -58,6 +59,10 @@ class Source:
         if name not in self.names:
             self.names[name] = getattr(struct.Struct(">" + codes), function)
         return name
+
+    def arrays(self, code: str) -> str:
+        """Return the name of the structs of lists of numbers, by their length."""
+        return self.refer("arrays", _ARRAYS[code])
 
     def constant(self, value: Any) -> str:
         """Return an expression for a default."""

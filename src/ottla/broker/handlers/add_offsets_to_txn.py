@@ -25,7 +25,7 @@ _PRODUCER_FENCED_FROM = 2
 _CLIENT_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AddOffsetsToTxn(Handler):
     """Serves AddOffsetsToTxn."""
 

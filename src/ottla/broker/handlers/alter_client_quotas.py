@@ -21,7 +21,7 @@ from ottla.wire.messages.alter_client_quotas import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotas(Handler):
     """Serves AlterClientQuotas."""
 

@@ -21,7 +21,7 @@ from ottla.wire.messages.alter_configs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AlterConfigs(Handler):
     """Serves AlterConfigs."""
 

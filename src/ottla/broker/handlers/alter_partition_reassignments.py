@@ -21,7 +21,7 @@ from ottla.wire.messages.alter_partition_reassignments import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AlterPartitionReassignments(Handler):
     """Serves AlterPartitionReassignments."""
 

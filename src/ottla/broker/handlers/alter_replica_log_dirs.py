@@ -19,7 +19,7 @@ from ottla.wire.messages.alter_replica_log_dirs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirs(Handler):
     """Serves AlterReplicaLogDirs."""
 

@@ -27,7 +27,7 @@ from ottla.wire.messages.alter_share_group_offsets import (
 _NO_SUCH = KeyAnswer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsets(Handler):
     """Serves AlterShareGroupOffsets: deletes the group's state, then initializes it anew."""
 

@@ -36,7 +36,7 @@ _SUPPORTED_ABOVE_0 = [feature for feature in _SUPPORTED if feature.min_version >
 _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ApiVersions(Handler):
     """Serves ApiVersions."""
 

@@ -15,7 +15,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class BrokerHandshake(Handler):
     """Serves BrokerHandshake."""
 

@@ -18,7 +18,7 @@ from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, C
 TELL, ESTIMATE, CLEAN = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CompactLog(Handler):
     """Serves CompactLog."""
 

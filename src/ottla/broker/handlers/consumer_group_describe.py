@@ -22,7 +22,7 @@ from ottla.wire.messages.consumer_group_describe import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupDescribe(Handler):
     """Serves ConsumerGroupDescribe."""
 

@@ -23,7 +23,7 @@ from ottla.wire.messages.consumer_group_heartbeat import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupHeartbeat(Handler):
     """Serves ConsumerGroupHeartbeat."""
 

@@ -20,7 +20,7 @@ from ottla.wire.messages.controlled_shutdown import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ControlledShutdown(Handler):
     """Serves ControlledShutdown."""
 

@@ -20,7 +20,7 @@ from ottla.wire.messages.create_partitions import (
 _TELLS_QUOTA_SINCE = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CreatePartitions(Handler):
     """Serves CreatePartitions."""
 

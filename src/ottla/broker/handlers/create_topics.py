@@ -29,7 +29,7 @@ _TELLS_QUOTA_SINCE = 6
 _KRAFT_LOG = "__cluster_metadata"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class CreateTopics(Handler):
     """Serves CreateTopics."""
 

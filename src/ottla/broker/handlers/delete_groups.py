@@ -22,7 +22,7 @@ from ottla.wire.messages.delete_groups import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeleteGroups(Handler):
     """Serves DeleteGroups; of share groups also deletes the state of their partitions."""
 

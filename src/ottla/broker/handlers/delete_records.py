@@ -31,7 +31,7 @@ from ottla.wire.messages.delete_records import (
 _HIGH_WATERMARK = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeleteRecords(Handler):
     """Serves DeleteRecords."""
 

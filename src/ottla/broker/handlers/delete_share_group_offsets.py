@@ -22,7 +22,7 @@ from ottla.wire.messages.delete_share_group_offsets import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsets(Handler):
     """Serves DeleteShareGroupOffsets."""
 

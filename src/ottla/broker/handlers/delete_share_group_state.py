@@ -16,7 +16,7 @@ from ottla.wire.messages.delete_share_group_state import DeleteShareGroupStateRe
 from ottla.wire.notation import Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupState(Handler):
     """Serves DeleteShareGroupState."""
 

@@ -24,7 +24,7 @@ from ottla.wire.messages.delete_topics import (
 _TELLS_QUOTA_SINCE = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DeleteTopics(Handler):
     """Serves DeleteTopics."""
 

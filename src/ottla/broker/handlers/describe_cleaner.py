@@ -18,7 +18,7 @@ from ottla.wire.messages.describe_cleaner import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeCleaner(Handler):
     """Serves DescribeCleaner."""
 

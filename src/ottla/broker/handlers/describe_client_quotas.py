@@ -18,7 +18,7 @@ from ottla.wire.messages.describe_client_quotas import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeClientQuotas(Handler):
     """Serves DescribeClientQuotas."""
 

@@ -18,7 +18,7 @@ from ottla.wire.messages.describe_cluster import (
 _BROKERS, _CONTROLLERS = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeCluster(Handler):
     """Serves DescribeCluster."""
 

@@ -22,7 +22,7 @@ from ottla.wire.messages.describe_configs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigs(Handler):
     """Serves DescribeConfigs."""
 

@@ -19,7 +19,7 @@ from ottla.wire.messages.describe_decisions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeDecisions(Handler):
     """Serves DescribeDecisions."""
 

@@ -21,7 +21,7 @@ from ottla.wire.messages.describe_groups import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeGroups(Handler):
     """Serves DescribeGroups."""
 

@@ -27,7 +27,7 @@ from ottla.wire.messages.describe_log_dirs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeLogDirs(Handler):
     """Serves DescribeLogDirs."""
 

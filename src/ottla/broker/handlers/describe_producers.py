@@ -19,7 +19,7 @@ from ottla.wire.messages.describe_producers import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeProducers(Handler):
     """Serves DescribeProducers."""
 

@@ -23,7 +23,7 @@ from ottla.wire.messages.describe_rebalances import (
 _NOBODY = Who("")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeRebalances(Handler):
     """Serves DescribeRebalances."""
 

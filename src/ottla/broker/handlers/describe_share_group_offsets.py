@@ -33,7 +33,7 @@ from ottla.wire.messages.describe_share_group_offsets import (
 _PATIENCE_MS = 5_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsets(Handler):
     """Serves DescribeShareGroupOffsets."""
 

@@ -26,7 +26,7 @@ from ottla.wire.messages.describe_topic_partitions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitions(Handler):
     """Serves DescribeTopicPartitions."""
 

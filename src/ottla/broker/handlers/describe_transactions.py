@@ -22,7 +22,7 @@ from ottla.wire.messages.describe_transactions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeTransactions(Handler):
     """Serves DescribeTransactions."""
 

@@ -18,7 +18,7 @@ from ottla.wire.messages.describe_user_scram_credentials import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DescribeUserScramCredentials(Handler):
     """Serves DescribeUserScramCredentials."""
 

@@ -23,7 +23,7 @@ from ottla.wire.messages.elect_leaders import (
 _ERROR_OF_ALL_SINCE = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ElectLeaders(Handler):
     """Serves ElectLeaders."""
 

@@ -21,7 +21,7 @@ _PRODUCER_FENCED_FROM = 2
 _EPOCH_PER_TRANSACTION_FROM = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class EndTxn(Handler):
     """Serves EndTxn."""
 

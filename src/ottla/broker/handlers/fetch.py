@@ -35,7 +35,7 @@ _TOPIC_IDS_SINCE = 13
 _REPLICA_STATE_SINCE = 15
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Fetch(Handler):
     """Serves Fetch."""
 

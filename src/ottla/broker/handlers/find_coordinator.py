@@ -41,7 +41,7 @@ _BATCHED_FROM = 4
 _SHARE_FROM = 6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class FindCoordinator(Handler):
     """Serves FindCoordinator; creates the internal topic if it is missing."""
 

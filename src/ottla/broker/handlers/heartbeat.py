@@ -11,7 +11,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Heartbeat(Handler):
     """Serves Heartbeat."""
 

@@ -17,7 +17,7 @@ from ottla.wire.messages.incremental_alter_configs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class IncrementalAlterConfigs(Handler):
     """Serves IncrementalAlterConfigs."""
 

@@ -25,7 +25,7 @@ from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProd
 _PRODUCER_FENCED_FROM = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class InitProducerId(Handler):
     """Serves InitProducerId."""
 

@@ -16,7 +16,7 @@ from ottla.wire.messages.initialize_share_group_state import InitializeShareGrou
 from ottla.wire.notation import Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class InitializeShareGroupState(Handler):
     """Serves InitializeShareGroupState."""
 

@@ -27,7 +27,7 @@ class _Answer(WholeAnswer):
         super().give(_fitted(message, self.request.version))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class JoinGroup(Handler):
     """Serves JoinGroup."""
 

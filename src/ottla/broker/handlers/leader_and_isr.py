@@ -13,7 +13,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class LeaderAndIsr(Handler):
     """Serves LeaderAndIsr."""
 

@@ -11,7 +11,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class LeaveGroup(Handler):
     """Serves LeaveGroup."""
 

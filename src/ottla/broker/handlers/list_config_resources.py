@@ -25,7 +25,7 @@ _LISTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ListConfigResources(Handler):
     """Serves ListConfigResources."""
 

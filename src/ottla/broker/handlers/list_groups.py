@@ -13,7 +13,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ListGroups(Handler):
     """Serves ListGroups."""
 

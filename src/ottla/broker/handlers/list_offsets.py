@@ -45,7 +45,7 @@ _READ_COMMITTED = 1
 _NO_TIMESTAMP = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ListOffsets(Handler):
     """Serves ListOffsets."""
 

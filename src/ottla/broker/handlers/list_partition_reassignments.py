@@ -18,7 +18,7 @@ from ottla.wire.messages.list_partition_reassignments import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ListPartitionReassignments(Handler):
     """Serves ListPartitionReassignments."""
 

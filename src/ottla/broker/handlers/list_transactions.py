@@ -20,7 +20,7 @@ from ottla.wire.messages.list_transactions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ListTransactions(Handler):
     """Serves ListTransactions."""
 

@@ -13,7 +13,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.log_ends import LogEndsRequest, LogEndsResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class LogEnds(Handler):
     """Serves LogEnds."""
 

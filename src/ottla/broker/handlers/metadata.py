@@ -16,6 +16,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.advertised import broker_addresses
 from ottla.broker.cluster.departed import Departed
 from ottla.broker.cluster.peers import Peers
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from ottla.broker.requests.handler import Handler, Versions
@@ -46,9 +47,10 @@ from ottla.wire.messages.metadata import (
 # seen its own connection to that leader end. If the answer names the dead broker, the client may
 # wait more than a second before it asks again: so answer a little later.
 _LOOK_S = 0.005
+_NONE, _LEADER_NOT_AVAILABLE = int(ErrorCode.NONE), int(ErrorCode.LEADER_NOT_AVAILABLE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Metadata(Handler):
     """Serves Metadata."""
 
@@ -159,32 +161,40 @@ class Metadata(Handler):
             name=topic.name,
             topic_id=topic.id,
             is_internal=topic.is_internal,
-            partitions=[
-                _partition(
-                    index,
-                    partition,
-                    self.view.image,
-                    has_leader=partition.leader in answering
-                    and not self._is_superseded(topic.name, index, partition),
-                )
-                for index, partition in enumerate(topic.partitions)
-            ],
+            partitions=self._partitions(topic, answering),
             topic_authorized_operations=operations,
         )
 
-    def _is_superseded(self, topic: str, index: int, shown: PartitionImage) -> bool:
-        """Whether the replica here knows that the image's leader leads no more.
-
-        LeaderAndIsr comes a moment before UpdateMetadata. The new leader may not know yet that
-        it leads, so no leader is named: a client that is sent back to the broker that refused it
-        waits a second or more before it asks again.
-        """
-        replica = self.partitions.find(topic, index)
-        if replica is None or replica.failure is not None:
-            return False
-        if replica.leader_epoch > shown.leader_epoch:
-            return True
-        return shown.leader == self.view.broker_id and replica.leader is None
+    # Hot: 0.7 µs for each partition of a topic, of which clients may have thousands.
+    def _partitions(
+        self, topic: TopicImage, answering: AbstractSet[BrokerId]
+    ) -> list[MetadataResponsePartition]:
+        brokers, name, found = self.view.image.brokers, topic.name, self.partitions.find
+        own_id = self.view.broker_id
+        # Many partitions have the same replicas.
+        offline_of: dict[tuple[BrokerId, ...], list[int]] = {}
+        answers = []
+        for index, shown in enumerate(topic.partitions):
+            leader, replicas = shown.leader, shown.replicas
+            offline = offline_of.get(replicas)
+            if offline is None:
+                offline = offline_of[replicas] = [b for b in replicas if b not in brokers]
+            replica = found(name, index)
+            has_leader = leader in answering and (
+                replica is None or not _is_superseded(shown, replica, own_id)
+            )
+            answers.append(
+                MetadataResponsePartition(
+                    error_code=_NONE if has_leader else _LEADER_NOT_AVAILABLE,
+                    partition_index=index,
+                    leader_id=leader if has_leader else -1,
+                    leader_epoch=shown.leader_epoch,
+                    replica_nodes=list(replicas),
+                    isr_nodes=list(shown.isr),
+                    offline_replicas=offline,
+                )
+            )
+        return answers
 
     @staticmethod
     def on_error(
@@ -264,15 +274,15 @@ def _why_missing(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _partition(
-    index: int, partition: PartitionImage, image: ClusterImage, *, has_leader: bool
-) -> MetadataResponsePartition:
-    return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
-        partition_index=index,
-        leader_id=partition.leader if has_leader else -1,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=list(partition.replicas),
-        isr_nodes=list(partition.isr),
-        offline_replicas=[b for b in partition.replicas if b not in image.brokers],
-    )
+def _is_superseded(shown: PartitionImage, replica: Partition, own_id: BrokerId) -> bool:
+    """Whether the replica here knows that the image's leader leads no more.
+
+    LeaderAndIsr comes a moment before UpdateMetadata. The new leader may not know yet that it
+    leads, so no leader is named: a client that is sent back to the broker that refused it waits a
+    second or more before it asks again.
+    """
+    if replica.failure is not None:
+        return False
+    if replica.leader_epoch > shown.leader_epoch:
+        return True
+    return shown.leader == own_id and replica.leader is None

@@ -25,7 +25,7 @@ from ottla.wire.messages.offset_commit import (
 _TOPIC_IDS_FROM = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OffsetCommit(Handler):
     """Serves OffsetCommit."""
 

@@ -12,7 +12,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OffsetDelete(Handler):
     """Serves OffsetDelete."""
 

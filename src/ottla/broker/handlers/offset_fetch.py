@@ -43,7 +43,7 @@ _MANY_GROUPS_FROM = 8
 _TOPIC_IDS_FROM = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OffsetFetch(Handler):
     """Serves OffsetFetch."""
 

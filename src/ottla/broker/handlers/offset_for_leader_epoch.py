@@ -20,7 +20,7 @@ from ottla.wire.messages.offset_for_leader_epoch import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderEpoch(Handler):
     """Serves OffsetForLeaderEpoch."""
 

@@ -30,7 +30,7 @@ _HIGH_WATERMARK = -1
 _ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OffsetLedger(Handler):
     """Serves OffsetLedger."""
 

@@ -44,7 +44,7 @@ _NONE = ErrorCode.NONE
 _MIN_SERVED = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Produce(Handler):
     """Serves Produce."""
 

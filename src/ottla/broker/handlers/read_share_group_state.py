@@ -16,7 +16,7 @@ from ottla.wire.messages.read_share_group_state import ReadShareGroupStateReques
 from ottla.wire.notation import Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupState(Handler):
     """Serves ReadShareGroupState."""
 

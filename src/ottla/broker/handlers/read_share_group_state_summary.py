@@ -16,7 +16,7 @@ from ottla.wire.messages.read_share_group_state_summary import ReadShareGroupSta
 from ottla.wire.notation import Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateSummary(Handler):
     """Serves ReadShareGroupStateSummary."""
 

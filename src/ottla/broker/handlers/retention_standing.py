@@ -27,7 +27,7 @@ from ottla.wire.messages.retention_standing import (
 _NEVER = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RetentionStanding(Handler):
     """Serves RetentionStanding."""
 

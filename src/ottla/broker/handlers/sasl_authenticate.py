@@ -13,7 +13,7 @@ from ottla.wire.messages.sasl_authenticate import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SaslAuthenticate(Handler):
     """Serves SaslAuthenticate."""
 

@@ -30,7 +30,7 @@ def no_sasl(request: RequestContext) -> OttlaError:
     return error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SaslHandshake(Handler):
     """Serves SaslHandshake."""
 

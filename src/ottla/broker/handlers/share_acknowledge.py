@@ -30,7 +30,7 @@ from ottla.wire.messages.share_acknowledge import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ShareAcknowledge(Handler):
     """Serves ShareAcknowledge."""
 

@@ -24,7 +24,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ShareFetch(Handler):
     """Serves ShareFetch; a `ShareFetching` waits and replies."""
 

@@ -22,7 +22,7 @@ from ottla.wire.messages.share_group_describe import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ShareGroupDescribe(Handler):
     """Serves ShareGroupDescribe."""
 

@@ -27,7 +27,7 @@ from ottla.wire.messages.share_group_heartbeat import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ShareGroupHeartbeat(Handler):
     """Serves ShareGroupHeartbeat; initializes the state of newly subscribed partitions."""
 

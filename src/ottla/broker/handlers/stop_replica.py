@@ -13,7 +13,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class StopReplica(Handler):
     """Serves StopReplica."""
 

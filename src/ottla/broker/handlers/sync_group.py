@@ -16,7 +16,7 @@ from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 _PROTOCOL_FROM = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SyncGroup(Handler):
     """Serves SyncGroup."""
 

@@ -44,7 +44,7 @@ _TOLD_OF_OLD = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommit(Handler):
     """Serves TxnOffsetCommit: verified with one coordinator, committed by the other."""
 

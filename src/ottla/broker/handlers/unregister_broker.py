@@ -22,7 +22,7 @@ from ottla.wire.messages.unregister_broker import (
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class UnregisterBroker(Handler):
     """Serves UnregisterBroker."""
 

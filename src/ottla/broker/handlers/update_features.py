@@ -22,7 +22,7 @@ _UPGRADE_TYPE_SINCE = 1
 _ONE_RESULT_SINCE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class UpdateFeatures(Handler):
     """Serves UpdateFeatures."""
 

@@ -14,7 +14,7 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class UpdateMetadata(Handler):
     """Serves UpdateMetadata."""
 

@@ -16,7 +16,7 @@ from ottla.wire.messages.write_share_group_state import WriteShareGroupStateRequ
 from ottla.wire.notation import Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class WriteShareGroupState(Handler):
     """Serves WriteShareGroupState."""
 

@@ -26,7 +26,7 @@ from ottla.wire.messages.write_txn_markers import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class WriteTxnMarkers(Handler):
     """Serves WriteTxnMarkers."""
 

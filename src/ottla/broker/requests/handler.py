@@ -32,7 +32,8 @@ class Versions(NamedTuple):
 class Handler(ABC):
     """One API, served in `versions`.
 
-    Subclasses are frozen dataclasses; their fields are the parts of the broker that they use.
+    Subclasses are dataclasses whose fields are the parts of the broker that they use. They are not
+    values: without comparison and freezing, a class takes a sixth of the time at import.
     """
 
     __slots__ = ()
