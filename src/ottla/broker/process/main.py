@@ -32,6 +32,8 @@ def run(
     `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that no other can
     take leadership over. Raises OttlaError, with cause and remedy, where the broker cannot start.
     """
+    # Modules and classes, which live as long as the process: collections need not look at them.
+    gc.freeze()
     _run_loop(_serve(settings, on_ready, ends_with_others=ends_with_others))
 
 
