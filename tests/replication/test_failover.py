@@ -1,7 +1,6 @@
 """Leaders that go: what is acknowledged stays, what is not is cut by epoch."""
 
 import asyncio
-from dataclasses import replace
 from random import Random
 
 from ottla.base.errors import ErrorCode
@@ -275,7 +274,7 @@ def test_producer_that_waits_is_sent_on_at_the_demotion():
             scene.cluster.brokers[broker_id].parts.replication.close()
         waiting = asyncio.create_task(scene.write(1, "a", b"y"))
         await scene.cluster.until(lambda: len(partition._acks) == 1)
-        moved = replace(image, leader=2, leader_epoch=image.leader_epoch + 1)
+        moved = image._replace(leader=2, leader_epoch=image.leader_epoch + 1)
         scene.cluster.brokers[1].parts.replication.roles.become(partition, moved)
         answer = await waiting
         assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

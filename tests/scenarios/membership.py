@@ -1,7 +1,5 @@
 """Scripts of who is in sync, and what that commits: S7 to S12, S15, S18, S20, S32."""
 
-from dataclasses import replace
-
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.replica.effects import AdvanceHighWatermark
@@ -124,7 +122,7 @@ def s11_removed_and_added_again(build: Build) -> None:
     stage.node(3).log = WalkLog()
     stage.node(3).drop_role()
     stage.node(3).saved_high_watermark = 0
-    stage.write(replace(stage.state, isr=(BrokerId(1), BrokerId(2))))
+    stage.write(stage.state._replace(isr=(BrokerId(1), BrokerId(2))))
     stage.tell(1)
     stage.let(WriteIsr)
     stage.expect(3 not in stage.state.isr, "3 has not fetched since")

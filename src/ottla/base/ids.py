@@ -1,7 +1,7 @@
 """Names and numbers that identify things, kept apart by type."""
 
 from collections.abc import Iterable
-from typing import NamedTuple, NewType
+from typing import NamedTuple, NewType, cast
 from uuid import UUID
 
 BrokerId = NewType("BrokerId", int)
@@ -23,6 +23,12 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+# Hot: several times for each partition of an image.
+def broker_ids(ids: Iterable[int]) -> tuple[BrokerId, ...]:
+    """The numbers as ids of brokers."""
+    return cast("tuple[BrokerId, ...]", tuple(ids))
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

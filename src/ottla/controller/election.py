@@ -145,7 +145,7 @@ def recover(
         f"{broker}: epoch {reach.latest_epoch}, {reach.start_offset} to {reach.end_offset}"
         for broker, reach in ((broker, reaches[broker]) for broker in known)
     )
-    alone = replace(partition, isr=(best,), elr=())
+    alone = partition._replace(isr=(best,), elr=())
     return Change(led(alone, best, live), How.LAST_KNOWN, cause, f"the furthest of {compared}")
 
 
@@ -167,8 +167,7 @@ def led(partition: PartitionImage, leader: BrokerId, live: Live) -> PartitionIma
     meanwhile, after a power cut of all brokers.
     """
     assert leader in partition.isr, f"{leader} is not in the ISR {partition.isr}"
-    return replace(
-        partition,
+    return partition._replace(
         leader=leader,
         leader_epoch=partition.leader_epoch + 1,
         leader_broker_epoch=live[leader],
@@ -196,8 +195,8 @@ def _elected(
             evidence = f"{broker} is the first live replica in the ELR {_named(partition.elr)}"
             return Change(led(joined, broker, live), How.ELIGIBLE, cause, evidence, _MIN_ISR)
     known = partition.last_known_elr
-    if len(known) == 1 and may_recover(replace(partition, leader=NO_LEADER), live):
-        alone = replace(partition, isr=known)
+    if len(known) == 1 and may_recover(partition._replace(leader=NO_LEADER), live):
+        alone = partition._replace(isr=known)
         evidence = f"{known[0]} is the only one that was in sync or eligible last"
         return Change(led(alone, known[0], live), How.LAST_KNOWN, cause, evidence)
     if candidates and rules.unclean:
@@ -212,17 +211,16 @@ def _unclean(
     broker = (known or candidates)[0]
     waited = partition.isr + partition.elr + partition.last_known_elr
     evidence = f"{broker} is alive, and none of {_named(waited)} that were in sync or eligible"
-    alone = replace(partition, isr=(broker,), elr=(), last_known_elr=())
+    alone = partition._replace(isr=(broker,), elr=(), last_known_elr=())
     elected = led(alone, broker, live)
-    elected = replace(elected, unclean_epoch=elected.leader_epoch)
+    elected = elected._replace(unclean_epoch=elected.leader_epoch)
     return Change(elected, How.UNCLEAN, cause, evidence, _UNCLEAN)
 
 
 def _offline(before: PartitionImage, partition: PartitionImage, cause: str) -> Change | None:
     after = partition
     if partition.leader != NO_LEADER:
-        after = replace(
-            partition,
+        after = partition._replace(
             leader=NO_LEADER,
             leader_epoch=partition.leader_epoch + 1,
             leader_broker_epoch=0,

@@ -56,8 +56,7 @@ def begin(
         )
     old = origin(partition)
     replicas = goal + tuple(broker for broker in old if broker not in goal)
-    moved = replace(
-        partition,
+    moved = partition._replace(
         replicas=replicas,
         adding=tuple(broker for broker in goal if broker not in old),
         removing=tuple(broker for broker in old if broker not in goal),
@@ -78,7 +77,7 @@ def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | No
         return None
     if partition.leader not in goal and not any(broker in live for broker in goal):
         return None
-    ended = replace(partition, replicas=goal, adding=(), removing=())
+    ended = partition._replace(replicas=goal, adding=(), removing=())
     return _restricted(ended, goal, live, rules, f"all of {list(goal)} are in sync")
 
 
@@ -100,7 +99,7 @@ def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
             "records; wait until an old one has caught up, or let the move end",
         )
     check_copies(partition, old, rules)
-    ended = replace(partition, replicas=old, adding=(), removing=())
+    ended = partition._replace(replicas=old, adding=(), removing=())
     return _restricted(ended, old, live, rules, "move cancelled")
 
 
@@ -156,8 +155,7 @@ def _restricted(
 ) -> Change:
     """Restrict ISR, ELR and leader to `replicas`, in a new leader epoch."""
     gone = [broker for broker in partition.isr if broker not in replicas]
-    kept = replace(
-        partition,
+    kept = partition._replace(
         isr=tuple(broker for broker in partition.isr if broker in replicas),
         elr=tuple(broker for broker in partition.elr if broker in replicas),
         last_known_elr=tuple(b for b in partition.last_known_elr if b in replicas),
@@ -165,11 +163,10 @@ def _restricted(
     kept = without_members(kept, (), rules.min_isr)
     evidence = f"ISR {list(partition.isr)}" + (f", of which {gone} go" if gone else "")
     if partition.leader in replicas or partition.leader == NO_LEADER:
-        return Change(replace(kept, leader_epoch=kept.leader_epoch + 1), None, cause, evidence)
+        return Change(kept._replace(leader_epoch=kept.leader_epoch + 1), None, cause, evidence)
     candidates = [b for b in replicas if b in kept.isr and b in live]
     if not candidates:
-        after = replace(
-            kept,
+        after = kept._replace(
             leader=NO_LEADER,
             leader_epoch=kept.leader_epoch + 1,
             leader_broker_epoch=0,
@@ -179,4 +176,4 @@ def _restricted(
 
 
 def _same_term(change: Change, leader_epoch: int) -> Change:
-    return replace(change, after=replace(change.after, leader_epoch=leader_epoch))
+    return replace(change, after=change.after._replace(leader_epoch=leader_epoch))

@@ -7,6 +7,7 @@ line to its last. Every `with_…` gives a new image that shares what did not ch
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ottla.base.ids import BrokerId, TopicId
 from ottla.metadata.features import INITIAL
@@ -38,9 +39,12 @@ class BrokerImage:
     epoch: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionImage:
-    """A partition's replicas, ISR, and leader with its epoch."""
+class PartitionImage(NamedTuple):
+    """A partition's replicas, ISR, and leader with its epoch.
+
+    A tuple: brokers make several of each partition of a topic, and a dataclass takes 4 times as
+    long.
+    """
 
     # Invariant: isr is a subset of replicas; leader is in isr or NO_LEADER; elr and isr are apart.
     leader: BrokerId

@@ -1,7 +1,6 @@
 """The ISR and the ELR of a partition, as members leave and join (KIP-966). Pure values."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import NO_LEADER, PartitionImage
@@ -27,7 +26,7 @@ def without_members(
     if isr or not left or partition.leader == NO_LEADER:
         return after
     known = tuple(b for b in partition.last_known_elr if b != partition.leader)
-    return replace(after, last_known_elr=(partition.leader, *known))
+    return after._replace(last_known_elr=(partition.leader, *known))
 
 
 def with_members(
@@ -50,7 +49,7 @@ def without_eligibility(
     out = tuple(broker for broker in partition.isr + partition.elr if broker in lossy)
     known = partition.last_known_elr
     known += tuple(broker for broker in out if broker not in known)
-    return replace(_settled(partition, isr, elr, min_isr), last_known_elr=known)
+    return _settled(partition, isr, elr, min_isr)._replace(last_known_elr=known)
 
 
 def _settled(
@@ -63,4 +62,4 @@ def _settled(
     if len(isr) >= effective_min_isr(partition, min_isr):
         elr = ()
     elr = tuple(broker for broker in elr if broker not in isr)
-    return replace(partition, isr=isr, elr=elr)
+    return partition._replace(isr=isr, elr=elr)

@@ -1,7 +1,6 @@
 """Reads a ClusterImage out of the store."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -126,7 +125,7 @@ def _partition(
         )
     state = nodes.decode_partition(path, node.data, topic.replicas[index], node.version)
     adding, removing = topic.adding.get(index, ()), topic.removing.get(index, ())
-    return replace(state, adding=adding, removing=removing) if adding or removing else state
+    return state._replace(adding=adding, removing=removing) if adding or removing else state
 
 
 def _configs_by_name(tree: Mapping[str, _Node], parent: str) -> dict[str, dict[str, str]]:

@@ -4,7 +4,7 @@ ISR and ELR of the new state (KIP-966) are decided in `metadata.in_sync`, which 
 too.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from ottla.base.ids import BrokerId
@@ -30,7 +30,7 @@ class IsrChange:
 
     def committed(self, version: int) -> PartitionImage:
         """The state as the store holds it, once the change was made at `version`."""
-        return replace(self.after, version=version)
+        return self.after._replace(version=version)
 
 
 class Rejection(Enum):
@@ -60,4 +60,4 @@ def isr_change(
     after = without_members(image, leaving, min_isr)
     after = with_members(after, tuple(b for b in isr if b not in image.isr), min_isr)
     assert image.leader in after.isr
-    return IsrChange(replace(after, nonce=nonce, last_known_elr=()), epochs)
+    return IsrChange(after._replace(nonce=nonce, last_known_elr=()), epochs)

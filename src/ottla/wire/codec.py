@@ -2,12 +2,12 @@
 
 import struct
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ottla.wire.decoder import decoder_source
 from ottla.wire.encoder import encoder_source
 from ottla.wire.errors import VersionError, WireError
-from ottla.wire.notation import Message
+from ottla.wire.notation import Message, MessageType
 from ottla.wire.parts import Buffer, Part
 
 M = TypeVar("M", bound=Message)
@@ -48,6 +48,23 @@ def encode_after(head: bytearray, parts: list[Part], message: Message, version: 
     cls = type(message)
     encoder = cls.__encoders__.get(version) or _compile_encoder(cls, version)
     encoder(message, head, parts)
+
+
+def prepare(cls: type[Message]) -> None:
+    """Compile now what the first message of the newest version would compile."""
+    version = cls.__versions__[1]
+    if version not in cls.__decoders__:
+        _compile_decoder(cls, version)
+    if version not in cls.__encoders__:
+        _compile_encoder(cls, version)
+    _construct(cls)
+
+
+def _construct(cls: type[Message]) -> None:
+    cls()
+    for field in cls.__fields__:
+        if isinstance(field.element, MessageType):
+            _construct(cast("type[Message]", field.element))
 
 
 def _check_version(cls: type[Message], version: int) -> None:

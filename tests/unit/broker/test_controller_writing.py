@@ -1,7 +1,6 @@
 """What the controller writes and tells, where the store or a broker does not answer."""
 
 import asyncio
-from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -55,7 +54,7 @@ def to(leader, context, index, topic="t"):
     """The next term, led by `leader`."""
     name = TopicPartition(topic, index)
     before = context.partition(name)
-    after = replace(before, leader=leader, leader_epoch=before.leader_epoch + 1)
+    after = before._replace(leader=leader, leader_epoch=before.leader_epoch + 1)
     return Planned(name, before, Change(after, None, "", ""))
 
 

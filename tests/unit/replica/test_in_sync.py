@@ -1,7 +1,5 @@
 """Who is in sync: by time, by what is held, and by what the store has committed."""
 
-from dataclasses import replace
-
 from ottla.metadata.decisions import DecisionKind
 from ottla.replica.effects import SERVE, AdvanceHighWatermark, ProposeIsr, ReadState, Resign
 from ottla.replica.isr import Rejection
@@ -231,7 +229,7 @@ def test_an_unknown_outcome_is_read() -> None:
     assert isinstance(settling, ProposeIsr)
     assert settling.change.nonce != nonce
     leading.on_isr_rejected(settling.change.nonce, Rejection.OUTDATED, now_ms=0)
-    made = replace(known, isr=(ONE, TWO, THREE), version=5, nonce=nonce)
+    made = known._replace(isr=(ONE, TWO, THREE), version=5, nonce=nonce)
     effects = leading.on_state_read(made, now_ms=0)
     assert decision_in(effects).kind is DecisionKind.ISR_EXPANDED
     assert leading.term.isr == (ONE, TWO, THREE)
@@ -241,7 +239,7 @@ def test_another_past_ends_the_term() -> None:
     """S15: a topic made anew or a store put back holds other nonces at the same version."""
     leading, _, nonce = joining()
     leading.on_isr_unknown(nonce)
-    other = replace(leading.term.negotiation.committed, nonce=99)
+    other = leading.term.negotiation.committed._replace(nonce=99)
     assert without_decisions(leading.on_state_read(other, now_ms=0)) == [Resign()]
     gone, _, nonce = joining()
     gone.on_isr_unknown(nonce)
@@ -252,7 +250,7 @@ def test_another_past_ends_the_term() -> None:
 def test_a_newer_leader_in_the_store_ends_the_term() -> None:
     """S7: who reads that another leads commits and serves no more."""
     leading = leader(log_of([EPOCH]))
-    newer = replace(image(), leader=TWO, leader_epoch=EPOCH + 1, version=9)
+    newer = image()._replace(leader=TWO, leader_epoch=EPOCH + 1, version=9)
     effects = leading.on_state(newer, now_ms=0)
     assert without_decisions(effects) == [Resign()]
     assert decision_in(effects).kind is DecisionKind.RESIGNED
@@ -278,7 +276,7 @@ def test_nothing_is_committed_while_others_may_be_elected_who_were_eligible_last
 
     Found by the walk: seed 350850 of idle worlds.
     """
-    state = replace(image((ONE,)), last_known_elr=(THREE,))
+    state = image((ONE,))._replace(last_known_elr=(THREE,))
     core = leader(log_of([1, 1]), state=state)
     change = change_in(core.begin(now_ms=0))
     assert (change.after.isr, change.after.last_known_elr) == ((ONE,), ())
@@ -289,14 +287,14 @@ def test_nothing_is_committed_while_others_may_be_elected_who_were_eligible_last
 
 def test_a_leader_that_was_the_only_one_eligible_last_commits_at_once() -> None:
     """As each of a thousand partitions of one replica does when its broker is back."""
-    core = leader(log_of([1, 1]), state=replace(image((ONE,)), last_known_elr=(ONE,)))
+    core = leader(log_of([1, 1]), state=image((ONE,))._replace(last_known_elr=(ONE,)))
     core.begin(now_ms=0)
     assert core.term.high_watermark == 2
 
 
 def test_a_lower_minimum_clears_the_elr_before_it_commits() -> None:
     """Who was eligible does not hold what is committed from now on: the store is told first."""
-    state = replace(image((ONE,)), elr=(TWO,))
+    state = image((ONE,))._replace(elr=(TWO,))
     leading = leader(log_of([EPOCH] * 5), state=state, min_isr=2)
     change = change_in(leading.on_min_isr(1, now_ms=0))
     assert (change.after.isr, change.after.elr) == ((ONE,), ())

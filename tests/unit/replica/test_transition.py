@@ -1,7 +1,5 @@
 """Which role a state gives a broker."""
 
-from dataclasses import replace
-
 import pytest
 
 from ottla.metadata.image import NO_LEADER, PartitionImage
@@ -15,14 +13,14 @@ from .parts import BROKER_EPOCH, EPOCH, ONE, THREE, TWO, image
     [
         (image(version=5), Transition.UPDATE),
         (image(version=4), Transition.IGNORE),
-        (replace(image(version=9), leader_epoch=EPOCH - 1), Transition.IGNORE),
-        (replace(image(version=5), leader_epoch=EPOCH + 1), Transition.LEAD),
-        (replace(image(version=5), leader_epoch=EPOCH + 1, leader=TWO), Transition.FOLLOW),
-        (replace(image(version=5), leader_epoch=EPOCH + 1, leader=NO_LEADER), Transition.WAIT),
-        (replace(image(version=5), replicas=(TWO, THREE)), Transition.LEAVE),
+        (image(version=9)._replace(leader_epoch=EPOCH - 1), Transition.IGNORE),
+        (image(version=5)._replace(leader_epoch=EPOCH + 1), Transition.LEAD),
+        (image(version=5)._replace(leader_epoch=EPOCH + 1, leader=TWO), Transition.FOLLOW),
+        (image(version=5)._replace(leader_epoch=EPOCH + 1, leader=NO_LEADER), Transition.WAIT),
+        (image(version=5)._replace(replicas=(TWO, THREE)), Transition.LEAVE),
         # Elected for an earlier registration of this broker, which may have had more records.
         (
-            replace(image(version=5), leader_epoch=EPOCH + 1, leader_broker_epoch=6),
+            image(version=5)._replace(leader_epoch=EPOCH + 1, leader_broker_epoch=6),
             Transition.WAIT,
         ),
     ],

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from ottla.base.ids import BrokerId, TopicId
+from ottla.base.ids import BrokerId, TopicId, broker_ids
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
@@ -192,11 +192,11 @@ def _partition(state: UpdateMetadataPartitionState) -> PartitionImage:
     return PartitionImage(
         leader=BrokerId(state.leader),
         leader_epoch=state.leader_epoch,
-        replicas=tuple(BrokerId(broker) for broker in state.replicas),
-        isr=tuple(BrokerId(broker) for broker in state.isr),
+        replicas=broker_ids(state.replicas),
+        isr=broker_ids(state.isr),
         version=state.zk_version,
-        elr=tuple(BrokerId(broker) for broker in state.elr),
-        last_known_elr=tuple(BrokerId(broker) for broker in state.last_known_elr),
+        elr=broker_ids(state.elr),
+        last_known_elr=broker_ids(state.last_known_elr),
     )
 
 

@@ -7,7 +7,7 @@ STALE_CONTROLLER_EPOCH, requests to an earlier registration of this broker with 
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId, TopicId
+from ottla.base.ids import BrokerId, TopicId, broker_ids
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.partitions.partitions import Partitions, StopOrder
@@ -159,21 +159,17 @@ def _state(ordered: LeaderAndIsrPartitionState) -> PartitionImage:
     return PartitionImage(
         leader=BrokerId(ordered.leader),
         leader_epoch=ordered.leader_epoch,
-        replicas=_brokers(ordered.replicas),
-        isr=_brokers(ordered.isr),
+        replicas=broker_ids(ordered.replicas),
+        isr=broker_ids(ordered.isr),
         version=ordered.partition_epoch,
-        elr=_brokers(ordered.elr),
-        last_known_elr=_brokers(ordered.last_known_elr),
+        elr=broker_ids(ordered.elr),
+        last_known_elr=broker_ids(ordered.last_known_elr),
         nonce=ordered.nonce,
-        adding=_brokers(ordered.adding_replicas),
-        removing=_brokers(ordered.removing_replicas),
+        adding=broker_ids(ordered.adding_replicas),
+        removing=broker_ids(ordered.removing_replicas),
         leader_broker_epoch=ordered.leader_broker_epoch,
         unclean_epoch=ordered.unclean_epoch,
     )
-
-
-def _brokers(ids: list[int]) -> tuple[BrokerId, ...]:
-    return tuple(BrokerId(broker) for broker in ids)
 
 
 def _code(error: OttlaError | None) -> ErrorCode:

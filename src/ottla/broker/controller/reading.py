@@ -1,7 +1,6 @@
 """Reads from the store what the controller knows."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.coordination.store import Store
@@ -50,5 +49,5 @@ async def read_states(
             continue
         known = topics[name.topic].partitions[name.partition]
         state = nodes.decode_partition(path, node.data, known.replicas, node.version)
-        found.append((name, replace(state, adding=known.adding, removing=known.removing)))
+        found.append((name, state._replace(adding=known.adding, removing=known.removing)))
     return found

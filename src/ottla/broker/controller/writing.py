@@ -89,7 +89,7 @@ async def _write(
     nonce = int.from_bytes(random_bytes(7), "big")
     states = [
         planned._replace(
-            change=replace(planned.change, after=replace(planned.change.after, nonce=nonce))
+            change=replace(planned.change, after=planned.change.after._replace(nonce=nonce))
         )
         for planned in chunk
     ]
@@ -115,7 +115,7 @@ async def _write(
     done = [
         planned._replace(
             change=replace(
-                planned.change, after=replace(planned.change.after, version=_number(version))
+                planned.change, after=planned.change.after._replace(version=_number(version))
             )
         )
         for planned, version in zip(states, versions, strict=True)

@@ -103,7 +103,7 @@ def by_topic(answers: Iterable[tuple[PartitionKey, PartitionData]]) -> list[Fetc
     topics: list[FetchableTopicResponse] = []
     last: str | UUID | None = None
     for key, answer in answers:
-        if key.topic != last:
+        if key.topic is not last and key.topic != last:
             last = key.topic
             topics.append(
                 FetchableTopicResponse(topic_id=last)

@@ -181,15 +181,16 @@ class Partitions:
 
         That needs another broker to lead, and this one to be neither in sync nor eligible.
         """
+        own = self._roles.standing.broker_id
+        if own in state.isr or state.leader in (NO_LEADER, own) or own not in state.replicas:
+            return False
+        if own in state.elr or own in state.last_known_elr:
+            return False
         key = (topic.name, index)
         name, partition = TopicPartition(*key), self._by_name.get(key)
         home = self._directories.home(name)
         damaged = home is not None and isinstance(home.refused.get(name), LogCorrupt)
         if not damaged or (partition is not None and partition.topic_id != topic.id):
-            return False
-        own = self._roles.standing.broker_id
-        counted = (state.leader, *state.isr, *state.elr, *state.last_known_elr)
-        if state.leader == NO_LEADER or own in counted or own not in state.replicas:
             return False
         _log.warning("%s: the damaged replica is made anew from broker %d", name, state.leader)
         if partition is not None:

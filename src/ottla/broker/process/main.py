@@ -12,13 +12,11 @@ from ottla.base.errors import OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings, parse_properties
 from ottla.broker.process.broker import Broker
+from ottla.broker.process.warm_up import warm_up
 
 _log = logging.getLogger(__name__)
 
-# Requests make almost no reference cycles: rare collections keep pauses out of the latencies, and
-# looking through few objects at a time keeps the remaining pauses short.
 _WARM_UP_S = 0.5
-_GC_THRESHOLDS = (10_000, 50, 50)
 
 
 def run(
@@ -57,7 +55,7 @@ async def _serve(
     await broker.start()
     if on_ready is not None:
         on_ready(broker)
-    loop.call_later(_WARM_UP_S, _tune_garbage_collection)
+    loop.call_later(_WARM_UP_S, warm_up, broker)
     await stopping.wait()
     _log.info("stopping")
     all_stop = ends_with_others and received[0] == signal.SIGINT
@@ -74,13 +72,6 @@ def _call_on_signal(
     except NotImplementedError:
         # The loop of Windows.
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(callback, number))
-
-
-def _tune_garbage_collection() -> None:
-    """Exempt the objects made at start-up from garbage collection."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
 
 
 def _run_loop(main: Coroutine[Any, Any, None]) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId
+from ottla.base.ids import BrokerId, TopicId
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.follower_session import FetchLimits, FollowerSession
 from ottla.broker.replication.following import Following
@@ -146,6 +146,8 @@ class ReplicaFetcher:
         questions: dict[UUID, list[FetchPartition]] = {}
         later: dict[Partition, None] = {}
         wake_ms = -1
+        topic_id: TopicId | None = None
+        of_topic: list[FetchPartition] = []
         for partition in self._to_ask:
             follower = partition.follower
             if follower is None or partition.failure is not None:
@@ -172,7 +174,10 @@ class ReplicaFetcher:
             )
             if partition.log.ledger.history.lost:
                 asked.lost = told_lost(partition)
-            questions.setdefault(partition.topic_id, []).append(asked)
+            if partition.topic_id is not topic_id:  # An id is slow to look up.
+                topic_id = partition.topic_id
+                of_topic = questions.setdefault(topic_id, [])
+            of_topic.append(asked)
         self._to_ask = later
         if wake_ms >= 0:
             self._link.wake_after(wake_ms - now_ms)

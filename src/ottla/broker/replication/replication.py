@@ -135,9 +135,13 @@ class Replication:
         if self._isolation.is_undecided:
             return
         heard_ms: dict[BrokerId, int] = {}
-        for partition in self._led():
+        for partition in self._partitions:
+            leader = partition.leader
             # Where all is committed no follower is late, as in nearly all partitions.
-            if partition.high_watermark < partition.log_end_offset or _retries(partition):
+            if leader is not None and (
+                partition.high_watermark < partition.log.log_end_offset
+                or leader.term.negotiation.retry_at_ms is not None
+            ):
                 heard_ms = heard_ms or self._heard()
                 self.roles.on_deadline(partition, heard_ms)
 
@@ -173,8 +177,3 @@ class Replication:
 
         loop = asyncio.get_running_loop()
         self._timers[chore] = loop.call_later(interval_s, repeat)
-
-
-def _retries(partition: Partition) -> bool:
-    leader = partition.leader
-    return leader is not None and leader.term.negotiation.retry_at_ms is not None

@@ -9,7 +9,7 @@ import heapq
 import itertools
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.controller.change import Rules
@@ -177,7 +177,7 @@ class Model:
 
     def _tell(self, image: PartitionImage) -> None:
         version = self._term.negotiation.committed.version + 1
-        told = replace(image, version=version)
+        told = image._replace(version=version)
         self._obey(self._leader.on_state(told, now_ms=int(self._now)))
 
     def _obey(self, effects: tuple[LeaderEffect, ...]) -> None:

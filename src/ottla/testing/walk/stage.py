@@ -4,7 +4,6 @@ After each move all invariants are checked. What a script expects is a `Violatio
 fails, so that the same script distinguishes the shipped cores from a mutant.
 """
 
-from dataclasses import replace
 from typing import TypeVar
 
 from ottla.base.ids import BrokerId
@@ -232,7 +231,7 @@ class Stage:
 
     def write(self, after: PartitionImage) -> None:
         """The controller writes a state."""
-        after = replace(after, version=self.state.version)
+        after = after._replace(version=self.state.version)
         self.world.send(WriteState(self.world.store.controller_epoch, after, ()))
         self.let(WriteState)
 

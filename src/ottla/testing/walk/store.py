@@ -1,7 +1,6 @@
 """The store of the walk: one partition's state, registrations, the controller epoch."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import NO_LEADER, PartitionImage
@@ -62,7 +61,7 @@ class WalkStore:
         if not self.allows(message):
             return False
         self._writes += 1
-        self._put(replace(message.after, version=self.state.version + 1, nonce=-self._writes))
+        self._put(message.after._replace(version=self.state.version + 1, nonce=-self._writes))
         for broker, epoch in message.cleared:
             if self.doubtful.get(broker) == epoch:
                 del self.doubtful[broker]

@@ -17,8 +17,8 @@ class PrefersAnyone(WalkController):
         state = self.world.store.state
         first = state.replicas[0]
         if first in self.live and first not in state.isr:
-            joined = replace(state, isr=(*state.isr, first))
-            joined = replace(joined, elr=tuple(b for b in joined.elr if b != first))
+            joined = state._replace(isr=(*state.isr, first))
+            joined = joined._replace(elr=tuple(b for b in joined.elr if b != first))
             return Change(election.led(joined, first, self.live), How.PREFERRED, CAUSE, "")
         return super().preferred()
 
@@ -37,14 +37,14 @@ class NoElr(WalkController):
         state = self.world.store.state
         if change is None:
             return None
-        after = replace(change.after, elr=(), last_known_elr=())
+        after = change.after._replace(elr=(), last_known_elr=())
         if not after.isr or after.leader not in (*state.isr, -1):
             last = state.leader if state.leader in state.isr else state.isr[0]
             if last in self.live:
-                after = election.led(replace(state, isr=(last,), elr=()), last, self.live)
+                after = election.led(state._replace(isr=(last,), elr=()), last, self.live)
             else:
-                after = replace(after, isr=(last,), leader=state.leader)
-                after = replace(after, leader_epoch=state.leader_epoch)
+                after = after._replace(isr=(last,), leader=state.leader)
+                after = after._replace(leader_epoch=state.leader_epoch)
                 if after == state:
                     return None
         return replace(change, after=after)
@@ -76,7 +76,7 @@ class RecoversTooEarly(WalkController):
         back = [broker for broker in state.last_known_elr if broker in self.live]
         if state.leader != -1 or state.isr or state.elr or not back:
             return None
-        alone = replace(state, isr=(back[0],))
+        alone = state._replace(isr=(back[0],))
         return Change(election.led(alone, back[0], self.live), How.LAST_KNOWN, CAUSE, "")
 
 
@@ -93,4 +93,4 @@ class ForgetsEligible(WalkController):
     def _forgetful(self, change: Change | None) -> Change | None:
         if change is None or change.after.leader == -1:
             return change
-        return replace(change, after=replace(change.after, last_known_elr=()))
+        return replace(change, after=change.after._replace(last_known_elr=()))

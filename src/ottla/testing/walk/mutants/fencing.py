@@ -1,6 +1,5 @@
 """Mutants of fencing: epochs, nonces, registrations, versions."""
 
-from dataclasses import replace
 from typing import Any
 
 from ottla.metadata.image import PartitionImage
@@ -95,7 +94,7 @@ class TakesOlderStates(WalkNode):
         image = message.image
         if isinstance(role, Leader) and image.leader_epoch == role.term.leader_epoch:
             known = role.term.negotiation.committed
-            role.term.negotiation.committed = replace(known, version=image.version - 1)
+            role.term.negotiation.committed = known._replace(version=image.version - 1)
             self.version = image.version - 1
         super().on_state(message)
 
@@ -106,5 +105,5 @@ class LeadsForEarlierLife(WalkNode):
 
     def follow_state(self, image: PartitionImage) -> None:
         if image.leader == self.id:
-            image = replace(image, leader_broker_epoch=self.standing.broker_epoch)
+            image = image._replace(leader_broker_epoch=self.standing.broker_epoch)
         super().follow_state(image)
