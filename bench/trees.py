@@ -9,6 +9,7 @@ replicated, thousand.
 """
 
 import argparse
+import compileall
 import functools
 import statistics
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,7 @@ from bench.sides import NO_FSYNC, alternate, topic
 from rig.broker import ottla
 from rig.nodes import Node
 from rig.ottla_cluster import ottla_cluster
+from rig.paths import ROOT
 
 Results = Mapping[str, list[dict[str, Any]]]
 
@@ -34,8 +36,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run at all")
     arguments = parser.parse_args()
     scale = Scale(quick=arguments.quick, rounds=arguments.rounds)
+    other = arguments.other.resolve()
+    for source in (ROOT / "src", other):
+        # As pip leaves what it installs: else a start is mostly the compiling of sources.
+        compileall.compile_dir(source, quiet=1)
     for name in arguments.names or CASES:
-        CASES[name](arguments.other.resolve(), scale)
+        CASES[name](other, scale)
 
 
 @contextmanager

@@ -164,7 +164,10 @@ class EncoderSource(Source):
         if field.kind == "array":
             return value
         if field.kind != "struct":
-            return f"{value} != {self.constant(field.default)}"
+            default = self.constant(field.default)
+            if field.kind == "uuid":  # Comparing two is slow, and the default is mostly the same.
+                return f"{value} is not {default} and {value} != {default}"
+            return f"{value} != {default}"
         inner = [self.differs(f, f"{value}.{f.name}") for f in field.element.__fields__]
         return f"({' or '.join(inner)})"
 

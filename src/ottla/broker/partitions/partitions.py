@@ -165,7 +165,7 @@ class Partitions:
             partition = self._by_name.get(key)
             if partition is None:
                 failed[key] = self._refused.get(key) or self._missing(*key)
-            elif partition.topic_id != topic.id:
+            elif partition.topic_id is not topic.id and partition.topic_id != topic.id:
                 failed[key] = OttlaError(
                     ErrorCode.INCONSISTENT_TOPIC_ID,
                     f"{topic.name}-{index} is here for topic {partition.topic_id}",

@@ -98,7 +98,11 @@ class ReplicaFetcher:
 
     def _ask(self, partition: Partition) -> None:
         """Ask for a partition's next records as soon as what it holds is durable."""
-        if partition.own_end < partition.log_end_offset and partition.failure is None:
+        log = partition.log
+        is_on_disk = not partition.group_commit or (
+            log.flush_state.recovery_point >= log.log_end_offset
+        )
+        if not is_on_disk and partition.failure is None:
             self._flushing[partition] = None
             partition.on_next_flush = self._on_flushed
             partition.flush_soon()
@@ -168,7 +172,7 @@ class ReplicaFetcher:
                 current_leader_epoch=follower.leader_epoch,
                 fetch_offset=follower.fetch_offset,
                 last_fetched_epoch=follower.last_fetched_epoch,
-                log_start_offset=partition.log_start_offset,
+                log_start_offset=partition.log.log_start_offset,
                 partition_max_bytes=min(self._limits.partition_max_bytes, room),
                 nonce=follower.nonce,
             )
