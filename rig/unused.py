@@ -29,11 +29,7 @@ _NEUTRAL_DECORATORS = {"abstractmethod", "cached_property", "classmethod", "cont
 
 # What only tests call for a reason.
 ALLOWED: dict[str, str] = {
-    "ottla.client.ranges.ranges.fetch_range": "open: the client's public face takes it or drops it",
     "ottla.lake.stream.micro_batches.UnlimitedReader.latestOffset": "Spark 4.0 and 4.1 call it",
-    "ottla.network.output.Output.waiting_bytes_in_memory": "open: network",
-    "ottla.storage.directory.log_directories.LogDirectories.partitions_on_disk": "open: storage",
-    "ottla.storage.log.first_file.FirstFile.read_nowait": "open: storage",
 }
 
 

@@ -1,13 +1,15 @@
 """Ranges of raw batches over a blocking socket: what a task of an offline load reads (P14)."""
 
+from collections.abc import Iterator
 from time import time
+from typing import Any
 
 import pytest
 from rig.broker import ottla
 
 from ottla.client import OffsetOutOfRange, ProducerOptions, TopicPartition, UnknownTopic, sync
 from ottla.client.consumer.offsets import EARLIEST, LATEST
-from ottla.client.ranges.ranges import Fetched, RangeClient, fetch_range
+from ottla.client.ranges.ranges import Fetched, RangeClient
 from ottla.record.reader import batches, records
 
 
@@ -18,6 +20,12 @@ def fill(bootstrap: str, topic: str, count: int) -> None:
     with sync.Producer(bootstrap, options) as producer:
         for number in range(count):
             producer.send(topic, b"%0100d" % number, partition=0, timestamp_ms=now_ms)
+
+
+def fetch_range(bootstrap: str, *where: Any, **options: int) -> Iterator[Fetched]:
+    """A range, read by a client of its own as a task of a load does."""
+    with RangeClient(bootstrap) as client:
+        yield from client.fetch_range(*where, **options)
 
 
 def numbers(found: list[Fetched]) -> list[int]:

@@ -20,7 +20,7 @@ from ottla.storage.log.opening import open_log
 
 from .raw import FETCH_VERSION, batch, fetch, fetch_request, produce, stored
 
-CALLS = ("append", "append_many", "pread", "read_into", "read_nowait", "fsync", "size", "truncate")
+CALLS = ("append", "append_many", "pread", "read_into", "fsync", "size", "truncate")
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -138,7 +138,6 @@ GUARDED = {
     "cli/start/several.py": None,
     "coordination/bell.py": {"O_NONBLOCK", "O_CLOEXEC"},
     "network/output.py": {"preadv", "writev"},
-    "storage/disk/filesystem.py": {"preadv"},
 }
 
 

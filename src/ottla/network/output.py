@@ -89,13 +89,6 @@ class Output:
         """Whether the client reads more slowly than it asks."""
         return self._paused or bool(self._waiting)
 
-    @property
-    def waiting_bytes_in_memory(self) -> int:
-        """Bytes that wait here for the socket; regions of files take none."""
-        return self._transport.get_write_buffer_size() + sum(
-            len(part) for part in self._waiting if not isinstance(part, HeldRegion)
-        )
-
     def send(self, pieces: list[Piece]) -> None:
         """Send `pieces` after all that was sent before."""
         if not self._waiting:

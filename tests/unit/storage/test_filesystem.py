@@ -31,7 +31,6 @@ def test_appended_bytes_are_read_by_position(place: tuple[FileSystem, str]) -> N
     assert (file.pread(4, 6), file.pread(100, 11), file.size()) == (b"wide", b"world", 16)
     buffer = bytearray(8)
     assert (file.read_into(buffer, 11), bytes(buffer[:5])) == (5, b"world")
-    assert file.read_nowait(5, 11) in (b"world", None)
     file.truncate(5)
     file.append(b"!")
     assert filesystem.read_bytes(f"{folder}/file") == b"hello!"

@@ -80,7 +80,7 @@ def test_partition_is_found_again_where_it_is() -> None:
         append(open_one(directories, number), number + 1)
     directories.close({}, clean=True)
     directories = start(filesystem)
-    assert directories.partitions_on_disk() == {partition(n): TOPIC_ID for n in range(3)}
+    assert directories.found_at_start == {partition(n): TOPIC_ID for n in range(3)}
     assert [open_one(directories, n).log_end_offset for n in (2, 1, 0)] == [3, 2, 1]
     assert sorted(directories.directories[1].logs) == [partition(1)]
 
@@ -585,7 +585,7 @@ def test_a_first_append_that_finds_the_disk_full_is_tried_again() -> None:
         log.flush()
         filesystem.crash(Random(1))
         directories = start(filesystem, "/one")
-        assert directories.partitions_on_disk() == {partition(0): TOPIC_ID}
+        assert directories.found_at_start == {partition(0): TOPIC_ID}
         assert open_one(directories).log_end_offset == 1
 
 
@@ -610,7 +610,7 @@ def test_a_folder_whose_process_died_before_it_said_whose_it_is_is_taken() -> No
         append(open_one(directories))
         directories.close({}, clean=True)
         directories = start(filesystem, "/one")
-        assert directories.partitions_on_disk() == {partition(0): TOPIC_ID}
+        assert directories.found_at_start == {partition(0): TOPIC_ID}
         assert open_one(directories).log_end_offset == 1
 
 

@@ -1,12 +1,12 @@
 """Read a range of offsets of one partition as raw batches: what a task of an offline load needs.
 
 Blocking, over one connection to the leader, with one fetch sent ahead. Decodes nothing but the
-last batch header of each answer. `fetch_range` and `RangeClient.list_offsets` retry while
-leaders move; nothing that was yielded is ever yielded again.
+last batch header of each answer. All calls retry while leaders move; nothing that was yielded is
+ever yielded again.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from random import Random
 from typing import NamedTuple, Self, TypeVar
@@ -552,18 +552,3 @@ def _whole_batches(records: object) -> tuple[memoryview, int]:
             f"{len(view)}"
         )
     return view[:end], next_offset
-
-
-def fetch_range(
-    bootstrap: str | Iterable[str],
-    topic: str,
-    partition: int,
-    start: int,
-    end: int,
-    *,
-    fetch_bytes: int = FETCH_BYTES,
-    read_committed: bool = False,
-) -> Iterator[Fetched]:
-    """`RangeClient.fetch_range` with a client of its own, closed at the end."""
-    with RangeClient(bootstrap, read_committed=read_committed) as client:
-        yield from client.fetch_range(topic, partition, start, end, fetch_bytes=fetch_bytes)

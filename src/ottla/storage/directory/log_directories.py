@@ -123,10 +123,6 @@ class LogDirectories:
         """Removals of deleted logs that an earlier run did not finish; may run at once."""
         return [deletion for directory in self.online for deletion in directory.leftovers()]
 
-    def partitions_on_disk(self) -> dict[TopicPartition, UUID | None]:
-        """Partitions with a folder, and the folders' topic ids, to find folders of no topic."""
-        return {p: t for directory in self.online for p, t in directory.folders().items()}
-
     def open(
         self, topic_partition: TopicPartition, topic_id: UUID, config: LogConfig, *, now_ms: int
     ) -> Log:

@@ -43,10 +43,6 @@ class File(Protocol):
         """Fill `buffer` from `position`; return how many bytes the file had."""
         ...
 
-    def read_nowait(self, size: int, position: int) -> bytes | None:
-        """As `pread` if the page cache has all the bytes, else None. Never waits."""
-        ...
-
     def fsync(self) -> None:
         """Return once all that was written is on the disk."""
         ...
@@ -203,16 +199,6 @@ class OsFile:
                 break
             count += found
         return count
-
-    def read_nowait(self, size: int, position: int) -> bytes | None:
-        if system.NO_WAIT is None:
-            return None
-        buffer = bytearray(size)
-        try:
-            found = os.preadv(self._descriptor, [buffer], position, system.NO_WAIT)
-        except BlockingIOError:
-            return None
-        return bytes(buffer) if found == size else None
 
     def fsync(self) -> None:
         # The size of an appended file is data to fdatasync, so nothing that matters is left out.

@@ -57,10 +57,6 @@ class MemoryFile:
         buffer[: len(found)] = found
         return len(found)
 
-    def read_nowait(self, size: int, position: int) -> bytes | None:
-        found = self.pread(size, position)
-        return found if len(found) == size else None
-
     def fsync(self) -> None:
         try:
             self._check("fsync")

@@ -59,11 +59,6 @@ class FirstFile:
     def read_into(self, buffer: bytearray | memoryview, position: int) -> int:
         return 0 if self._file is None else self._file.read_into(buffer, position)
 
-    def read_nowait(self, size: int, position: int) -> bytes | None:
-        if self._file is None:
-            return None if size else b""
-        return self._file.read_nowait(size, position)
-
     def fsync(self) -> None:
         if self._file is not None:
             self._file.fsync()
