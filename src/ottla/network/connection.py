@@ -158,6 +158,10 @@ class Connection(asyncio.BufferedProtocol):
         """
         self._start_muting(delay_ms)
 
+    def stop_reading(self) -> None:
+        """Serve and read nothing more, until it is closed; what was asked before is answered."""
+        self._on(Event.STOPPING)
+
     @property
     def is_muted(self) -> bool:
         """Whether it is muted or delayed, and the time is not over."""

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import socket
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -56,6 +57,7 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
+        self._accepts = True
 
     async def start(self, host: str, port: int) -> None:
         """Bind and listen; port 0 takes a free one: see `self.port`. Raises OttlaError."""
@@ -67,6 +69,18 @@ class Listener:
         )
         self.port = accepting.getsockname()[1]
         self._schedule_sweep()
+
+    def stop_reading(self, goes_on: Callable[[Connection], bool]) -> None:
+        """Accept no more, and read no more from connections, but for those that `goes_on` names.
+
+        Answers are still sent.
+        """
+        self._accepts = False
+        if self._server is not None:
+            self._server.close()
+        for connection in self.connections:
+            if not goes_on(connection):
+                connection.stop_reading()
 
     async def stop(self) -> None:
         """Accept no more, and close all connections once what was written to them is sent."""
@@ -89,6 +103,9 @@ class Listener:
         self.connections[connection] = None
         now_ms = int(self._loop.time() * 1000)
         refusal, wait_ms = self._quotas.open(self.name, connection.peer_host, now_ms)
+        if not self._accepts:
+            # It was accepted in the turn in which the server was closed.
+            return "the broker stops"
         if not wait_ms:
             return refusal
         if refusal is None:

@@ -22,13 +22,15 @@ class Pause(IntFlag):
     UNANSWERED = 8
     # The client reads more slowly than it asks.
     OUTPUT = 16
+    # The broker stops: nothing is served any more.
+    STOPPING = 32
 
 
 # A state is a number: READING, a sum of reasons, CLOSING or LOST. So the hot loop asks
 # `if pressure.state:`.
 READING: Final = 0
-CLOSING: Final = 32
-LOST: Final = 33
+CLOSING: Final = 64
+LOST: Final = 65
 
 
 class Event(IntEnum):
@@ -45,8 +47,9 @@ class Event(IntEnum):
     UNANSWERED_ROOM = 8
     OUTPUT_BLOCKED = 9
     OUTPUT_DRAINED = 10
-    CLOSED = 11
-    LOST = 12
+    STOPPING = 11
+    CLOSED = 12
+    LOST = 13
 
 
 class Effect(Enum):
@@ -98,6 +101,7 @@ TABLE: Final[dict[Event, tuple[Pause, Cell, Cell, Cell, Cell, Cell]]] = {
     Event.UNANSWERED_ROOM: ( Pause.UNANSWERED, STAY,    STAY,         TAKE,        STAY,    STAY  ),
     Event.OUTPUT_BLOCKED:  ( Pause.OUTPUT,     ADD,     ADD,          STAY,        STAY,    STAY  ),
     Event.OUTPUT_DRAINED:  ( Pause.OUTPUT,     STAY,    STAY,         TAKE,        STAY,    STAY  ),
+    Event.STOPPING:        ( Pause.STOPPING,   ADD,     ADD,          STAY,        STAY,    STAY  ),
     Event.CLOSED:          ( _NO_REASON,       CLOSE,   CLOSE,        CLOSE,       STAY,    STAY  ),
     Event.LOST:            ( _NO_REASON,       END,     END,          END,         END,     NEVER ),
 }

@@ -8,9 +8,12 @@ import pytest
 
 from ottla.network.connection import Connection
 from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.listener import Listener
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
 from ottla.network.service import CloseConnection
+from ottla.quota.client_quotas import ClientQuotas, Windows
+from ottla.quota.connections import ConnectionQuotas, ConnectionRules
 from ottla.wire.parts import FileRegion
 
 
@@ -317,6 +320,34 @@ def test_too_many_unanswered_bytes_stop_the_reading():
     rig.receive(frame(b"later" + b"x" * 200) + frame(b"two"))
     assert not rig.transport.reading
     assert len(rig.service.seen) == 1
+
+
+def test_a_connection_of_a_broker_that_stops_is_answered_and_not_read():
+    """Whatever else ends: of what came before, only the answers leave."""
+    rig = Rig()
+    rig.receive(frame(b"later"))
+    rig.connection.stop_reading()
+    rig.connection.stop_reading()
+    assert not rig.transport.reading
+    rig.connection.pause_writing()
+    rig.connection.resume_writing()
+    rig.service.slots[0].answer([b"(1)"])
+    rig.loop.run()
+    assert not rig.transport.reading
+    assert rig.written == b"(1)"
+
+
+def test_a_listener_that_stops_reads_on_only_from_those_it_is_told_of():
+    """The other brokers: their fetches commit what is still to be answered."""
+    addresses = ClientQuotas(Windows(), Windows())
+    quotas = ConnectionQuotas(ConnectionRules(), addresses, Windows())
+    listener = Listener("PLAINTEXT", Echo(), ConnectionLimits(), MemoryBudget(1), quotas)
+    client, broker = Rig(), Rig()
+    listener.connections = {client.connection: None, broker.connection: None}
+    listener.stop_reading(lambda connection: connection is broker.connection)
+    assert not client.transport.reading
+    broker.receive(frame(b"fetch"))
+    assert broker.written == b"<FETCH>"
 
 
 def test_a_slow_reader_is_not_read():

@@ -27,6 +27,7 @@ PAUSES = {
     Event.MEMORY_SHORT: 4,
     Event.UNANSWERED_FULL: 8,
     Event.OUTPUT_BLOCKED: 16,
+    Event.STOPPING: 32,
 }
 ENDS_OF_PAUSES = {
     Event.RELEASED: 1,
@@ -50,6 +51,7 @@ NEVER = {
     Event.UNANSWERED_ROOM: (False, False, False, False),
     Event.OUTPUT_BLOCKED: (False, False, False, False),
     Event.OUTPUT_DRAINED: (False, False, False, False),
+    Event.STOPPING: (False, False, False, False),
     Event.CLOSED: (False, False, False, False),
     Event.LOST: (False, False, False, True),
 }
@@ -68,11 +70,11 @@ def step(event: Event, state: int) -> tuple[int, Effect]:
 
 
 def test_the_table_has_every_event_and_a_state_for_every_set_of_reasons() -> None:
-    """34 states: READING, 31 sets of reasons to pause, CLOSING and LOST."""
+    """66 states: READING, 63 sets of reasons to pause, CLOSING and LOST."""
     assert list(TABLE) == list(Event)
-    assert list(STATES) == list(range(34))
-    assert (READING, CLOSING, LOST) == (0, 32, 33)
-    assert [reason.value for reason in Pause] == [1, 2, 4, 8, 16]
+    assert list(STATES) == list(range(66))
+    assert (READING, CLOSING, LOST) == (0, 64, 65)
+    assert [reason.value for reason in Pause] == [1, 2, 4, 8, 16, 32]
 
 
 @whole_table

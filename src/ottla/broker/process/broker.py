@@ -218,6 +218,8 @@ class Broker:
         else:
             # The other brokers stop, too: nothing is left to decide about them.
             self.parts.controller.stop()
+        # First read no more: a record that came while the rest is flushed would stay unanswered.
+        self.listeners.stop_reading()
         # Flush what is appended, so that its producers are answered before they are cut off.
         try:
             await asyncio.wait_for(self.parts.flusher.settle(), _PATIENCE_S)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import listen_addresses
+from ottla.broker.cluster.admission import proven_broker
 from ottla.network.connection import RECEIVE_BUFFER_BYTES
 from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.listener import Listener
@@ -41,6 +42,14 @@ class Listeners:
             listener = Listener(address.name, service, limits, budget, self._quotas, receive_buffer)
             await listener.start(address.host, address.port)
             self.open.append(listener)
+
+    def stop_reading(self) -> None:
+        """Accept no more, and read no more from clients; their answers are still sent.
+
+        Brokers are read: a record is committed, and its producer answered, by their fetches.
+        """
+        for listener in self.open:
+            listener.stop_reading(lambda connection: proven_broker(connection) is not None)
 
     async def stop(self) -> None:
         """Accept no more, and close what is open."""
