@@ -1,12 +1,16 @@
 """What a broker that stops still does for its clients, and what it does no more."""
 
 import asyncio
+import contextlib
 import threading
 
 from broker_client import Client, batch, connected, produce, produced, running, until
 
+from ottla.base.clock import SystemClock
 from ottla.base.errors import ErrorCode
+from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.flush import ThreadWorker
+from ottla.broker.process.broker import Broker
 from ottla.storage.disk.filesystem import OsFileSystem
 
 
@@ -49,7 +53,7 @@ def test_a_broker_that_stops_reads_no_more_before_it_answers_what_it_has_read(
                 client.send(produce("a", batch(b"1")), 9)
                 await until(lambda: log.log_end_offset == 2)
                 stop = asyncio.ensure_future(broker.stop())
-                while not await is_refused(broker.port):
+                while not await is_refused(broker.port):  # noqa: ASYNC110  # Nothing tells of it.
                     await asyncio.sleep(0.001)
                 other.send(produce("a", batch(b"2")), 9)
                 client.send(produce("a", batch(b"3")), 9)
@@ -69,3 +73,23 @@ def test_a_broker_that_stops_reads_no_more_before_it_answers_what_it_has_read(
             assert broker.parts.partitions.get("a", 0).log_end_offset == 2
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_a_stop_that_is_cancelled_leaves_no_session(tmp_path):
+    """In whatever turn after its first: the next start would wait for the life that its file shows."""
+
+    async def scenario(folder, turns):
+        settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(folder)}
+        broker = Broker(BrokerSettings(settings), clock=SystemClock(), filesystem=OsFileSystem())
+        await broker.start()
+        assert list(folder.glob("*.session-*"))
+        stop = asyncio.ensure_future(broker.stop())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        stop.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await stop
+        assert not list(folder.glob("*.session-*")), turns
+
+    for turns in range(1, 80, 3):
+        asyncio.run(asyncio.wait_for(scenario(tmp_path / str(turns), turns), 60))

@@ -114,8 +114,13 @@ class SqliteStore(StoreClient):
     async def close(self) -> None:
         if self._closed:
             return
-        if self._session is not None:
-            await self._session.close()
+        try:
+            if self._session is not None:
+                await self._session.close()
+        finally:
+            await self._close_file()
+
+    async def _close_file(self) -> None:
         self._peers.close()
         for task in self._tasks:
             task.cancel()
@@ -124,16 +129,24 @@ class SqliteStore(StoreClient):
         if self._bell is not None:
             self._loop.remove_reader(self._bell.descriptor)
             self._bell.close()
-        await self._ask(self._file.close)
-        self._closed = True
-        self._thread.shutdown(wait=False)
+            self._bell = None
+        try:
+            await self._ask(self._file.close, always=True)
+        finally:
+            self._closed = True
+            # What was asked of it is still done.
+            self._thread.shutdown(wait=False)
 
-    async def _ask(self, function: Callable[[], T]) -> T:
-        """Run on the store's thread. SQLite's errors are raised as our own."""
+    async def _ask(self, function: Callable[[], T], *, always: bool = False) -> T:
+        """Run on the store's thread; see `sqlite_session.Ask`. SQLite's errors are raised as ours.
+
+        A caller that is cancelled takes back what the thread has not begun, but for `always`.
+        """
         if self._closed:
             raise StoreUnavailable(f"the store {self._path} was closed")
         try:
-            return await self._loop.run_in_executor(self._thread, function)
+            answer = self._loop.run_in_executor(self._thread, function)
+            return await (asyncio.shield(answer) if always else answer)
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
                 raise StoreDamaged(

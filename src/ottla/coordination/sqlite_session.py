@@ -24,9 +24,12 @@ _ORPHAN_AGE_S = 60.0
 
 
 class Ask(Protocol):
-    """Runs a function on the store's thread; raises StoreError."""
+    """Runs a function on the store's thread; raises StoreError.
 
-    def __call__(self, function: Callable[[], T]) -> Awaitable[T]: ...
+    With `always` it runs even where the caller is cancelled before its turn has come.
+    """
+
+    def __call__(self, function: Callable[[], T], *, always: bool = False) -> Awaitable[T]: ...
 
 
 class SqliteSession:
@@ -54,7 +57,6 @@ class SqliteSession:
         self._loop = asyncio.get_running_loop()
         self._callbacks: list[Callable[[], None]] = []
         self._asking_late = False
-        self._ending = asyncio.Lock()
         # Its row in the file; known to the store's thread first.
         self._entered: int | None = None
 
@@ -92,23 +94,27 @@ class SqliteSession:
         self._callbacks.append(callback)
 
     async def close(self) -> None:
-        if not self.expired:
+        """End the session, even where the caller is cancelled meanwhile."""
+        if self._expire():
             try:
-                self._on_changes(await self._ask(lambda: self._file.end_session(self.id)))
+                self._on_changes(await self._ask(self._leave, always=True))
             except StoreError as error:
                 # The lock is given up all the same, and then any peer can end the session.
                 _log.warning("session %d was not removed: %s", self.id, error.message)
-            await self.end()
 
     async def end(self) -> None:
         """Give the lock up and notify the holder, as the session is no longer in the file."""
-        async with self._ending:
-            if self.expired:
-                return
-            self.expired = True
-            for callback in self._callbacks:
-                self._loop.call_soon(callback)
-            await self._ask(self._let_go)
+        if self._expire():
+            await self._ask(self._let_go, always=True)
+
+    def _expire(self) -> bool:
+        """Notify the holder; False where that was done before."""
+        if self.expired:
+            return False
+        self.expired = True
+        for callback in self._callbacks:
+            self._loop.call_soon(callback)
+        return True
 
     def _enter(self) -> int:
         lock_file = f"{self._file.path}.session-{uuid4().hex}"
@@ -131,6 +137,12 @@ class SqliteSession:
                 self._file.end_session(self._entered)
             finally:
                 self._lock.release()
+
+    def _leave(self) -> ChangedPaths:
+        try:
+            return self._file.end_session(self.id)
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         self._lease.stop()

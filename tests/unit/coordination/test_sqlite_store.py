@@ -6,6 +6,8 @@ import os
 import shutil
 import sqlite3
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -406,5 +408,55 @@ def test_a_session_that_is_not_awaited_to_its_begin_leaves_nothing(tmp_path):
         again = await SqliteStore.open(str(tmp_path / "store.db"))
         assert await again._ask(again._file.sessions) == []
         await again.close()
+
+    asyncio.run(main())
+
+
+class SteppedThread(ThreadPoolExecutor):
+    """A thread whose calls wait, each for a permit of its own."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.permits = threading.Semaphore(0)
+        self.calls_asked = self.calls_done = 0
+
+    def submit(self, function, /, *arguments):
+        self.calls_asked += 1
+
+        def call():
+            self.permits.acquire()
+            try:
+                return function(*arguments)
+            finally:
+                self.calls_done += 1
+
+        return super().submit(call)
+
+
+@pytest.mark.parametrize("ends", ["session", "store"])
+@pytest.mark.parametrize("calls", range(4))
+def test_a_close_that_is_cancelled_leaves_no_lock(tmp_path, calls, ends):
+    """Whatever call to the file it waits for: else the session would look alive."""
+
+    async def main():
+        store = await SqliteStore.open(str(tmp_path / "store.db"))
+        session = await store.open_session(10_000)
+        # The first look at the file's sessions is over.
+        await eventually(lambda: not store._looking)
+        thread, store._thread = store._thread, SteppedThread()
+        thread.shutdown()
+        closing = asyncio.create_task((session if ends == "session" else store).close())
+        for done in range(1, calls + 1):
+            store._thread.permits.release()
+            await eventually(lambda done=done: store._thread.calls_done >= done or closing.done())
+        thread = store._thread
+        await eventually(lambda: thread.calls_asked > thread.calls_done or closing.done())
+        closing.cancel()
+        store._thread.permits.release(1_000_000)
+        with contextlib.suppress(asyncio.CancelledError):
+            await closing
+        await store.close()
+        assert list(tmp_path.glob("*.session-*")) == []
+        assert session.expired
 
     asyncio.run(main())
