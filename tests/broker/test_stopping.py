@@ -76,7 +76,7 @@ def test_a_broker_that_stops_reads_no_more_before_it_answers_what_it_has_read(
 
 
 def test_a_stop_that_is_cancelled_leaves_no_session(tmp_path):
-    """In whatever turn after its first: the next start would wait for the life that its file shows."""
+    """In any turn after its first: the next start would wait for a life that its file shows."""
 
     async def scenario(folder, turns):
         settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(folder)}

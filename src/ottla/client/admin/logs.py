@@ -104,22 +104,7 @@ class Logs:
     async def _directories(self, broker_id: int) -> list[LogDirectory]:
         request = DescribeLogDirsRequest(topics=None)
         answer = await self._calls.cluster.ask(broker_id, request, DescribeLogDirsResponse)
-        check(answer.error_code, "describe its log directories")
-        return [
-            LogDirectory(
-                broker_id,
-                result.log_dir,
-                ErrorCode(result.error_code),
-                {
-                    TopicPartition(topic.name, entry.partition_index): entry.partition_size
-                    for topic in result.topics
-                    for entry in topic.partitions
-                },
-                result.total_bytes,
-                result.usable_bytes,
-            )
-            for result in answer.results
-        ]
+        return directories_in(answer, broker_id)
 
     async def offsets(
         self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
@@ -267,3 +252,30 @@ class Logs:
             return answer
 
         return standing(partition, await self._calls.retried(once))
+
+
+def directories_in(answer: DescribeLogDirsResponse, broker_id: int) -> list[LogDirectory]:
+    """The directories that a broker answers. Raises BrokerRefused where it refused.
+
+    Up to version 2 the answer has no place for an error of the whole request. Every broker has a
+    directory: an answer without any is a refusal, and read as Kafka's client reads it.
+    """
+    code = answer.error_code
+    if not answer.results and code == ErrorCode.NONE:
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    check(code, "describe its log directories")
+    return [
+        LogDirectory(
+            broker_id,
+            result.log_dir,
+            ErrorCode(result.error_code),
+            {
+                TopicPartition(topic.name, entry.partition_index): entry.partition_size
+                for topic in result.topics
+                for entry in topic.partitions
+            },
+            result.total_bytes,
+            result.usable_bytes,
+        )
+        for result in answer.results
+    ]

@@ -7,10 +7,12 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.handlers.describe_log_dirs import DescribeLogDirs
 from ottla.broker.requests.handler import Handler
 from ottla.wire.api import API, ApiKey
 from ottla.wire.codec import decode, encode
 from ottla.wire.frames import decode_response, encode_response
+from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from ottla.wire.notation import Message
 
 from .test_all_handlers import served_handlers
@@ -18,7 +20,8 @@ from .test_all_handlers import served_handlers
 CODE = ErrorCode.UNKNOWN_SERVER_ERROR
 # What each kind of field holds in a request.
 _VALUES = {"string": "x", "uuid": UUID(int=7), "binary": b"x", "boolean": False, "float64": 1.0}
-# Where the answers of earlier versions have no place for it, in Kafka as well.
+# Where the answers of earlier versions have no place for it, in Kafka as well: clients read it
+# from an answer that names nothing.
 SINCE = {ApiKey.DESCRIBE_LOG_DIRS: 3}
 KINDS = sorted(served_handlers(), key=lambda kind: kind.__name__)
 
@@ -69,3 +72,12 @@ def test_an_error_of_the_whole_request_reaches_the_client(kind: type[Handler]) -
         frame = b"".join(map(bytes, encode_response(answer, kind.api, version, 7)))
         told = list(codes(decode_response(kind.api, version, memoryview(frame)[4:])[1]))
         assert CODE in told, f"version {version} does not report the error: {told}"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_log_directories_are_refused_by_naming_none_where_no_error_fits(version: int) -> None:
+    """As Kafka 4.3 does before version 3; the admin clients of both know it for a refusal."""
+    answer = DescribeLogDirs.on_error(DescribeLogDirsRequest(), CODE, "why", version)
+    frame = b"".join(map(bytes, encode_response(answer, ApiKey.DESCRIBE_LOG_DIRS, version, 7)))
+    read = decode_response(ApiKey.DESCRIBE_LOG_DIRS, version, memoryview(frame)[4:])[1]
+    assert read == DescribeLogDirsResponse(results=[])
