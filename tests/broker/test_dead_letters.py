@@ -53,7 +53,10 @@ def test_a_topic_that_is_missing_is_told_with_what_helps_and_not_for_each_record
     told = errors(caplog)
     assert len(told) <= 3
     assert "share group workers: " in told[0]
-    assert "left no dead letter: topic dlq.nowhere does not exist: ottla topic create" in told[0]
+    assert (
+        "get no dead letter: dead-letter topic dlq.nowhere does not exist: ottla topic create"
+        in told[0]
+    )
 
 
 def test_a_topic_that_is_not_open_for_letters_gets_none(caplog):
@@ -98,5 +101,5 @@ def test_a_record_that_does_not_fit_leaves_a_letter_without_it(caplog):
 
     run(scenario())
     told = errors(caplog)[0]
-    assert "1 record(s) left dead letters without their content" in told
+    assert "1 record(s) get dead letters without key and value" in told
     assert "raise its max.message.bytes" in told

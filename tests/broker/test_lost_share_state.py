@@ -88,7 +88,7 @@ def test_a_group_of_whose_state_nothing_is_left_begins_where_it_wants_to(reset, 
     with caplog.at_level(logging.WARNING):
         assert written_damaged_and_fetched(reset, range(99)) == given
     offset = 2 if reset == "latest" else 0
-    told = f"begins anew at offset {offset}, by share.auto.offset.reset"
+    told = f"starts again at offset {offset}, by share.auto.offset.reset"
     assert [each for each in caplog.records if told in each.getMessage()]
 
 

@@ -51,7 +51,7 @@ class KeyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The state a leader has written. UNKNOWN for a start offset that has not changed."""
+    """The arguments of WriteShareGroupState. `start_offset` is UNKNOWN if it has not changed."""
 
     state_epoch: int
     leader_epoch: int
@@ -66,21 +66,21 @@ class ShareCoordinator:
     def __init__(self, settings: ShareStateSettings) -> None:
         self._settings = settings
         self.states: dict[ShareKey, ShareState] = {}
-        # The offset of each key's snapshot: records before all of them are needed no more.
+        # The offset of each key's latest snapshot: records below the lowest can be deleted.
         self._snapshots: dict[ShareKey, int] = {}
-        # Updates since the snapshot.
+        # How many updates each key has had since its snapshot.
         self._updates: dict[ShareKey, int] = {}
-        # Updates of keys whose snapshot could not be read.
+        # The state that updates alone give, of keys whose snapshot could not be read.
         self._left: dict[ShareKey, ShareState] = {}
 
     def initialize(
         self, ticket: Ticket, key: ShareKey, state_epoch: int, start_offset: int, now_ms: int
     ) -> ShareDecision:
-        """Begin the state of a partition, or begin it anew in a higher epoch.
+        """Initialize the state of a share partition, or reset it in a higher state epoch.
 
-        In the epoch it has already nothing is done: a repetition must not undo later writes.
-        Where the state was lost, it goes on from later records, unless the command names
-        a start.
+        A request with the present state epoch is a repetition: it changes nothing, so that it
+        does not undo later writes. If the snapshot was lost and updates were found, the state
+        continues from the updates, unless the request names a start offset.
         """
         known = self.states.get(key)
         if known is not None and state_epoch < known.state_epoch:
@@ -103,7 +103,7 @@ class ShareCoordinator:
         return _begun(ticket, SnapshotRecord(key, state))
 
     def read(self, ticket: Ticket, key: ShareKey, leader_epoch: int) -> ShareDecision:
-        """The state of a partition; its leader epoch is noted, which fences earlier ones."""
+        """The state of a share partition. The leader epoch is stored and fences earlier leaders."""
         try:
             known = self._current(key, leader_epoch)
         except OttlaError as error:
@@ -118,7 +118,7 @@ class ShareCoordinator:
         )
 
     def write(self, ticket: Ticket, key: ShareKey, written: Write, now_ms: int) -> ShareDecision:
-        """Note what has changed in a partition."""
+        """Store what has changed in a share partition, as an update or a new snapshot."""
         try:
             known = self._current(key, written.leader_epoch)
             if written.state_epoch < known.state_epoch:
@@ -145,20 +145,20 @@ class ShareCoordinator:
         return ShareDecision([record], [ShareReply(ticket, KeyAnswer())])
 
     def delete(self, ticket: Ticket, key: ShareKey) -> ShareDecision:
-        """Delete the state of a partition; missing state counts as deleted."""
+        """Delete the state of a share partition; missing state counts as deleted."""
         is_known = key in self.states or key in self._left
         records: list[ShareRecord] = [SnapshotRecord(key, None)] if is_known else []
         return ShareDecision(records, [ShareReply(ticket, KeyAnswer())])
 
     def summary(self, ticket: Ticket, key: ShareKey) -> ShareDecision:
-        """The group's start offset in a partition; notes no leader epoch."""
+        """The group's start offset in a share partition; does not store the leader epoch."""
         known = self.states.get(key)
         if known is None:
             known = ShareState(0, UNKNOWN)
         return _answer(ticket, KeyAnswer(state=known))
 
     def refresh(self, now_ms: int) -> ShareDecision:
-        """Write snapshots that are too old anew, so that the log's beginning can be deleted."""
+        """Replace snapshots that are too old, so that the beginning of the log can be deleted."""
         oldest_ms = now_ms - self._settings.snapshot_interval_ms
         return ShareDecision(
             [
@@ -169,15 +169,15 @@ class ShareCoordinator:
         )
 
     def needed_from(self, end: int) -> int:
-        """The offset below which the log is needed no more; `end` where none of it is."""
+        """The offset below which no record is needed; `end` if there is no state at all."""
         return min(self._snapshots.values(), default=end)
 
     def apply(self, record: ShareRecord, offset: int) -> None:
-        """Make the record at `offset` part of the state: at its append, or when it is replayed."""
+        """Apply the record at `offset` to the state: when it is appended, or replayed."""
         key = record.key
         if isinstance(record, UpdateRecord):
             known = self.states.get(key)
-            # An update of another snapshot remains from before a deletion.
+            # An update of another snapshot epoch was written before the state was deleted.
             if known is not None and known.snapshot_epoch == record.snapshot_epoch:
                 self.states[key] = record.applied_to(known)
                 self._updates[key] = self._updates.get(key, 0) + 1
@@ -194,7 +194,10 @@ class ShareCoordinator:
             self._snapshots[key] = offset
 
     def _keep_left(self, record: UpdateRecord) -> None:
-        """The update's snapshot is not there: a later record deletes the state, or it was lost."""
+        """Keep an update without a snapshot: a later tombstone drops it, or the snapshot was lost.
+
+        `initialize` uses what is kept.
+        """
         left = self._left.get(record.key)
         if left is None or record.snapshot_epoch < left.snapshot_epoch:
             left = ShareState(0, UNKNOWN)
@@ -203,7 +206,7 @@ class ShareCoordinator:
         )
 
     def _current(self, key: ShareKey, leader_epoch: int) -> ShareState:
-        """The state, for a leader whose epoch is not old. Raises OttlaError."""
+        """The state. Raises OttlaError: UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH."""
         known = self.states.get(key)
         if known is None:
             raise OttlaError(

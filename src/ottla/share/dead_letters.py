@@ -1,8 +1,9 @@
 """Dead letters of share groups (KIP-1191): their topic, and their content.
 
-A record that a member rejected, or that reached its delivery count limit, leaves a record in the
-dead-letter topic of its group. Its headers have the record's place and its fate; key,
-value and headers of the record come along where the group wants them. Pure.
+For each record that a member rejected, or that reached the group's delivery count limit, one record
+is written to the dead-letter topic of the group. Its headers contain the topic, partition and
+offset of the source record, and the reason. Key, value and headers of the source record are copied
+if the group's `errors.deadletterqueue.copy.record.enable` is true. Pure.
 """
 
 from collections.abc import Mapping
@@ -15,14 +16,17 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.codec import Header, Record
 from ottla.share.deliveries import Dead
 
-# The setting of a group, of a topic, and of the brokers.
+# Settings of a group.
 TOPIC_NAME = "errors.deadletterqueue.topic.name"
 COPY_RECORD = "errors.deadletterqueue.copy.record.enable"
+# A setting of a topic.
 TOPIC_ENABLE = "errors.deadletterqueue.group.enable"
+# Settings of the brokers.
 NAME_PREFIX = "errors.deadletterqueue.topic.name.prefix"
 AUTO_CREATE = "errors.deadletterqueue.auto.create.topics.enable"
 
-# The settings of a topic made for dead letters; their timestamps are those of their append.
+# The settings of a dead-letter topic that a broker creates. The timestamp of a dead letter is the
+# time at which the broker built it, not that of the source record.
 CREATED_WITH = {TOPIC_ENABLE: "true", "message.timestamp.type": "CreateTime"}
 
 _REJECTED = "Offset rejected by client."
@@ -31,7 +35,7 @@ _RECORDS_MAX = 1000
 
 
 class Origin(NamedTuple):
-    """The group and partition of dead records."""
+    """The share group, and the partition that the source records are in."""
 
     group_id: str
     topic: str
@@ -40,7 +44,10 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """A batch of dead letters, of all offsets up to `last`; `bare` came without their content."""
+    """A batch of dead letters for all source offsets up to `last`.
+
+    `bare` counts those without key and value because the source record did not fit into a batch.
+    """
 
     batch: bytearray
     last: int
@@ -48,7 +55,7 @@ class Letters:
 
 
 def check_name(name: str, prefix: str) -> None:
-    """Refuse a name that no dead-letter topic may have. Raises OttlaError(INVALID_CONFIG)."""
+    """Check the name of a dead-letter topic. Raises OttlaError(INVALID_CONFIG) if it is invalid."""
     if name.startswith("__"):
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -67,7 +74,10 @@ def check_name(name: str, prefix: str) -> None:
 
 
 def check_topic(name: str, configs: Mapping[str, str], source: str) -> None:
-    """Refuse a topic that is not meant for dead letters. Raises OttlaError(INVALID_CONFIG)."""
+    """Check the settings of a dead-letter topic. Raises OttlaError(INVALID_CONFIG).
+
+    `source` is the topic of the source records, which must be another one.
+    """
     if configs.get(TOPIC_ENABLE, "false").strip().lower() != "true":
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -83,7 +93,7 @@ def check_topic(name: str, configs: Mapping[str, str], source: str) -> None:
 
 
 def destination(partition: int, count: int) -> int:
-    """Which of the `count` partitions of a dead-letter topic gets those of `partition`."""
+    """The partition, of `count` in a dead-letter topic, for the dead letters of `partition`."""
     return partition % count
 
 
@@ -96,9 +106,10 @@ def write_letters(
     now_ms: int,
     max_bytes: int,
 ) -> Letters:
-    """The letters of `dead` up to `upto`, or as many as fit into one batch of `max_bytes`.
+    """The dead letters of `dead` up to `upto`, or as many as fit into one batch of `max_bytes`.
 
-    `found` are the records whose content comes along. One whose content does not fit goes without.
+    `found` are the source records to copy, by offset. A source record that is larger than a batch
+    is not copied: its dead letter has the headers alone.
     """
     builder = BatchBuilder()
     builder.limit_bytes = max_bytes
@@ -119,7 +130,10 @@ def write_letters(
 
 
 def _add(builder: BatchBuilder, now_ms: int, record: Record | None, context: list[Header]) -> bool:
-    """Add a letter, unless the batch became too large; the first bare one always fits."""
+    """Add a dead letter, unless the batch became too large; the first without content is added.
+
+    Returns whether it was added.
+    """
     if record is None:
         size = _size(None, None, context)
     else:
@@ -133,13 +147,13 @@ def _add(builder: BatchBuilder, now_ms: int, record: Record | None, context: lis
     return True
 
 
-# Of the numbers in a record and in a header, at most.
+# The most bytes that the lengths and deltas of a record take, and the lengths of a header.
 _RECORD_OVERHEAD = 40
 _HEADER_OVERHEAD = 10
 
 
 def _size(key: bytes | None, value: bytes | None, headers: list[Header]) -> int:
-    """At most so many bytes of a batch."""
+    """An upper bound of the bytes that a record takes in a batch."""
     texts = sum(len(name.encode()) + len(text or b"") + _HEADER_OVERHEAD for name, text in headers)
     return _RECORD_OVERHEAD + len(key or b"") + len(value or b"") + texts
 

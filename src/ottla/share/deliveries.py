@@ -9,21 +9,22 @@ from ottla.share.states import StateBatch
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLimits:
-    """What the group's settings say.
+    """The limits that a group's settings set for a share partition, with Kafka's defaults."""
 
-    How long a record is locked, how often it is given out at most, how many may be under way,
-    whether a lock may be renewed, and whether a record that no member accepts leaves a dead letter.
-    """
-
+    # How long a record stays acquired (share.record.lock.duration.ms).
     lock_ms: int = 30_000
+    # How often a record is delivered at most (share.delivery.count.limit).
     delivery_count: int = 5
+    # How many records may be in flight (share.partition.max.record.locks).
     records: int = 2_000
+    # Whether a member may renew a lock (share.renew.acknowledge.enable).
     renews: bool = True
+    # Whether a record that no member accepts is written to a dead-letter topic.
     dead_letters: bool = False
 
 
 class Found(NamedTuple):
-    """A batch in the log. One that is not `readable` holds nothing for members."""
+    """A batch in the log, by its offsets. A control batch or aborted batch is not `readable`."""
 
     first: int
     last: int
@@ -31,7 +32,7 @@ class Found(NamedTuple):
 
 
 class Acquired(NamedTuple):
-    """Records that a member has now: the same number of times given out, and in one batch."""
+    """Neighbouring records that a member acquired, with the same delivery count."""
 
     first: int
     last: int
@@ -39,7 +40,10 @@ class Acquired(NamedTuple):
 
 
 class Acknowledged(NamedTuple):
-    """What a member says of the offsets `first` to `last`: one thing of all, or one of each."""
+    """A member's acknowledgement of the offsets `first` to `last`.
+
+    `types` are values of `Acknowledge`: a single one for all offsets, or one for each offset.
+    """
 
     first: int
     last: int
@@ -47,7 +51,10 @@ class Acknowledged(NamedTuple):
 
 
 class Dead(NamedTuple):
-    """Records that no member will be given again, though none accepted them."""
+    """Records that are not delivered again, although no member accepted them.
+
+    `rejected`: a member rejected them; otherwise they reached the delivery count limit.
+    """
 
     first: int
     last: int
@@ -56,9 +63,10 @@ class Dead(NamedTuple):
 
 
 class StateChanges(NamedTuple):
-    """What has to be written: where the group begins, what changed, how much is done with.
+    """The changes of a share partition that its leader has to write to the share coordinator.
 
-    `letters` are those whose dead letters are to be written after that, and then `archive`d.
+    `complete_count` is the number of offsets from `start_offset` on in a final state. For the
+    records in `letters`, dead letters are written once the changes are; then they are `archive`d.
     """
 
     start_offset: int

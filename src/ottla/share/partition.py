@@ -1,9 +1,10 @@
-"""A partition as its leader hands it out to the members of one share group (KIP-932).
+"""A share partition: one partition as its leader delivers it to one share group (KIP-932).
 
-Records from `start_offset` on are given to members, each to one at a time and for a while; they
-are done with when a member accepts or rejects them, or when they were given out too often. Time is
-an argument. `changes` reports the durable state, which was read back before it began; who acquired
-what is not written: records that are acquired when a broker dies are given out again.
+Records from `start_offset` on are delivered to members. A record is acquired by one member at a
+time, under a lock that expires. It gets a final state when a member accepts or rejects it, or when
+it reached the delivery count limit. Time is an argument. `changes` returns what the leader has to
+write to the share coordinator. Acquisitions are not written: the next leader delivers records again
+that were acquired when a broker failed.
 """
 
 from collections import deque
@@ -15,7 +16,7 @@ from ottla.share.spans import add_to, merged, spans_of
 from ottla.share.states import Acknowledge, DeliveryState, StateBatch
 from ottla.share.window import StateRun, Window
 
-# How many records that no member accepted a partition remembers, to describe them.
+# How many of the latest runs of records that no member accepted are kept, to describe them.
 _DEAD_KEPT = 100
 _COUNT_MAX = 2**31 - 1
 
@@ -23,9 +24,11 @@ _COUNT_MAX = 2**31 - 1
 class SharePartition:
     """The deliveries of one partition to one group.
 
-    Invariant: a record is acquired by one member at most; what is final stays so; no record was
-    given out more than `limits.delivery_count` times by what is known here; one that is to leave a
-    dead letter is not final before `archive`, and counts as under way.
+    Invariant: a record is acquired by one member at most.
+    Invariant: a final state never changes.
+    Invariant: no record was delivered more than `limits.delivery_count` times, by the written state
+    and the deliveries since.
+    Invariant: a record that needs a dead letter is not final before `archive`, and is in flight.
     """
 
     def __init__(
@@ -35,11 +38,11 @@ class SharePartition:
         self.limits = limits
         self._window = Window(start_offset)
         self._dirty: list[tuple[int, int]] = []
-        # The start that was written last.
+        # The start offset in the latest `changes`.
         self._written_start = start_offset
-        # The latest of them.
+        # The latest records that no member accepted.
         self.dead: deque[Dead] = deque(maxlen=_DEAD_KEPT)
-        # Those of them that are to leave a dead letter, and that `changes` has not reported.
+        # Records that need a dead letter and that `changes` has not reported yet.
         self._letters: list[Dead] = []
         for batch in sorted(batches):
             self._window.extend(batch.last)
@@ -49,38 +52,39 @@ class SharePartition:
                     batch.state is DeliveryState.AVAILABLE
                     and batch.deliveries >= limits.delivery_count
                 ):
-                    # The limit was lowered.
+                    # The delivery count limit was lowered since the state was written.
                     self._bury(run, rejected=False)
         self._tidy()
 
     @property
     def start_offset(self) -> int:
-        """Everything below is done with."""
+        """The share-partition start offset (SPSO): every record below it is in a final state."""
         return self._window.start
 
     @property
     def end_offset(self) -> int:
-        """The first offset that was never given out."""
+        """The first offset after those in the window: no record from here on was delivered."""
         return self._window.end
 
     @property
     def complete_count(self) -> int:
-        """How many offsets from the start on are done with; a record holds no more than int32."""
+        """How many offsets from the start offset on are final; capped, as the field is int32."""
         return min(sum(run.size for run in self._window if run.state.is_final), _COUNT_MAX)
 
     @property
     def in_flight(self) -> int:
-        """How many records are not done with."""
+        """How many records in the window are not in a final state."""
         return sum(run.size for run in self._window if not run.state.is_final)
 
     def runs(self) -> list[StateBatch]:
-        """All that is known, for tests and people."""
+        """The states of all records in the window, for tests and descriptions."""
         return [StateBatch(run.first, run.last, run.state, run.deliveries) for run in self._window]
 
     def archiving(self) -> list[Dead]:
-        """Whose dead letters may not be written yet: for who takes over.
+        """Records whose dead letters may not be written yet; a new leader writes them.
 
-        Why is not written; one that was given out as often as may be is taken for exhausted.
+        The written state does not contain the reason: a record that reached the delivery count
+        limit is taken as exhausted, any other as rejected.
         """
         limit = self.limits.delivery_count
         return [
@@ -90,14 +94,14 @@ class SharePartition:
         ]
 
     def next_offset(self) -> int | None:
-        """From where to read for a member; None where there is nothing to give."""
+        """The offset from which to read for a member; None if no record can be acquired now."""
         for run in self._window:
             if run.state is DeliveryState.AVAILABLE:
                 return run.first
         return self._window.end if self.in_flight < self.limits.records else None
 
     def available(self) -> list[tuple[int, int | None]]:
-        """First and last offset of what could be given out now; the last None at the log's end."""
+        """The spans of offsets that could be acquired now; a last of None is the log's end."""
         spans: list[tuple[int, int | None]] = [
             (run.first, run.last) for run in self._window if run.state is DeliveryState.AVAILABLE
         ]
@@ -106,7 +110,7 @@ class SharePartition:
         return spans
 
     def next_deadline_ms(self) -> int | None:
-        """When the first lock ends, None where there is none."""
+        """When the first lock expires; None if no record is acquired."""
         deadlines = [run.deadline_ms for run in self._window if run.state is DeliveryState.ACQUIRED]
         return min(deadlines, default=None)
 
@@ -121,10 +125,10 @@ class SharePartition:
         strict: bool = False,
         batch_size: int = 0,
     ) -> list[Acquired]:
-        """Give a member what is available in batches that were read from `offset` on.
+        """Acquire available records for a member, in batches `found` by reading from `offset` on.
 
-        Whole batches, until there are `max_records`; with `strict` no more than those. Runs are
-        split into batches of `batch_size` records, if that is set.
+        Acquires whole batches until there are at least `max_records`; with `strict` never more
+        than `max_records`. The result is split into batches of `batch_size` records, if set.
         """
         given: list[Acquired] = []
         left = max_records
@@ -132,7 +136,7 @@ class SharePartition:
         for batch in found:
             if left <= 0:
                 break
-            # Between batches there are no records: they were compacted away.
+            # Offsets between batches have no records: compaction removed them.
             self._archive_new(position, batch.first - 1)
             position = batch.last + 1
             if not batch.readable:
@@ -147,22 +151,23 @@ class SharePartition:
         return given
 
     def acknowledge(self, member_id: str, batches: Iterable[Acknowledged], now_ms: int) -> None:
-        """Take in what a member says of records it has: all of it or, with an error, nothing.
+        """Apply all acknowledgements of a member or, if one of them is an error, none.
 
-        Raises OttlaError: INVALID_REQUEST, INVALID_RECORD_STATE. What is done with is not an error.
+        Offsets below `start_offset` are ignored. Raises OttlaError: INVALID_REQUEST,
+        INVALID_RECORD_STATE.
         """
         spans = [span for batch in batches for span in spans_of(batch)]
         for first, last, kind in spans:
             self._require_acquired(member_id, first, last, kind)
         for first, last, kind in spans:
             for run in self._window.cut(first, last):
-                # Unless it was named twice.
+                # A request that names an offset twice has settled it already.
                 if run.state is DeliveryState.ACQUIRED:
                     self._acknowledge_run(run, kind, now_ms)
         self._tidy()
 
     def release_all(self, member_id: str) -> bool:
-        """A member is gone: give back what it has. Whether it had anything."""
+        """Release all records that a member has acquired; return whether there were any."""
         held = [run for run in self._window if run.member_id == member_id]
         for run in held:
             self._give_back(run)
@@ -170,7 +175,7 @@ class SharePartition:
         return bool(held)
 
     def expire(self, now_ms: int) -> bool:
-        """Give back what was locked for too long. Whether there was anything."""
+        """Release records whose locks have expired; return whether there were any."""
         overdue = [
             run
             for run in self._window
@@ -182,31 +187,31 @@ class SharePartition:
         return bool(overdue)
 
     def archive(self, first: int, last: int) -> None:
-        """The dead letters of these offsets are written, or never will be."""
+        """Archive records whose dead letters were written or given up."""
         for run in self._window.cut(first, last):
             if run.state is DeliveryState.ARCHIVING:
                 self._settle(run, DeliveryState.ARCHIVED)
         self._tidy()
 
     def on_log_start(self, log_start_offset: int) -> None:
-        """The log begins later: what is before that is gone."""
+        """The log start offset has advanced: drop the states of records below it."""
         if log_start_offset > self._window.start:
             self._window.drop_before(log_start_offset)
             self._tidy()
 
     @property
     def has_changes(self) -> bool:
-        """Whether there is anything that must survive and was not given by `changes`."""
+        """Whether there are changes to write that `changes` has not returned yet."""
         return bool(self._dirty) or self._written_start != self._window.start
 
     def changes(self) -> StateChanges:
-        """What has changed since it was last asked for."""
+        """The changes since the last call."""
         batches: list[StateBatch] = []
         for first, last in merged(self._dirty):
             for run in self._window.peek(first, last):
                 state, count = run.state, run.deliveries
                 if state is DeliveryState.ACQUIRED:
-                    # That it was acquired again is not written.
+                    # The present acquisition is not written: write the state before it.
                     state, count = DeliveryState.AVAILABLE, count - 1
                 batches.append(StateBatch(max(run.first, first), min(run.last, last), state, count))
         self._dirty = []
@@ -248,7 +253,7 @@ class SharePartition:
         return taken
 
     def _archive_new(self, first: int, last: int) -> None:
-        """There are no records for members from `first` to `last`."""
+        """Archive available offsets from `first` to `last`: they have no records for members."""
         if first > last:
             return
         if first <= self._window.end:
@@ -268,7 +273,7 @@ class SharePartition:
             )
         if last >= self._window.end:
             raise OttlaError(
-                ErrorCode.INVALID_RECORD_STATE, f"offset {last} was given to nobody yet"
+                ErrorCode.INVALID_RECORD_STATE, f"offset {last} was not delivered to any member yet"
             )
         for run in self._window.peek(first, last):
             if run.state is not DeliveryState.ACQUIRED or run.member_id != member_id:

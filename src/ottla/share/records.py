@@ -1,4 +1,4 @@
-"""What a coordinator writes into `__share_group_state`, as values and as Kafka's bytes."""
+"""The records of `__share_group_state`, as values and as Kafka's bytes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,17 +13,18 @@ from ottla.wire.stored import decode_versioned, encode_versioned
 
 _SNAPSHOT, _UPDATE = 0, 1
 _VALUE_VERSION = 0
-# As a start offset: the group has not begun to read yet; as a count: not known.
+# As a start offset: not determined yet, or unchanged in an update. As a count: not known.
 UNKNOWN = -1
 
 _INT32_MAX = 2**31 - 1
-# Below the largest of their types: one more is written after the next delivery, or as the end.
+# One less than the largest value of the type: the broker adds 1 to a last offset for the end of the
+# window, and to a delivery count for the next delivery.
 _OFFSET_MAX = 2**63 - 2
 _DELIVERIES_MAX = 2**15 - 2
 
 
 class ShareKey(NamedTuple):
-    """One partition of one group."""
+    """A share partition: one partition as read by one group."""
 
     group_id: str
     topic_id: UUID
@@ -32,10 +33,11 @@ class ShareKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShareState:
-    """What a group has done of a partition.
+    """The durable state of a share partition.
 
-    `state_epoch` is raised whenever the state begins anew, `leader_epoch` is that of the
-    partition's leader who read or wrote last; `start_offset` is UNKNOWN before the first.
+    `state_epoch` rises whenever the state is initialized again. `leader_epoch` is that of the
+    leader that read or wrote the state last. `start_offset` is UNKNOWN until a leader has
+    determined it.
     """
 
     state_epoch: int
@@ -49,13 +51,13 @@ class ShareState:
 
     @property
     def next_snapshot_epoch(self) -> int:
-        """That of the next snapshot; an int32, which goes round."""
+        """The snapshot epoch after this one; after the largest int32 comes 0."""
         return 0 if self.snapshot_epoch == _INT32_MAX else self.snapshot_epoch + 1
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRecord:
-    """All that is known, or its tombstone."""
+    """The whole state of a share partition; a state of None is a tombstone."""
 
     key: ShareKey
     state: ShareState | None
@@ -63,7 +65,7 @@ class SnapshotRecord:
 
 @dataclass(frozen=True, slots=True)
 class UpdateRecord:
-    """What has changed since the record before. UNKNOWN for a start offset that did not."""
+    """The changes since the previous record; `start_offset` is UNKNOWN if it has not changed."""
 
     key: ShareKey
     snapshot_epoch: int
@@ -73,7 +75,7 @@ class UpdateRecord:
     batches: tuple[StateBatch, ...]
 
     def applied_to(self, state: ShareState) -> ShareState:
-        """The state as it is after it."""
+        """The state after this update."""
         start = state.start_offset if self.start_offset == UNKNOWN else self.start_offset
         return replace(
             state,
@@ -118,9 +120,9 @@ def encode(record: ShareRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode(key: bytes, value: bytes | None) -> ShareRecord | None:
-    """Read a record back; None for a kind this broker does not know.
+    """Decode a record; None for a record type that this broker does not know.
 
-    Raises OttlaError (CORRUPT_MESSAGE) where the bytes are no such record.
+    Raises OttlaError (CORRUPT_MESSAGE) if the bytes are invalid.
     """
     try:
         kind = int.from_bytes(key[:2], "big")
@@ -165,7 +167,7 @@ def _in_range(what: str, number: int, least: int, most: int) -> int:
 
 
 def _check(stored: wire.ShareSnapshotValue | wire.ShareUpdateValue) -> None:
-    """Raises ValueError where a number is none that a coordinator writes."""
+    """Raises ValueError if a number is outside the range that a coordinator writes."""
     _in_range("snapshot epoch", stored.snapshot_epoch, 0, _INT32_MAX)
     _in_range("leader epoch", stored.leader_epoch, UNKNOWN, _INT32_MAX)
     _in_range("start offset", stored.start_offset, UNKNOWN, _OFFSET_MAX)

@@ -1,7 +1,7 @@
 """Share sessions (KIP-932): which partitions a member fetches from this broker.
 
-A session belongs to a member of a group and counts its requests by an epoch, so that a lost
-answer is noticed. Pure.
+A session belongs to a member of a group. Its epoch counts its requests, so that a lost or repeated
+request is detected. Pure.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ class MemberKey(NamedTuple):
 
 
 class SessionSlot(NamedTuple):
-    """A partition of a topic, by the topic's id."""
+    """A partition, by topic id."""
 
     topic_id: UUID
     partition: int
@@ -32,24 +32,24 @@ class SessionSlot(NamedTuple):
 
 @dataclass(slots=True)
 class ShareSession:
-    """Invariant: `epoch` is the one the next request must carry."""
+    """One share session. Invariant: `epoch` is the epoch that the next request must have."""
 
     key: MemberKey
-    # The connection it is used over; only the shell knows what it is.
+    # The connection of the member's latest request; opaque here.
     connection: object
     epoch: int = 1
-    # In the order in which they are looked at.
+    # In the order in which a fetch reads them.
     partitions: dict[SessionSlot, None] = field(default_factory=dict)
 
     def merge(self, added: Iterable[SessionSlot], forgotten: Iterable[SessionSlot]) -> None:
-        """Carry a request's changes in."""
+        """Apply the partitions that a request adds and forgets."""
         for slot in forgotten:
             self.partitions.pop(slot, None)
         for slot in added:
             self.partitions.setdefault(slot)
 
     def rotate(self, served: Iterable[SessionSlot]) -> None:
-        """Partitions that were served go to the end of the line, so that none starves."""
+        """Move partitions that returned records to the end, so that the next fetch reads others."""
         for slot in served:
             if slot in self.partitions:
                 del self.partitions[slot]
@@ -70,7 +70,7 @@ class ShareSessions:
         return iter(list(self._sessions.values()))
 
     def open(self, key: MemberKey, connection: object) -> ShareSession:
-        """Begin a session, instead of any the member had.
+        """Begin a session; it replaces an earlier one of the member.
 
         Raises OttlaError (SHARE_SESSION_LIMIT_REACHED).
         """
@@ -84,7 +84,7 @@ class ShareSessions:
         return session
 
     def find(self, key: MemberKey, epoch: int) -> ShareSession:
-        """The session of a request that goes on with it, or ends it with FINAL_EPOCH.
+        """The session that a request continues, or ends with FINAL_EPOCH; its epoch advances.
 
         Raises OttlaError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
         """
@@ -106,7 +106,7 @@ class ShareSessions:
         return session
 
     def close(self, session: ShareSession) -> bool:
-        """Forget a session; whether it was there, and not another one in its place."""
+        """Remove a session; False if it was removed or replaced already."""
         if self._sessions.get(session.key) is not session:
             return False
         del self._sessions[session.key]

@@ -1,4 +1,4 @@
-"""What the coordinator of share state needs to know of the broker's settings."""
+"""The broker settings that the share coordinator uses."""
 
 from dataclasses import dataclass
 
@@ -9,5 +9,5 @@ class ShareStateSettings:
 
     # How many updates follow a snapshot before the next one is written.
     updates_per_snapshot: int = 500
-    # How old a snapshot may become, so that what is before it in the log can be deleted.
+    # The age at which a snapshot is written again, so that records before it can be deleted.
     snapshot_interval_ms: int = 300_000

@@ -1,4 +1,4 @@
-"""Spans of offsets in what members say and get."""
+"""Spans of offsets in acknowledgements and acquired records."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from ottla.share.deliveries import Acknowledged, Acquired
 
 
 def spans_of(batch: Acknowledged) -> list[tuple[int, int, int]]:
-    """The offsets of a batch and what is said of them, like neighbours together.
+    """The (first, last, type) spans of an acknowledgement; neighbours of one type are joined.
 
     Raises OttlaError (INVALID_REQUEST).
     """
@@ -31,7 +31,10 @@ def spans_of(batch: Acknowledged) -> list[tuple[int, int, int]]:
 
 
 def add_to(given: list[Acquired], taken: Iterable[Acquired], batch_size: int) -> None:
-    """Put records behind what is given already; neighbours that are alike become one."""
+    """Append acquired records to `given`; neighbours with one delivery count are joined.
+
+    A `batch_size` above 0 limits how many records are joined.
+    """
     for each in taken:
         before = given[-1] if given else None
         if (
@@ -46,7 +49,7 @@ def add_to(given: list[Acquired], taken: Iterable[Acquired], batch_size: int) ->
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same offsets in as few spans as may be, in order."""
+    """The same offsets in order; spans that touch or overlap are joined."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(spans):
         if found and first <= found[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""States of a record in a share group, and runs of records that share one."""
+"""Delivery states of records in a share group, and batches of offsets with the same state."""
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 
 class DeliveryState(IntEnum):
-    """Where a record stands, by Kafka's numbers.
+    """The delivery state of a record, with Kafka's numbers.
 
-    AVAILABLE: it may be given to a member. ACQUIRED: a member has it. ARCHIVING: it is not
-    given out any more, and a dead letter is to be written (KIP-1191). Two are final:
-    ACKNOWLEDGED, a member accepted it; ARCHIVED, it was given up, or there is no such record.
+    AVAILABLE: a member can acquire it. ACQUIRED: a member has acquired it. ARCHIVING: it is not
+    delivered again, and its dead letter is not written yet (KIP-1191). Two states are final:
+    ACKNOWLEDGED: a member accepted it. ARCHIVED: it was rejected or exhausted its deliveries, or
+    there is no record at the offset.
     """
 
     AVAILABLE = 0
@@ -25,7 +26,7 @@ class DeliveryState(IntEnum):
 
 
 class Acknowledge(IntEnum):
-    """What a member says of a record it has. GAP: there is no record at that offset."""
+    """The acknowledge types of KIP-932. GAP: there is no record at the offset."""
 
     GAP = 0
     ACCEPT = 1
@@ -35,7 +36,7 @@ class Acknowledge(IntEnum):
 
 
 class StateBatch(NamedTuple):
-    """What is known of the offsets from `first` to `last`, both included."""
+    """The state and delivery count of the offsets from `first` to `last`, both included."""
 
     first: int
     last: int
@@ -50,9 +51,9 @@ class StateBatch(NamedTuple):
 def overlay(
     known: Sequence[StateBatch], changes: Iterable[StateBatch], start: int
 ) -> tuple[StateBatch, ...]:
-    """`known` with `changes` over it, from `start` on; neighbours that are alike become one.
+    """`known` with `changes` applied, from offset `start` on; equal neighbours are joined.
 
-    What is final stays so: a change that comes late takes nothing back.
+    A final state stays: a change that arrives late does not replace it.
     """
     batches = list(known)
     for change in changes:

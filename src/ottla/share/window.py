@@ -1,4 +1,4 @@
-"""The records a share partition has in hand: runs of offsets without holes, each in one state."""
+"""The window of a share partition: runs of offsets without gaps, each in one delivery state."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from ottla.share.states import DeliveryState
 class StateRun:
     """Offsets `first` to `last`, both included, in the same state.
 
-    `deliveries` says how often they were given to a member. `member_id` and `deadline_ms`
-    (monotonic) are set while a member has them.
+    `deliveries` is how often they were acquired. `member_id` and `deadline_ms` (monotonic, when the
+    lock expires) are set while they are acquired.
     """
 
     first: int
@@ -27,7 +27,7 @@ class StateRun:
         return self.last - self.first + 1
 
     def is_like(self, other: "StateRun") -> bool:
-        """Whether the two could be one, if they were neighbours."""
+        """Whether the two can be joined if they are neighbours."""
         return (
             self.state is other.state
             and self.deliveries == other.deliveries
@@ -37,10 +37,10 @@ class StateRun:
 
 
 class Window:
-    """Runs in order, from `start` to before `end`.
+    """Runs in order, from `start` up to but not including `end`.
 
-    Invariant: each run begins where the one before ended; the first begins at `start`, and
-    behind the last comes `end`.
+    Invariant: the first run begins at `start`, each other run begins right after the previous one,
+    and the last run ends at `end - 1`.
     """
 
     __slots__ = ("_runs", "end", "start")
@@ -51,17 +51,17 @@ class Window:
         self._runs: list[StateRun] = []
 
     def __iter__(self) -> Iterator[StateRun]:
-        """All runs; they may be changed meanwhile, not cut."""
+        """All runs. The caller may change their states while it iterates, but not call `cut`."""
         return iter(self._runs)
 
     def extend(self, last: int) -> None:
-        """Add offsets up to `last`, which no member has had yet."""
+        """Add offsets up to `last`, which were never delivered."""
         if last >= self.end:
             self._runs.append(StateRun(self.end, last, DeliveryState.AVAILABLE, 0))
             self.end = last + 1
 
     def cut(self, first: int, last: int) -> list[StateRun]:
-        """The runs of exactly these offsets, as far as they are in the window."""
+        """The runs of exactly these offsets, clipped to the window; splits runs at the borders."""
         first, last = max(first, self.start), min(last, self.end - 1)
         if first > last:
             return []
@@ -70,14 +70,14 @@ class Window:
         return self._runs[self._index(first) : self._index(last) + 1]
 
     def peek(self, first: int, last: int) -> list[StateRun]:
-        """The runs that hold any of these offsets, as they stand."""
+        """The runs that contain any of these offsets, not split."""
         first, last = max(first, self.start), min(last, self.end - 1)
         if first > last:
             return []
         return self._runs[self._index(first) : self._index(last) + 1]
 
     def join(self) -> None:
-        """Make one of neighbours that are alike."""
+        """Join neighbouring runs in the same state."""
         joined: list[StateRun] = []
         for run in self._runs:
             if joined and joined[-1].is_like(run):
@@ -87,7 +87,7 @@ class Window:
         self._runs = joined
 
     def drop_before(self, offset: int) -> None:
-        """Let go of everything below `offset`."""
+        """Drop all offsets below `offset`."""
         if offset <= self.start:
             return
         if offset >= self.end:
@@ -99,7 +99,7 @@ class Window:
         self.start = offset
 
     def drop_final(self) -> None:
-        """Let go of what is done with at the beginning."""
+        """Drop the runs in a final state at the beginning."""
         count = 0
         for run in self._runs:
             if not run.state.is_final:
@@ -113,7 +113,7 @@ class Window:
         return bisect_right(self._runs, offset, key=lambda run: run.first) - 1
 
     def _split(self, offset: int) -> None:
-        """Have a run begin at `offset`, where it is inside of one."""
+        """Split the run that contains `offset`, so that one begins there."""
         if not self.start < offset < self.end:
             return
         index = self._index(offset)

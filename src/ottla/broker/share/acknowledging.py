@@ -1,4 +1,4 @@
-"""The acknowledgements of one request, over all its partitions."""
+"""The acknowledgements in one ShareFetch or ShareAcknowledge, over all its partitions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -15,7 +15,7 @@ Results = dict[SessionSlot, tuple[ErrorCode, str | None]]
 
 
 class AcknowledgedBatch(Protocol):
-    """An acknowledgement batch of either request."""
+    """An acknowledgement batch of ShareFetch or ShareAcknowledge."""
 
     first_offset: int
     last_offset: int
@@ -23,7 +23,7 @@ class AcknowledgedBatch(Protocol):
 
 
 class Part(Protocol):
-    """A partition of either request."""
+    """A partition of ShareFetch or ShareAcknowledge."""
 
     partition_index: int
 
@@ -32,7 +32,7 @@ class Part(Protocol):
 
 
 class Topic(Protocol):
-    """A topic of either request."""
+    """A topic of ShareFetch or ShareAcknowledge."""
 
     topic_id: UUID
 
@@ -41,7 +41,7 @@ class Topic(Protocol):
 
 
 def acknowledgements(topics: Iterable[Topic]) -> dict[SessionSlot, list[Acknowledged]]:
-    """The acknowledgements of each partition in a request that has any."""
+    """The acknowledgements in a request, by partition; partitions without any are left out."""
     return {
         SessionSlot(topic.topic_id, part.partition_index): [
             Acknowledged(each.first_offset, each.last_offset, each.acknowledge_types)
@@ -54,13 +54,13 @@ def acknowledgements(topics: Iterable[Topic]) -> dict[SessionSlot, list[Acknowle
 
 
 def check_renewals(batches: Mapping[SessionSlot, list[Acknowledged]], *, is_renew: bool) -> None:
-    """Raises OttlaError (INVALID_REQUEST) if locks are renewed and `is_renew` is False."""
+    """Raises OttlaError (INVALID_REQUEST) if a batch renews locks and `is_renew` is False."""
     if not is_renew and any(
         Acknowledge.RENEW in batch.types for each in batches.values() for batch in each
     ):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
-            "the request renews locks, and does not say so: IsRenewAck is false",
+            "the request has acknowledge type 4 (renew) but IsRenewAck is false: set IsRenewAck",
         )
 
 
@@ -70,9 +70,9 @@ def acknowledge_all(
     batches: Mapping[SessionSlot, list[Acknowledged]],
     on_done: Callable[[Results], None],
 ) -> None:
-    """Acknowledge; `on_done` is called when all of it is written or has failed."""
+    """Acknowledge; `on_done` is called when each partition's part is written or has failed."""
     results: Results = {}
-    # One more, so that `on_done` is not called before the loop ends.
+    # One more than the partitions, so that `on_done` is not called before the loop ends.
     left = len(batches) + 1
 
     def done(slot: SessionSlot | None, code: ErrorCode, message: str | None) -> None:

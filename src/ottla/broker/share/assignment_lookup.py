@@ -1,9 +1,9 @@
-"""Whether a member of a share group is assigned a partition, as the group's coordinator says.
+"""Asks the group coordinator whether a member of a share group is assigned a partition.
 
-One damaged record of `__share_group_state` can lose the state of a share partition, while the
-group's coordinator has noted that the state was initialized, and so does not initialize it again.
-The leader of the partition does so, but only if a member is assigned the partition now: a fetch
-that arrives after its group was deleted must not bring the state back.
+If a record of `__share_group_state` is damaged, the state of a share partition can be lost. The
+group coordinator has recorded that the state was initialized and does not initialize it again, so
+the leader of the partition does, but only if a member is assigned the partition now: a fetch that
+arrives after the group was deleted must not create the state again.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -17,7 +17,7 @@ _TIMEOUT_MS = 5_000
 
 
 class AssignmentLookup:
-    """Describes share groups by their coordinators, at this broker or another."""
+    """Gets descriptions of share groups from their coordinators, at this broker or another."""
 
     def __init__(self, broker_id: BrokerId, groups: Groups, peers: Peers) -> None:
         self._broker_id = broker_id
@@ -33,7 +33,8 @@ class AssignmentLookup:
         leader = self._groups.coordinator_of(group_id)
         if leader is None:
             raise OttlaError(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the group {group_id} has no coordinator"
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"group {group_id} has no coordinator now: ottla cluster health",
             )
         if leader == self._broker_id:
             return self._groups.describe_share_group(group_id)

@@ -1,4 +1,4 @@
-"""Writes dead letters of share groups to their topics, which other brokers may lead."""
+"""Appends dead letters of share groups to dead-letter topics, at this broker or another leader."""
 
 import asyncio
 import logging
@@ -28,13 +28,13 @@ _log = logging.getLogger(__name__)
 
 _ACKS_ALL = -1
 _TIMEOUT_MS = 30_000
-# The same error of a group is logged at most once in this time.
+# The same error of a group is logged at most once per this interval.
 _LOG_AGAIN_MS = 60_000
 _GROUPS_MAX = 1000
 
 
 class DeadLetterTarget(NamedTuple):
-    """A partition of a dead-letter topic, and how large a batch for it may be."""
+    """A partition of a dead-letter topic, and its `max.message.bytes`."""
 
     topic: TopicImage
     number: int
@@ -59,17 +59,18 @@ class DeadLetterSender:
         self._partitions = partitions
         self._topics = topics
         self._links = links
-        # By group: the error logged last, when, and for how many records since it was not logged.
+        # By group: the error logged last, when (monotonic ms), and how many records had the same
+        # error since without a log line.
         self._logged: dict[str, tuple[str, int, int]] = {}
 
     def close(self) -> None:
-        """The broker stops."""
+        """Close the connections to other brokers: this broker is stopping."""
         self._links.close()
 
     async def target(self, name: str, source: TopicPartition) -> DeadLetterTarget:
-        """Where dead letters of a partition go; the topic is created if settings allow it.
+        """The dead-letter partition for a source partition; creates the topic if settings allow it.
 
-        Raises OttlaError, INVALID_CONFIG if it cannot succeed before a setting is changed.
+        Raises OttlaError; INVALID_CONFIG if a retry fails until a setting is changed.
         """
         settings = self._settings
         dead_letters.check_name(name, settings.text(dead_letters.NAME_PREFIX))
@@ -83,7 +84,7 @@ class DeadLetterSender:
         return DeadLetterTarget(topic, number, max_bytes)
 
     async def send(self, target: DeadLetterTarget, batch: bytearray) -> None:
-        """Write a batch; returns when all replicas in sync have it. Raises OttlaError."""
+        """Append a batch with acks=all; returns when it is committed. Raises OttlaError."""
         leader = target.topic.partitions[target.number].leader
         if leader == self._view.broker_id:
             try:
@@ -92,8 +93,8 @@ class DeadLetterSender:
             except TimeoutError:
                 raise OttlaError(
                     ErrorCode.REQUEST_TIMED_OUT,
-                    f"{target.topic.name}-{target.number} has no replicas in sync to commit it: "
-                    "ottla cluster health",
+                    f"{target.topic.name}-{target.number}: its in-sync replicas did not replicate "
+                    f"the batch within {_TIMEOUT_MS} ms: ottla cluster health",
                 ) from None
             return
         if leader not in self._view.image.brokers:
@@ -115,7 +116,10 @@ class DeadLetterSender:
             raise OttlaError(code, part_answer.error_message or f"broker {leader}: {code.name}")
 
     def report(self, group_id: str, count: int, what: str, trouble: str) -> None:
-        """Log `what` happened to `count` records and why; the same again after a minute only."""
+        """Log `what` happened to `count` records, and why.
+
+        The same error of a group is logged once a minute, with the count since.
+        """
         now_ms = self._clock.monotonic_ms()
         before, at_ms, unlogged = self._logged.get(group_id, ("", now_ms, 0))
         count += unlogged if before == trouble else 0
@@ -131,9 +135,9 @@ class DeadLetterSender:
         if not self._settings.flag(dead_letters.AUTO_CREATE):
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
-                f"topic {name} does not exist: ottla topic create {name} --set "
-                f"{dead_letters.TOPIC_ENABLE}=true, or have brokers create such topics with "
-                f"{dead_letters.AUTO_CREATE}=true",
+                f"dead-letter topic {name} does not exist: ottla topic create {name} --set "
+                f"{dead_letters.TOPIC_ENABLE}=true, or set {dead_letters.AUTO_CREATE}=true on the "
+                "brokers so that they create it",
             )
         (outcome,) = await self._topics.create(
             [RequestedTopic(name, configs=dead_letters.CREATED_WITH)]
@@ -141,11 +145,11 @@ class DeadLetterSender:
         if outcome.topic is None:
             assert outcome.error is not None
             raise outcome.error
-        # The image has its leaders once the controller has assigned them.
+        # The image has the partitions' leaders once the controller has elected them.
         return self._view.image.topic(name) or outcome.topic
 
     async def _append(self, target: DeadLetterTarget, batch: bytearray) -> None:
-        """Append like a producer's batch with acks=-1."""
+        """Append the batch to a partition that this broker leads; return when it is committed."""
         partition = self._partitions.get(target.topic.name, target.number)
         partition.check_led()
         partition.check_in_sync()

@@ -1,8 +1,8 @@
 """The dead letters of one share partition: written one batch after another, then archived.
 
-Waiting letters are within the window of the partition, and so bounded. A letter is written after
-the state says that it is to be, and before the state says that it was: a new leader in between
-writes it again (`docs/adr/0013-dead-letters.md`).
+Records that wait for a dead letter are in flight: `share.partition.max.record.locks` bounds them. A
+dead letter is written after the record's state ARCHIVING, and before its state ARCHIVED: if the
+leader changes in between, the new leader writes it again (`docs/adr/0013-dead-letters.md`).
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from ottla.record.reader import CorruptBatch, batches, records
 from ottla.share.dead_letters import TOPIC_NAME, Origin, write_letters
 from ottla.share.deliveries import Dead
 
-# How long a batch is retried while its topic cannot be written to.
+# How long a batch is retried after errors that may pass.
 _PATIENCE_MS = 120_000
-# How long if a setting lacks: this broker may learn of it later than others.
+# How long it is retried after a wrong setting: this broker may learn of a change a little later.
 _GRACE_MS = 2_000
-_LOST = "left no dead letter"
-_BARE = "left dead letters without their content"
+_LOST = "get no dead letter"
+_BARE = "get dead letters without key and value"
 _BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0)
-# Retried besides the retriable codes: another broker, or a later attempt, may succeed.
+# Retried like Kafka's retriable codes: another broker, or a later attempt, may succeed.
 _PASSING = frozenset(
     {
         ErrorCode.BROKER_NOT_AVAILABLE,
@@ -39,7 +39,11 @@ _PASSING = frozenset(
 
 
 class DeadLetterWriter:
-    """`on_done` is called with the first and last offset of what is done with, written or not."""
+    """Writes the dead letters of one share partition, in order, with retries.
+
+    `on_done` is called with the first and last offset of records whose dead letters were written or
+    given up.
+    """
 
     def __init__(
         self,
@@ -56,20 +60,20 @@ class DeadLetterWriter:
         self._partition = partition
         self._origin = Origin(group_id, partition.topic, partition.index)
         self._on_done = on_done
-        # Each with the time at which it was added.
+        # Records without a dead letter yet, each with the time it was added (monotonic ms).
         self._waiting: deque[tuple[Dead, int]] = deque()
         self._closed = False
         self._running = False
-        # The last error that was given up on: it gets no second grace period.
+        # The message of the last error that made a batch be given up; no grace period if it recurs.
         self._refused = ""
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to write."""
+        """Whether no record waits for a dead letter."""
         return not self._waiting
 
     def add(self, dead: Iterable[Dead]) -> None:
-        """Write letters for these after those that wait."""
+        """Write dead letters for these records, after those that wait already."""
         now_ms = self._runtime.clock.monotonic_ms()
         self._waiting.extend((each, now_ms) for each in dead)
         if self._waiting and not self._running and not self._closed:
@@ -77,7 +81,7 @@ class DeadLetterWriter:
             self._runtime.spawn(self._write_all())
 
     def close(self) -> None:
-        """The partition is closed: the next leader begins with what is not done."""
+        """Stop writing: the share partition is closed; the next leader writes what is missing."""
         self._closed = True
         self._waiting.clear()
 
@@ -99,7 +103,7 @@ class DeadLetterWriter:
             self._running = False
 
     async def _settle(self, dead: Dead, since_ms: int) -> int | None:
-        """The last offset that is done with, written or given up; None: retry."""
+        """Try the first batch; return the last offset written or given up, None to retry."""
         try:
             last = await self._write_some(dead)
         except OttlaError as error:
@@ -124,11 +128,12 @@ class DeadLetterWriter:
         return waited_ms < _GRACE_MS and error.message != self._refused
 
     async def _write_some(self, dead: Dead) -> int:
-        """Write as many letters as fit into one batch; return their last offset."""
+        """Write as many dead letters as fit into one batch; return their last source offset."""
         config = self._settings.config(self._origin.group_id)
         if not config.letters:
             raise OttlaError(
-                ErrorCode.INVALID_CONFIG, f"the group has no {TOPIC_NAME} any more: set one"
+                ErrorCode.INVALID_CONFIG,
+                f"the group's {TOPIC_NAME} is not set any more: set it to the dead-letter topic",
             )
         source = self._partition.topic_partition
         target = await self._sender.target(config.letters, source)
@@ -143,12 +148,12 @@ class DeadLetterWriter:
         )
         await self._sender.send(target, letters.batch)
         if letters.bare:
-            why = f"a batch of {target.topic.name} has {target.max_bytes} bytes at most"
+            why = f"topic {target.topic.name} takes batches of at most {target.max_bytes} bytes"
             self._report(letters.bare, _BARE, f"{why}: raise its max.message.bytes")
         return letters.last
 
     def _found(self, dead: Dead, enough_bytes: int) -> tuple[dict[int, Record], int]:
-        """The records in the log, enough to fill a batch, and the last offset that was read."""
+        """Source records from the log, enough to fill a batch, and the last offset read."""
         partition = self._partition
         first = max(dead.first, partition.log_start_offset)
         found: dict[int, Record] = {}

@@ -1,4 +1,4 @@
-"""The end offsets of partitions for readers, from their leaders: for the lag of share groups."""
+"""The high watermarks of partitions, from their leaders: for the lag of share groups."""
 
 import asyncio
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _TIMEOUT_MS = 5_000
 
 
 class EndOffsets:
-    """Finds high watermarks, by ListOffsets where another broker leads."""
+    """Finds high watermarks: here, or with ListOffsets at the broker that leads."""
 
     def __init__(self, view: ClusterView, partitions: Partitions, peers: Peers) -> None:
         self._view = view
@@ -28,7 +28,7 @@ class EndOffsets:
         self._peers = peers
 
     async def find(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The high watermarks of the partitions whose leaders answer; others are left out."""
+        """The high watermarks of the partitions; left out if the leader does not answer."""
         found: dict[TopicPartition, int] = {}
         elsewhere: dict[BrokerId, list[TopicPartition]] = {}
         image = self._view.image

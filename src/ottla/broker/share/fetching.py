@@ -1,4 +1,4 @@
-"""One ShareFetch at work: first its acknowledgements, then records, or a wait for them."""
+"""One ShareFetch: applies its acknowledgements, then acquires records or waits for them."""
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.new_leaders import NewLeaders
@@ -20,7 +20,7 @@ _RECORD_LIMIT = 1
 
 
 class ShareFetching(Woken):
-    """Registered with every partition it reads until it is answered."""
+    """One ShareFetch until it is answered; a waiter of every partition that it reads."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ShareFetching(Woken):
         self._done = False
 
     def start(self, acknowledged: dict[SessionSlot, list[Acknowledged]]) -> None:
-        """Carry it out; it replies when it is done."""
+        """Process the request; it is answered when its records or its deadline are there."""
         self._request.on_abandoned(self._finish)
         acknowledge_all(self._sharing, self._session.key, acknowledged, self._on_acknowledged)
 
@@ -84,7 +84,7 @@ class ShareFetching(Woken):
             self._deadline = self._runtime.purgatory.schedule(body.max_wait_ms, self._on_deadline)
 
     def _is_enough(self) -> bool:
-        """Whether there are `min_bytes` for the member; nothing is acquired before that."""
+        """Whether `min_bytes` are available; nothing is acquired before that."""
         wanted = min(self._body.min_bytes, self._body.max_bytes)
         if wanted <= 1:
             return True
@@ -92,7 +92,7 @@ class ShareFetching(Woken):
             try:
                 enough, found = self._find(slot).is_enough(wanted)
             except OttlaError:
-                # It is answered together with the records that there are.
+                # `_collect` puts the error into the answer, with the records available now.
                 return True
             if enough:
                 return True
@@ -100,7 +100,7 @@ class ShareFetching(Woken):
         return False
 
     def _collect(self) -> bool:
-        """Acquire records, and wait for more; True if there is anything to answer."""
+        """Acquire what is available; True if there are records or errors to answer with."""
         body, session = self._body, self._session
         bytes_left, records_left = body.max_bytes, body.max_records
         served_slots: list[SessionSlot] = []
@@ -147,7 +147,7 @@ class ShareFetching(Woken):
         self._finish()
         results = self._results
         if self._body.share_session_epoch == INITIAL_EPOCH:
-            # The first answer of a session has every partition.
+            # The first answer of a session lists every partition, as in Kafka.
             results = {slot: SlotResult() for slot in self._session.partitions} | results
         config = self._group_settings.config(self._session.key.group_id)
         response = ShareFetchResponse(

@@ -1,4 +1,4 @@
-"""The offset at which a share group begins in a partition that it never read."""
+"""The start offset of a share group in a partition that it has never read."""
 
 from ottla.base.settings.offset_reset import Reset
 from ottla.broker.partitions.partition import Partition
@@ -6,7 +6,7 @@ from ottla.storage.log.timestamps import offset_for_timestamp
 
 
 def first_offset(partition: Partition, reset: Reset, now_ms: int) -> int:
-    """The offset by the group's share.auto.offset.reset."""
+    """The offset that `reset`, the group's share.auto.offset.reset, gives at `now_ms`."""
     if reset.to_start:
         return partition.log_start_offset
     if reset.back_ms is not None:

@@ -1,4 +1,4 @@
-"""The settings of share groups: a group's own value before the broker's."""
+"""The settings of share groups: a group's own value overrides the broker's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from ottla.share.deliveries import DeliveryLimits
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupConfig:
-    """What the leader of a partition needs to know of a group.
+    """The group settings that the leader of a partition uses.
 
-    `letters` is its dead-letter topic, "" if it has none; `copies` whether dead letters contain
-    the key and value of their records.
+    `committed`: share.isolation.level is read_committed. `letters`: the dead-letter topic, "" if
+    none is set. `copies`: dead letters get the key, value and headers of the source record.
     """
 
     limits: DeliveryLimits
@@ -53,7 +53,7 @@ class ShareGroupSettings:
         )
 
     def pace(self, group_id: str) -> Pace:
-        """How often members send heartbeats, and after which silence they are removed."""
+        """The members' heartbeat interval and session timeout."""
         own = self._own(group_id)
         return Pace(
             self._value(own, "group.share.session.timeout.ms"),
@@ -64,6 +64,6 @@ class ShareGroupSettings:
         return self.view.image.group_configs.get(group_id, {})
 
     def _value(self, own: Mapping[str, str], name: str) -> int:
-        """A number; `name` is the broker's setting, the group's lacks the first word."""
+        """A setting by the broker's name; the group's name for it has no leading `group.`."""
         text = own.get(name.removeprefix("group."))
         return self.settings.integer(name) if text is None else int(text)

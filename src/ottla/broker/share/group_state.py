@@ -1,4 +1,4 @@
-"""Initializes and deletes the state of a share group's partitions, and notes so in the group."""
+"""Initializes and deletes the share state of a group's partitions, and records it in the group."""
 
 from collections.abc import Iterable
 
@@ -12,14 +12,14 @@ from ottla.group.share.records import TopicState
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
 
-# How long a member waits for its first partitions.
+# How long a heartbeat that needs new state waits for the share coordinators.
 _PATIENCE_MS = 5_000
 
 
 class GroupShareStates:
-    """The state of partitions as a whole group's: the group knows which of its partitions have one.
+    """Initializes and deletes the state of many partitions of one group.
 
-    Members are assigned only partitions whose state is initialized.
+    The group records which of its partitions have initialized state; only these are assigned.
     """
 
     def __init__(self, groups: Groups, persister: Persister) -> None:
@@ -33,7 +33,7 @@ class GroupShareStates:
         begins: dict[ShareKey, Begin],
         topics: Iterable[TopicState],
     ) -> dict[ShareKey, KeyAnswer]:
-        """Initialize the state of partitions, and note in the group which succeeded."""
+        """Initialize the state of partitions, and record in the group which succeeded."""
         answers = await self._persister.ask(INITIALIZE, begins, patience_ms=_PATIENCE_MS)
         begun = []
         for topic in topics:
@@ -53,7 +53,7 @@ class GroupShareStates:
     async def delete(
         self, request: RequestContext, group_id: str, topics: Iterable[TopicState]
     ) -> dict[ShareKey, KeyAnswer]:
-        """Delete the state of topics, and note in the group which succeeded."""
+        """Delete the state of topics, and record in the group which succeeded."""
         topics = list(topics)
         answers = await self._persister.ask(
             DELETE, dict.fromkeys(keys_of(group_id, topics)), patience_ms=_PATIENCE_MS
@@ -73,7 +73,10 @@ class GroupShareStates:
 
 
 def require(allowed: Allowed, group_id: str, otherwise: str) -> None:
-    """Raise OttlaError if a group must not be changed; `otherwise` unless it has members."""
+    """Raise OttlaError if a group must not be changed.
+
+    `otherwise` is the message for all errors but NON_EMPTY_GROUP.
+    """
     if allowed.code is ErrorCode.NON_EMPTY_GROUP:
         raise OttlaError(
             allowed.code, f"The group {group_id} is not empty: its members must leave first."
@@ -83,7 +86,7 @@ def require(allowed: Allowed, group_id: str, otherwise: str) -> None:
 
 
 def keys_of(group_id: str, topics: Iterable[TopicState]) -> list[ShareKey]:
-    """Every partition of these topics."""
+    """The share partitions of these topics."""
     return [
         ShareKey(group_id, topic.id, index)
         for topic in topics
@@ -94,7 +97,7 @@ def keys_of(group_id: str, topics: Iterable[TopicState]) -> list[ShareKey]:
 def _succeeded(
     group_id: str, topic: TopicState, answers: dict[ShareKey, KeyAnswer]
 ) -> frozenset[int]:
-    """The partitions of a topic that were answered without an error."""
+    """The partitions of a topic whose answer has no error."""
     return frozenset(
         index
         for index in topic.partitions

@@ -1,4 +1,4 @@
-"""The five requests about share state between brokers, each as an `StateOperation`.
+"""The five requests about share state between brokers, each as a `StateOperation`.
 
 An operation converts between its request, the commands for the coordinator, and its response.
 """
@@ -23,10 +23,10 @@ from ottla.wire.notation import Message
 
 @dataclass(frozen=True, slots=True)
 class StateOperation:
-    """One of the five. It has an argument for each key: its partition's part of the request.
+    """One of the five requests. Its argument is what the request has for one share partition.
 
-    `part` and `result_part` convert an argument and an answer to parts of messages; `argument` and
-    `answered` convert them back.
+    `part` and `result_part` convert an argument and an answer to their parts of the request and the
+    response; `argument` and `answered` convert them back.
     """
 
     request: Callable[[str, list[Any]], Message]
@@ -40,14 +40,14 @@ class StateOperation:
     answered: Callable[[Any], KeyAnswer]
 
     def request_for(self, group_id: str, arguments: Mapping[ShareKey, Any]) -> Message:
-        """The request about keys of one group."""
+        """The request for share partitions of one group."""
         topics: dict[UUID, list[Any]] = {}
         for key, argument in arguments.items():
             topics.setdefault(key.topic_id, []).append(self.part(key.partition, argument))
         return self.request(group_id, [self.topic(*each) for each in topics.items()])
 
     def of_request(self, body: Any) -> dict[ShareKey, Any]:
-        """The argument for each key in a request."""
+        """The argument for each share partition in a request."""
         return {
             ShareKey(body.group_id, topic.topic_id, part.partition): self.argument(part)
             for topic in body.topics
@@ -55,14 +55,14 @@ class StateOperation:
         }
 
     def answer(self, answers: Iterable[tuple[ShareKey, KeyAnswer]]) -> Message:
-        """The response about keys of one group."""
+        """The response for share partitions of one group."""
         topics: dict[UUID, list[Any]] = {}
         for key, answered in answers:
             topics.setdefault(key.topic_id, []).append(self.result_part(key.partition, answered))
         return self.response([self.result(*each) for each in topics.items()])
 
     def of_response(self, group_id: str, body: Any) -> dict[ShareKey, KeyAnswer]:
-        """The answer for each key in a response."""
+        """The answer for each share partition in a response."""
         return {
             ShareKey(group_id, topic.topic_id, part.partition): self.answered(part)
             for topic in body.results
@@ -72,7 +72,10 @@ class StateOperation:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The epoch and start of new state; start UNKNOWN if the leader is to determine it."""
+    """The state epoch and start offset of new state.
+
+    With UNKNOWN, the leader determines the start offset by share.auto.offset.reset.
+    """
 
     state_epoch: int
     start_offset: int = UNKNOWN
@@ -102,7 +105,7 @@ def _parts(kind: Any, batches: Iterable[StateBatch]) -> list[Any]:
 
 
 def _done(result: Callable[..., Any]) -> Callable[[int, KeyAnswer], Any]:
-    """Makes the part of a response that has no more than an error code and message."""
+    """A `result_part` for responses with an error code and message only."""
     return lambda index, answered: result(
         partition=index, error_code=answered.code, error_message=answered.message
     )

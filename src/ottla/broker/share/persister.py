@@ -1,7 +1,7 @@
-"""Sends operations to the coordinators of share state, at this broker or another, with retries.
+"""Sends operations to share coordinators, at this broker or another, with retries.
 
-A request is repeated while its coordinator moves, loads or cannot be reached. After a timeout it
-may have been carried out: all operations can be repeated.
+A request is repeated while its coordinator moves, loads or cannot be reached. A request that timed
+out may have taken effect; all operations are idempotent, so it is repeated, too.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _REQUEST_TIMEOUT_MS = 10_000
 
 
 class Persister:
-    """Carries out operations on share state, as the Persister of KIP-932 does."""
+    """Carries out operations on share state; the Persister of KIP-932."""
 
     def __init__(
         self,
@@ -54,13 +54,16 @@ class Persister:
         self._links = links
 
     def close(self) -> None:
-        """The broker stops."""
+        """Close the connections to other brokers: this broker is stopping."""
         self._links.close()
 
     async def ask(
         self, operation: StateOperation, arguments: Mapping[ShareKey, Any], *, patience_ms: int
     ) -> dict[ShareKey, KeyAnswer]:
-        """Carry an operation out on every key; after `patience_ms` the answer is the last error."""
+        """Carry an operation out on every key.
+
+        Retriable errors are retried for `patience_ms`; then the answer is the last error.
+        """
         clock = self._clock
         until_ms = clock.monotonic_ms() + patience_ms
         answers: dict[ShareKey, KeyAnswer] = {}
@@ -79,14 +82,14 @@ class Persister:
     async def ask_one(
         self, operation: StateOperation, key: ShareKey, argument: Any, *, patience_ms: int
     ) -> KeyAnswer:
-        """`ask` about a single key."""
+        """`ask` for a single key."""
         return (await self.ask(operation, {key: argument}, patience_ms=patience_ms))[key]
 
     async def _by_leader(
         self, arguments: Mapping[ShareKey, Any]
     ) -> list[tuple[str, BrokerId | None, dict[ShareKey, Any]]]:
         if self._view.image.topic(SHARE_GROUP_STATE) is None:
-            # If it fails there is no leader yet: a retriable error.
+            # Without the topic there is no coordinator; `ask` retries that error.
             with contextlib.suppress(OttlaError):
                 await self._topics.auto_create(SHARE_GROUP_STATE)
         parts: dict[tuple[str, BrokerId | None], dict[ShareKey, Any]] = {}
@@ -118,7 +121,7 @@ class Persister:
     async def carry_out(
         self, operation: StateOperation, arguments: Mapping[ShareKey, Any]
     ) -> dict[ShareKey, KeyAnswer]:
-        """Carry an operation out by the coordinators of this broker, without retries."""
+        """Carry an operation out with the coordinators of this broker, without retries."""
         loop = asyncio.get_running_loop()
         waiting: list[asyncio.Future[KeyAnswer]] = []
         for key, argument in arguments.items():

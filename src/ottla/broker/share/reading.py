@@ -1,7 +1,7 @@
 """Reads a partition's log for share groups: bytes, and the offsets of their batches.
 
-The batches' headers are needed at once, so the bytes are read here and now, mostly from the page
-cache; a portion is small.
+The batches' headers are needed to acquire records, so the bytes are read at once and not sent from
+the file; they mostly come from the page cache, and a portion is small.
 """
 
 from collections.abc import Iterable
@@ -15,21 +15,21 @@ from ottla.share.deliveries import Acquired, Found
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.index.transaction_index import AbortedTransaction
 
-# Read at most so much of a partition at a time; one batch may be larger.
+# The most bytes read from a partition at a time, unless a single batch is larger.
 PORTION_BYTES = 1 << 20
 _ANY_SIZE = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Whole batches of a log, and the place of each in `data`."""
+    """Whole batches of a log; `spans` are the first and end position of each in `data`."""
 
     data: bytes
     found: list[Found]
     spans: list[tuple[int, int]]
 
     def covering(self, acquired: list[Acquired]) -> bytes:
-        """The bytes from the first batch with any of these records to the last one."""
+        """The bytes from the first batch that contains acquired records to the last one."""
         first, last = acquired[0].first, acquired[-1].last
         wanted = [
             span
@@ -40,9 +40,10 @@ class Portion:
 
 
 def read_portion(partition: Partition, offset: int, max_bytes: int, *, committed: bool) -> Portion:
-    """What may be delivered from `offset` on; nothing if the log ends before it.
+    """Read what may be delivered from `offset` on, up to the high watermark.
 
-    With `committed` up to the last stable offset, and without aborted batches. Raises OttlaError.
+    With `committed` up to the last stable offset, and aborted batches are not readable. Empty if
+    there is nothing. Raises OttlaError (CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR).
     """
     log = partition.log
     end = partition.last_stable_offset if committed else partition.high_watermark
@@ -73,9 +74,10 @@ def read_portion(partition: Partition, offset: int, max_bytes: int, *, committed
 def count_bytes(
     partition: Partition, spans: Iterable[tuple[int, int | None]], enough: int, *, committed: bool
 ) -> int:
-    """Bytes of the batches with these offsets, each counted once; stops when it is `enough`.
+    """The bytes of the batches that contain these offsets, each batch counted once.
 
-    Spans are in order; a last offset of None is the log's end. Raises OttlaError.
+    Stops counting at `enough`. Spans are in order; a last offset of None is the log's end. Raises
+    OttlaError.
     """
     end = partition.last_stable_offset if committed else partition.high_watermark
     counted, file, upto = 0, None, 0

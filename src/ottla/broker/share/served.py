@@ -1,9 +1,10 @@
-"""One partition that this broker leads, delivered to the members of one share group.
+"""One share partition at this broker, which leads the partition.
 
-`ottla.share.partition` decides; here are its log, its timer, and the writes of its state. One write
-is under way at a time; changes that come meanwhile go into the next. An acknowledgement is answered
-when it is written. If it cannot be written, the partition is closed and loaded again: acquired
-records are delivered again, and no member was answered otherwise.
+`ottla.share.partition` decides; this module reads the log, arms the timer of the locks and writes
+the state. One write is under way at a time; changes that arrive meanwhile go into the next. An
+acknowledgement is answered when it is written. If the write fails, its acknowledgements are
+answered with an error, and the share partition is closed and loaded again, which delivers acquired
+records again.
 """
 
 import logging
@@ -29,18 +30,18 @@ from ottla.share.records import UNKNOWN, ShareKey, ShareState
 
 _log = logging.getLogger(__name__)
 
-# Called with an error, or NONE, and its message.
+# Called with an error code, which may be NONE, and its message.
 OnDone = Callable[[ErrorCode, str | None], None]
 
-# How long the coordinator of its state may be unavailable before the partition is closed.
+# How long the share coordinator may be unavailable before the share partition is closed.
 _PATIENCE_MS = 15_000
-_LOST = "the share partition was given up, its records are given out again"
+_LOST = "the broker closed the share partition: acquired records are delivered again, fetch anew"
 
 
 class ServedPartition:
-    """One share partition at work. While it is loaded it delivers nothing; then waiters are woken.
+    """One share partition. While its state loads it delivers nothing; then fetches are woken.
 
-    `on_closed` is called once, when it ends for any reason.
+    `on_closed` is called once, when it is closed for any reason.
     """
 
     def __init__(
@@ -56,10 +57,10 @@ class ServedPartition:
     ) -> None:
         self.key = key
         self.partition = partition
-        # The term it is loaded for: in another one it is loaded anew.
+        # The leader epoch it was loaded in; in another leader epoch it is loaded again.
         self.leader_epoch = partition.leader_epoch
         self.waiters: dict[Waiter, None] = {}
-        # Why it could not be loaded; the next fetch is answered with it, and loads again.
+        # Why loading failed: the next fetch is answered with this error, the one after loads again.
         self.error: OttlaError | None = None
         self.core: SharePartition | None = None
         self._runtime = runtime
@@ -71,7 +72,7 @@ class ServedPartition:
         self._writing = False
         self._closed = False
         self._retiring = False
-        # Acknowledgements that are not part of a write yet.
+        # Callbacks of acknowledgements that are not part of a write yet.
         self._waiting: list[OnDone] = []
         self._timer: Deadline | None = None
         self._letters = DeadLetterWriter(
@@ -80,7 +81,7 @@ class ServedPartition:
 
     @property
     def is_current(self) -> bool:
-        """Whether the broker still leads the partition in the term this was loaded for."""
+        """Whether the broker still leads the partition in the leader epoch this was loaded in."""
         partition = self.partition
         return (
             not self._closed
@@ -89,7 +90,7 @@ class ServedPartition:
         )
 
     def start(self) -> None:
-        """Load the state, and begin to deliver."""
+        """Load the state in the background, then deliver records."""
         self._runtime.spawn(self._load())
 
     def retain(self) -> None:
@@ -127,7 +128,7 @@ class ServedPartition:
         strict: bool,
         batch_size: int,
     ) -> tuple[Portion, list[Acquired]] | None:
-        """Records for a member, None if there are none for now. Raises OttlaError."""
+        """Acquire records for a member; None if there are none now. Raises OttlaError."""
         core = self.core
         if core is None:
             error, self.error = self.error, None
@@ -157,13 +158,13 @@ class ServedPartition:
                 return portion, given
             if core.next_offset() == offset:
                 return None
-            # Only markers and aborted records: go on after them.
+            # Only control and aborted batches, which are archived now: continue after them.
         return None
 
     def is_enough(self, wanted: int) -> tuple[bool, int]:
-        """Whether to call `acquire` at once, and how many bytes there are for it.
+        """Whether to call `acquire` now, and how many bytes are available.
 
-        True if there are at least `wanted` bytes, or an error to answer. Raises OttlaError.
+        True if at least `wanted` bytes are available, or if loading failed. Raises OttlaError.
         """
         core = self.core
         if core is None:
@@ -175,7 +176,7 @@ class ServedPartition:
         return found >= wanted, found
 
     def acknowledge(self, member_id: str, batches: Iterable[Acknowledged], on_done: OnDone) -> None:
-        """Acknowledge; `on_done` is called when that is written or has failed."""
+        """Apply acknowledgements; `on_done` is called when they are written or have failed."""
         core = self.core
         if core is None:
             on_done(ErrorCode.INVALID_RECORD_STATE, _LOST)
@@ -205,7 +206,7 @@ class ServedPartition:
         return self._settings.config(self.key.group_id)
 
     async def _load(self) -> None:
-        """Read the state; a group without one begins by its share.auto.offset.reset."""
+        """Read the state; without a start offset, share.auto.offset.reset determines it."""
         try:
             state, was_lost = await self._read_state()
             self._state_epoch = state.state_epoch
@@ -219,7 +220,9 @@ class ServedPartition:
                     WRITE, self.key, write, patience_ms=_PATIENCE_MS
                 )
                 if noted.code is not ErrorCode.NONE:
-                    raise OttlaError(noted.code, noted.message or "cannot note the start")
+                    raise OttlaError(
+                        noted.code, noted.message or "its start offset cannot be written"
+                    )
             if was_lost:
                 self._warn_lost(start, is_known=state.start_offset != UNKNOWN)
             if not self._closed:
@@ -247,8 +250,8 @@ class ServedPartition:
                 answered = await self._ask_state() if was_lost else begun
         state = answered.state
         if answered.code is not ErrorCode.NONE or state is None:
-            why = answered.message or "its coordinator cannot be asked: ottla cluster health"
-            raise OttlaError(answered.code, f"share state is not read: {why}")
+            why = answered.message or "its share coordinator does not answer: ottla cluster health"
+            raise OttlaError(answered.code, f"its share state cannot be read: {why}")
         return state, was_lost
 
     async def _ask_state(self) -> KeyAnswer:
@@ -257,11 +260,12 @@ class ServedPartition:
         )
 
     def _warn_lost(self, start: int, *, is_known: bool) -> None:
-        source = "what is left of the state" if is_known else "share.auto.offset.reset"
+        source = "the records that can be read" if is_known else "share.auto.offset.reset"
         _log.warning(
             "the share state of group %s, topic %s, partition %d was lost: a record of "
-            "__share_group_state could not be read. It begins anew at offset %d, by %s: records "
-            "from there on may be given to the group again, those before are not",
+            "__share_group_state could not be read. The group starts again at offset %d, by %s: "
+            "records from there on may be delivered again, records before it are not; to start "
+            "elsewhere: ottla group reset",
             self.key.group_id,
             self.partition.topic_partition.topic,
             self.key.partition,
@@ -282,7 +286,7 @@ class ServedPartition:
             self._writing = True
             self._runtime.spawn(self._write_all())
         else:
-            # A lock was renewed, or the records were acknowledged already.
+            # A renewed lock is not written, and acknowledged records have not changed again.
             waiting, self._waiting = self._waiting, []
             for on_done in waiting:
                 on_done(ErrorCode.NONE, None)
@@ -299,7 +303,12 @@ class ServedPartition:
             )
             code = answered.code
             if code is not ErrorCode.NONE:
-                _log.warning("cannot write %s: %s", self._name, answered.message or code.name)
+                _log.warning(
+                    "cannot write the share state of %s, whose acquired records are delivered "
+                    "again: %s",
+                    self._name,
+                    answered.message or code.name,
+                )
             for on_done in waiting:
                 on_done(_as_acknowledged(code), answered.message)
             if code is not ErrorCode.NONE:
@@ -308,7 +317,7 @@ class ServedPartition:
                 return
             self._letters.add(letters)
         self._writing = False
-        # Answer acknowledgements that came last and changed nothing.
+        # Answers acknowledgements that arrived during the write and changed nothing.
         self._write()
         self._end_if_done()
 
@@ -320,7 +329,7 @@ class ServedPartition:
                 self.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def _arm(self) -> None:
-        """Have the timer fire no later than the first lock ends."""
+        """Set the timer to fire no later than the first lock expires."""
         next_ms = None if self.core is None else self.core.next_deadline_ms()
         if next_ms is None:
             return
@@ -354,9 +363,9 @@ class ServedPartition:
 
 
 def as_fetched(code: ErrorCode) -> ErrorCode:
-    """The code that a fetch is answered with for an error of the coordinator.
+    """The ShareFetch error code for an error of the share coordinator.
 
-    Members retry after these codes; most others they would raise to the application.
+    Clients retry after these codes; most others they raise to the application.
     """
     if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return code
@@ -364,7 +373,7 @@ def as_fetched(code: ErrorCode) -> ErrorCode:
 
 
 def _as_acknowledged(code: ErrorCode) -> ErrorCode:
-    """The code that an acknowledgement is answered with for an error of the coordinator."""
+    """The error code of an acknowledgement for an error of the share coordinator."""
     if code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_CONFIG):
         return code
     if code in (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST):

@@ -21,7 +21,7 @@ from ottla.share.session import MemberKey, ShareSession, ShareSessions
 
 
 class Sharing:
-    """Opens and closes sessions; serves partitions to groups from their first fetch on."""
+    """Opens and closes share sessions; loads a share partition at its first fetch."""
 
     def __init__(
         self,
@@ -44,19 +44,19 @@ class Sharing:
         self._closed = False
 
     def close(self) -> None:
-        """The broker stops: waiting members have to find the new leaders."""
+        """Answer all waiting requests with NOT_LEADER_OR_FOLLOWER: the broker is stopping."""
         self._closed = True
         for served in list(self._served.values()):
             served.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def on_role(self, partition: Partition) -> None:
-        """This broker became leader or follower of a partition."""
+        """Close share partitions of a partition whose leader or leader epoch has changed."""
         for served in list(self._served.values()):
             if served.partition is partition and not served.is_current:
                 served.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def served(self, group_id: str, topic_id: UUID, index: int) -> ServedPartition:
-        """A partition of a group, which may still be loading. Raises OttlaError."""
+        """The share partition, loaded at first use; it may still be loading. Raises OttlaError."""
         partition = self._partitions.get_by_id(topic_id, index)
         partition.check_readable()
         partition.check_led()
@@ -101,13 +101,14 @@ class Sharing:
         return session
 
     def close_session(self, session: ShareSession) -> None:
-        """End a member's session; its records are released at once."""
+        """End a member's session, and release the records it has acquired."""
         if not self.sessions.close(session):
             return
         self._release(session.key)
         group_id = session.key.group_id
         if not self.sessions.has_group(group_id):
-            # The state of a group without members may be altered: read it again for the next one.
+            # AlterShareGroupOffsets may change the state of a group without members: close its
+            # share partitions, so that the next session reads the state again.
             for key, served in list(self._served.items()):
                 if key.group_id == group_id:
                     served.retire()

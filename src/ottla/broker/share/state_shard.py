@@ -1,4 +1,4 @@
-"""One partition of `__share_group_state` at work: its coordinator, and its log, which it prunes."""
+"""One partition of `__share_group_state`: replays, appends and prunes its log for a coordinator."""
 
 import logging
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from ottla.share.settings import ShareStateSettings
 
 _log = logging.getLogger(__name__)
 
-# Given the coordinator, the ticket to answer, and the time of day in ms.
+# Called with the coordinator, the ticket of the answer, and the time in ms since 1970.
 Command = Callable[[ShareCoordinator, Any, int], ShareDecision]
 
 
 class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
-    """The share state of one partition."""
+    """The share state in one partition of `__share_group_state`."""
 
     what = "share states"
 
@@ -53,7 +53,7 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
     async def replayed(self) -> ShareCoordinator:
         coordinator = self.empty()
         log = self.partition.log
-        # It may be within a batch.
+        # The log start offset may be inside a batch.
         start = log.log_start_offset
 
         losses = Losses(self.partition.topic_partition)
@@ -98,13 +98,13 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
 
     # Hot: once per command.
     def run(self, ticket: Ticket, command: Command) -> None:
-        """Carry a command out, and answer it. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS)."""
+        """Run a command and answer it. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS)."""
         decision = command(self.loaded(), ticket, self.clock.now_ms())
         if not decision.records or self.write(decision):
             self.answer(decision)
 
     def upkeep(self) -> None:
-        """Write new snapshots for old ones, and delete records that no state needs any more."""
+        """Write old snapshots again, and delete the records below the oldest snapshot."""
         coordinator = self.coordinator
         if coordinator is None:
             return
@@ -117,7 +117,7 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
     def _prune(self, coordinator: ShareCoordinator, code: ErrorCode) -> None:
         if code is not ErrorCode.NONE or self.coordinator is not coordinator:
             return
-        # A snapshot above the high watermark may be lost with its term.
+        # A snapshot above the high watermark may be truncated after an election.
         start = min(
             coordinator.needed_from(self.partition.log_end_offset), self.partition.high_watermark
         )
@@ -125,4 +125,8 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
             try:
                 self.partition.advance_log_start(start)
             except OttlaError as error:
-                _log.warning("cannot delete old records of %s: %s", self.name, error)
+                _log.warning(
+                    "cannot delete old records of %s; tried again at the next interval: %s",
+                    self.name,
+                    error,
+                )

@@ -1,4 +1,4 @@
-"""All share state this broker coordinates, by the partitions of `__share_group_state` it leads."""
+"""The share coordinator: the partitions of `__share_group_state` that this broker leads."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ class _Ticket:
 
 
 class ShareStates:
-    """The share coordinator: runs commands on share state by the shards that hold it."""
+    """Runs commands on share state with the shard that holds the key."""
 
     def __init__(
         self,
@@ -54,32 +54,32 @@ class ShareStates:
         self._prune_interval_ms = settings.integer(
             "share.coordinator.state.topic.prune.interval.ms"
         )
-        # Whether the timer runs: it starts with the first shard.
+        # Whether the pruning timer runs: it starts with the first shard.
         self._has_timer = False
         self._shards = Shards(SHARE_GROUP_STATE, view, runtime, partitions, self._shard_of)
 
     def start(self) -> None:
-        """Load what is on disk."""
+        """Load the state of all partitions that this broker leads."""
         self._shards.take_up()
 
     def on_role(self, partition: Partition) -> None:
-        """A partition changed hands: its state is loaded here, or given up."""
+        """Load the state of a partition that this broker leads now, or drop it if it does not."""
         self._shards.on_role(partition)
 
     def close(self) -> None:
-        """The broker stops."""
+        """Close all shards: the broker is stopping."""
         self._shards.close()
 
     def partition_index(self, key: str) -> int | None:
-        """Which partition of the topic holds a key, as text; None while there is no topic."""
+        """The partition of the topic for a key's text; None while the topic does not exist."""
         return self._shards.index_of(key)
 
     def coordinator_of(self, key: ShareKey) -> BrokerId | None:
-        """The live broker that coordinates the key; None while there is none."""
+        """The live broker that is the key's share coordinator; None while there is none."""
         return self._shards.leader_of(key_text(key))
 
     def run(self, key: ShareKey, command: Command, on_answer: Callable[[KeyAnswer], None]) -> None:
-        """Carry out a command on a key; `on_answer` is called with its answer or error."""
+        """Run a command on a key; `on_answer` is called with its answer or error."""
         try:
             shard = self._shards.find(key_text(key), "share partition")
             shard.run(_Ticket(on_answer), command)
@@ -108,7 +108,7 @@ class ShareStates:
 
 
 def key_text(key: ShareKey) -> str:
-    """A key as FindCoordinator names it; its hash gives the partition."""
+    """A key as in FindCoordinator (KIP-932); its hash gives the partition."""
     return f"{key.group_id}:{topic_id_text(key.topic_id)}:{key.partition}"
 
 

@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): members that work off the same partitions side by side.
+"""Share groups (KIP-932): members that consume the same partitions together.
 
 Begin with `groups`. `group` is the durable state, changed by `records` alone; `heartbeating` is
 ShareGroupHeartbeat, `assignor` the assignment, `begun` the partitions with initialized state,

@@ -1,8 +1,8 @@
-"""The assignor "simple" of share groups: which member gets which partitions (KIP-932).
+"""The share group assignor "simple": which member gets which partitions (KIP-932).
 
-Unlike in a consumer group a partition may have many members. Every partition has at least one,
-every member has at least one of its topics' partitions, and loads differ as little as subscriptions
-allow. Pure, and equal input gives equal output.
+Unlike in a consumer group, a partition may be assigned to several members. Every partition has at
+least one member, every member has at least one partition of its topics, and the numbers of members
+differ as little as subscriptions allow. Pure and deterministic.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,11 @@ NAME = "simple"
 
 
 def simple(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
-    """The partitions of each member: each partition gets one, then members without any join in."""
+    """The partitions of each member.
+
+    First each partition is assigned to one member; then each member without a partition is assigned
+    one that has the fewest members.
+    """
     return _joined(members, uniform(members, partition_counts), partition_counts)
 
 

@@ -1,8 +1,8 @@
-"""The partitions of a share group with state, initialized before members get them.
+"""The partitions of a share group whose share state is initialized; only these are assigned.
 
-A command says what state should be begun or deleted elsewhere (by the share coordinators); when
-that is done, another notes it here. Each step can be repeated, so that a coordinator may be lost
-between any two.
+A command returns the partitions whose state the share coordinators have to initialize or delete; a
+second command records in the group that they have done so. Each step can be repeated, so the
+group coordinator may fail between any two.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from ottla.group.turn import Turn
 
 
 def missing(group: ShareGroup, shapes: Iterable[TopicShape]) -> list[TopicState]:
-    """The partitions of these topics whose state is to be begun."""
+    """The partitions of these topics whose state has to be initialized."""
     found = []
     for shape in sorted(shapes):
         known = group.begun.get(shape.id)
@@ -32,7 +32,7 @@ def missing(group: ShareGroup, shapes: Iterable[TopicShape]) -> list[TopicState]
 
 
 def note_begun(turn: Turn, group: ShareGroup, topics: Iterable[TopicState]) -> None:
-    """Note that the state of these partitions exists: they may be assigned to members."""
+    """Record that the state of these partitions is initialized: they may be assigned to members."""
     begun = dict(group.begun)
     for topic in topics:
         known = begun.get(topic.id)
@@ -46,7 +46,7 @@ def note_begun(turn: Turn, group: ShareGroup, topics: Iterable[TopicState]) -> N
 
 
 def start_deleting(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> list[TopicState]:
-    """Remove topics from the group; return all whose state is to be deleted now."""
+    """Remove topics from the group; return all topics whose state has to be deleted."""
     begun, deleting = dict(group.begun), dict(group.deleting)
     for topic_id in topic_ids:
         topic = begun.pop(topic_id, None)
@@ -58,7 +58,7 @@ def start_deleting(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> 
 
 
 def note_deleted(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> None:
-    """Note that the state of these topics is deleted."""
+    """Record that the state of these topics is deleted."""
     gone = set(topic_ids)
     deleting = {each: topic for each, topic in group.deleting.items() if each not in gone}
     if deleting != group.deleting:

@@ -26,7 +26,7 @@ def describe(group: ShareGroup, topics: TopicsView) -> DescribedGroup:
 
 
 def not_found(group_id: str, *, is_other: bool) -> DescribedGroup:
-    """The answer for a group that does not exist or is of another kind."""
+    """The answer for a group that does not exist or is of another type."""
     words = "is not a share group" if is_other else "not found"
     return DescribedGroup(
         group_id=group_id,

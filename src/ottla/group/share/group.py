@@ -1,4 +1,4 @@
-"""A share group: its members, their assignments, and the partitions with state."""
+"""A share group: its members, their assignments, and the partitions with initialized state."""
 
 from enum import StrEnum
 from uuid import UUID
@@ -19,17 +19,17 @@ from ottla.group.share.records import (
 
 
 class ShareGroupPhase(StrEnum):
-    """Where a group stands, by the names Kafka shows: with members or without."""
+    """The state of a group, by Kafka's names: without members or with some."""
 
     EMPTY = "Empty"
     STABLE = "Stable"
 
 
 class ShareGroup:
-    """One group. Everything in it is durable: `apply` alone changes it.
+    """One group. All its fields but `seen_topics` are durable: `apply` alone changes them.
 
-    Invariant: current and target hold members only.
-    Invariant: no topic is in `begun` and in `deleting`.
+    Invariant: the keys of `current` and `target` are members.
+    Invariant: no topic is both in `begun` and in `deleting`.
     """
 
     __slots__ = (
@@ -53,9 +53,9 @@ class ShareGroup:
         self.target_epoch = 0
         self.target: dict[str, Share] = {}
         self.current: dict[str, ShareCurrent] = {}
-        # Topics with state; only their partitions are given to members.
+        # Topics with initialized state; only their partitions are assigned to members.
         self.begun: dict[UUID, TopicState] = {}
-        # Topics whose state is to be deleted, and is not initialized again before that is done.
+        # Topics whose state is being deleted; it is not initialized again before that is done.
         self.deleting: dict[UUID, TopicState] = {}
         # The topics that `topics_hash` was last compared with, None if it must be compared again.
         self.seen_topics: object = None
@@ -81,7 +81,7 @@ class ShareGroup:
         self.epoch = max([self.epoch, self.target_epoch, *epochs])
 
     def apply(self, record: ShareGroupRecord) -> None:
-        """Make a record part of the state. Applying it twice changes nothing more."""
+        """Apply a record to the state; applying it twice has the same effect as once."""
         match record:
             case ShareMemberRecord(_, member_id, metadata):
                 if metadata is None:

@@ -1,7 +1,8 @@
 """The share groups of one coordinator, and the commands on them.
 
-As in `ottla.group.coordinator`: commands decide, `apply` changes. The answers of some name work
-for the share coordinator, with the state of records; its completion is a further command.
+As in `ottla.group.coordinator`: commands decide, `apply` changes the state. Some answers list state
+that the share coordinators have to initialize or delete; a further command records that this was
+done.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,16 +35,16 @@ from ottla.wire.messages.share_group_heartbeat import (
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Whether the state of topics may be changed, and of which topics."""
+    """Whether the share state of a group may be changed, and of which topics."""
 
     code: ErrorCode = ErrorCode.NONE
     topics: tuple[TopicState, ...] = ()
-    # The group's epoch, and that of state that is to be begun.
+    # The group's epoch; it becomes the state epoch of state that is initialized.
     epoch: int = 0
 
 
 class ShareGroups:
-    """Share groups by id. `is_other` says whether an id is a group of another kind."""
+    """Share groups by id. `is_other` says whether an id belongs to a group of another type."""
 
     def __init__(
         self, settings: GroupSettings, timers: Timers, is_other: Callable[[str], bool]
@@ -82,14 +83,14 @@ class ShareGroups:
         return GroupDecision(replies=[GroupReply(call.ticket, self.described(group_id, topics))])
 
     def described(self, group_id: str, topics: TopicsView) -> DescribedGroup:
-        """A group as ShareGroupDescribe answers it."""
+        """A group in the form of ShareGroupDescribe."""
         group = self.groups.get(group_id)
         if group is None:
             return describing.not_found(group_id, is_other=self._is_other(group_id))
         return describing.describe(group, topics)
 
     def begun(self, call: Call, group_id: str) -> GroupDecision:
-        """The partitions with state; the answer is an Allowed."""
+        """The partitions with initialized state; the answer is an Allowed."""
         group = self.groups.get(group_id)
         if group is None:
             allowed = Allowed(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -100,7 +101,7 @@ class ShareGroups:
     def note_begun(
         self, call: Call, group_id: str, topics: Iterable[TopicState], at: Moment
     ) -> GroupDecision:
-        """Note that state of partitions was initialized; the answer is an ErrorCode."""
+        """Record that the state of partitions is initialized; the answer is an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)
         if group is not None:
@@ -109,9 +110,10 @@ class ShareGroups:
         return turn.decision
 
     def start_altering(self, call: Call, group_id: str, at: Moment) -> GroupDecision:
-        """AlterShareGroupOffsets begins: an empty group, which may be new, gets a new epoch.
+        """First step of AlterShareGroupOffsets: raise the epoch of an empty group, or create it.
 
-        The answer is an Allowed with the epoch of the state to be begun anew.
+        The answer is an Allowed with the state epoch to initialize the state with, and the topics
+        whose state is still being deleted.
         """
         turn = self._turn(at)
         group = self.groups.get(group_id)
@@ -130,9 +132,9 @@ class ShareGroups:
     def start_deleting(
         self, call: Call, group_id: str, topic_ids: Iterable[UUID] | None, at: Moment
     ) -> GroupDecision:
-        """Begin to delete the state of topics, or of all, of an empty group.
+        """Begin to delete an empty group's state of the topics named; None means all its topics.
 
-        The answer is an Allowed with the topics whose state is to be deleted.
+        The answer is an Allowed with the topics whose state has to be deleted.
         """
         turn = self._turn(at)
         group = self.groups.get(group_id)
@@ -150,7 +152,7 @@ class ShareGroups:
     def note_deleted(
         self, call: Call, group_id: str, topic_ids: Iterable[UUID], at: Moment
     ) -> GroupDecision:
-        """Note that the state of topics is deleted; the answer is an ErrorCode."""
+        """Record that the state of topics is deleted; the answer is an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)
         if group is not None:
@@ -159,7 +161,7 @@ class ShareGroups:
         return turn.decision
 
     def delete(self, call: Call, group_id: str, at: Moment) -> GroupDecision:
-        """DeleteGroups, once all state is deleted; the answer is an ErrorCode."""
+        """DeleteGroups for a group whose share state is deleted; the answer is an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)
         if group is None:
@@ -175,25 +177,25 @@ class ShareGroups:
         return turn.decision
 
     def forget_topics(self, turn: Turn, gone: Callable[[str, int], bool]) -> None:
-        """Have the state of deleted topics deleted, too."""
+        """Begin to delete the share state of topics that were deleted."""
         for group in self.groups.values():
             topics = [each.id for each in group.begun.values() if gone(each.name, 0)]
             if topics:
                 begun.start_deleting(turn, group, topics)
 
     def on_deadline(self, turn: Turn, key: TimerKey) -> None:
-        """Remove a member without a heartbeat in time."""
+        """Remove a member whose session has expired."""
         group = self.groups.get(key.group_id)
         if group is not None and key.member_id in group.members:
             heartbeating.remove(turn, group, key.member_id)
 
     def start(self, turn: Turn) -> None:
-        """After the replay, start the sessions of the members found."""
+        """Start the sessions of all members, once the group's records are replayed."""
         for group in self.groups.values():
             heartbeating.start(turn, group)
 
     def apply(self, record: ShareGroupRecord) -> None:
-        """Make a record part of the state: at its append, or when the partition is replayed."""
+        """Apply a record to the state: when it is appended, or replayed."""
         group = self.groups.get(record.group_id)
         if group is None:
             if record.is_tombstone:

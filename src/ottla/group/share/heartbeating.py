@@ -1,8 +1,8 @@
 """ShareGroupHeartbeat: join, get an assignment, leave (KIP-932).
 
-The group's epoch rises with its members and their topics; the target assignment follows it, and a
-member has its part of the target at once: no other member must revoke it first, since records and
-not partitions are locked.
+The group epoch rises when members, subscriptions or topics change, and a new target assignment is
+computed for it. A member gets its part of the target at once: other members need not revoke
+partitions first, since a share group locks records and not partitions.
 """
 
 from collections.abc import Collection
@@ -48,7 +48,7 @@ _NEW = ShareCurrent(JOIN, JOIN, NOTHING)
 class Heard:
     """The outcome of a heartbeat: the answer, and the state to be initialized or deleted.
 
-    `epoch` is the group's, and that of the state to be initialized.
+    `epoch` is the group epoch; it becomes the state epoch of state that is initialized.
     """
 
     response: ShareGroupHeartbeatResponse
@@ -58,7 +58,7 @@ class Heard:
 
 
 def require_valid(request: ShareGroupHeartbeatRequest) -> None:
-    """Raises OttlaError (INVALID_REQUEST) where a heartbeat is invalid by itself."""
+    """Raises OttlaError (INVALID_REQUEST) if a heartbeat is invalid for any group."""
     _forbid(not request.group_id.strip(), "GroupId can't be empty.")
     _forbid(not request.member_id.strip(), "MemberId can't be empty.")
     _forbid(len(request.member_id) > _MEMBER_ID_LENGTH_MAX, "MemberId is too long.")
@@ -99,7 +99,7 @@ def heartbeat(
         after = ShareCurrent(group.target_epoch, before.epoch, assigned)
         change(turn, group, ShareCurrentRecord(group.group_id, member_id, after))
     keep_alive(turn, group, member_id, pace)
-    is_told = (
+    needs_assignment = (
         request.member_epoch == JOIN
         or request.member_epoch != group.target_epoch
         or request.subscribed_topic_names is not None
@@ -109,14 +109,14 @@ def heartbeat(
         member_id=member_id,
         member_epoch=group.target_epoch,
         heartbeat_interval_ms=pace.heartbeat_interval_ms,
-        assignment=_assignment(assigned) if is_told else None,
+        assignment=_assignment(assigned) if needs_assignment else None,
     )
     to_begin = tuple(missing(group, shapes))
     return Heard(response, group.epoch, to_begin, tuple(group.deleting.values()))
 
 
 def start(turn: Turn, group: ShareGroup) -> None:
-    """Start the members' sessions, as a new coordinator has loaded the group."""
+    """Start the members' sessions when a new coordinator has loaded the group."""
     settings = turn.settings
     pace = Pace(settings.share_session_timeout_ms, settings.share_heartbeat_interval_ms)
     for member_id in group.members:
@@ -157,7 +157,11 @@ def _require_known(group: ShareGroup, member_id: str) -> None:
 
 
 def _require_member(group: ShareGroup, request: ShareGroupHeartbeatRequest) -> None:
-    """Refuse callers but members in their present epoch, or in the last: answers get lost."""
+    """Check that the caller is a member, in its current epoch or the previous one.
+
+    The previous one is accepted since the answer that raised it may be lost. Raises OttlaError:
+    UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
+    """
     _require_known(group, request.member_id)
     current = group.current.get(request.member_id, _NEW)
     if request.member_epoch not in (current.epoch, current.previous_epoch):
@@ -175,7 +179,7 @@ def _update(
     call: Call,
     request: ShareGroupHeartbeatRequest,
 ) -> bool:
-    """Update the member from its request; whether it reads other topics than before."""
+    """Update the member from its request; return whether its subscription changed."""
     before = group.members.get(member_id)
     base = before or ShareMemberMetadata(None, "", "", ())
     names = request.subscribed_topic_names
@@ -196,7 +200,7 @@ def _update(
 def _follow_topics(
     turn: Turn, group: ShareGroup, topics: TopicsView, *, is_changed: bool
 ) -> Collection[TopicShape]:
-    """Raise the epoch where members or topics have changed, and have the target follow it."""
+    """Raise the group epoch if members or topics changed; compute a new target if it is behind."""
     shapes = _shapes(group, topics)
     topics_hash = shape_hash(shapes.values())
     if is_changed or topics_hash != group.topics_hash:
@@ -209,14 +213,14 @@ def _follow_topics(
 
 
 def _shapes(group: ShareGroup, topics: TopicsView) -> dict[str, TopicShape]:
-    """The topics that any member reads and that exist."""
+    """The topics, by name, that a member subscribes to and that exist."""
     names = {name for metadata in group.members.values() for name in metadata.topic_names}
     found = ((name, topics.find(name)) for name in names)
     return {name: shape for name, shape in found if shape is not None}
 
 
 def _assign(turn: Turn, group: ShareGroup, shapes: dict[str, TopicShape]) -> None:
-    # Partitions are initialized from 0 up, so that a count is enough.
+    # The assignor takes a count: assign the partitions from 0 up to the first without state.
     counts = {
         shape.id: _begun_count(group, shape)
         for shape in shapes.values()
@@ -245,7 +249,7 @@ def _assign(turn: Turn, group: ShareGroup, shapes: dict[str, TopicShape]) -> Non
 
 
 def _begun_count(group: ShareGroup, shape: TopicShape) -> int:
-    """How many partitions from 0 up have state."""
+    """How many partitions from 0 up have initialized state."""
     known = group.begun.get(shape.id)
     count = 0
     while known is not None and count < shape.partitions and count in known.partitions:

@@ -54,7 +54,7 @@ class ShareCurrent:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic, and the partitions of it that the group has state of."""
+    """A topic, and those of its partitions that have share state for the group."""
 
     id: UUID
     name: str
@@ -63,7 +63,7 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True)
 class ShareMemberRecord:
-    """A member, or its tombstone."""
+    """A member, or the tombstone."""
 
     group_id: str
     member_id: str
@@ -75,26 +75,26 @@ class ShareMemberRecord:
 
 
 class ShareEpochRecord(GroupEpoch):
-    """A group's epoch and the hash of the topics it was raised for; or its tombstone."""
+    """A group's epoch and its hash of the subscribed topics; or the tombstone."""
 
     __slots__ = ()
 
 
 class ShareTargetEpochRecord(TargetEpoch):
-    """The group epoch that the target assignment is for, or its tombstone."""
+    """The group epoch of the target assignment, or the tombstone."""
 
     __slots__ = ()
 
 
 class ShareTargetRecord(TargetShare):
-    """A member's part of the target assignment, or its tombstone."""
+    """A member's part of the target assignment, or the tombstone."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ShareCurrentRecord:
-    """A member's current assignment, or its tombstone."""
+    """A member's current assignment, or the tombstone."""
 
     group_id: str
     member_id: str
@@ -107,7 +107,10 @@ class ShareCurrentRecord:
 
 @dataclass(frozen=True, slots=True)
 class ShareStateRecord:
-    """The partitions with state, and those whose state is being deleted; or None."""
+    """The topics with initialized state and those whose state is being deleted, or the tombstone.
+
+    `begun` is None in a tombstone.
+    """
 
     group_id: str
     begun: tuple[TopicState, ...] | None
@@ -168,7 +171,7 @@ def encode(record: ShareGroupRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode(kind: int, key: bytes, value: bytes | None) -> ShareGroupRecord | None:
-    """Read a record back; None for a kind that is none of these. Raises WireError."""
+    """Decode a record; None if `kind` is not a share group's record type. Raises WireError."""
     read = _READERS.get(kind)
     return None if read is None else read(key, value)
 
@@ -192,8 +195,8 @@ def _state_value(
             )
             for topic in begun
         ],
-        # Kafka names the topic alone. Which partitions, is in `initializing`, where Kafka looks
-        # for none of a topic that is being deleted.
+        # Kafka's DeletingTopics has no partitions, so they are stored in InitializingTopics, which
+        # Kafka does not evaluate for a topic that is being deleted.
         initializing_topics=[
             TopicPartitionsInfo(
                 topic_id=topic.id, topic_name=topic.name, partitions=sorted(topic.partitions)

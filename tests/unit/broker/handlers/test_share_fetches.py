@@ -166,7 +166,7 @@ def test_requests_without_a_member_and_hidden_renewals_are_invalid() -> None:
         answer = await Member(world).acknowledge(1, 0, 0, RENEW)
         assert (code(answer.error_code), answer.error_message) == (
             "INVALID_REQUEST",
-            "the request renews locks, and does not say so: IsRenewAck is false",
+            "the request has acknowledge type 4 (renew) but IsRenewAck is false: set IsRenewAck",
         )
 
     play(scenario, *TOPICS)
