@@ -92,7 +92,7 @@ def test_wrong_words_about_settings_are_told_with_the_right_ones(
     told = run.refused("config", "set", "broker", "0", "num.partitions=3")
     assert "restart the broker" in told
     assert "is not NAME=VALUE" in run.misused("config", "set", "topic", topic, "x")
-    assert "say what to change" in run.misused("config", "set", "topic", topic)
+    assert "nothing to change" in run.misused("config", "set", "topic", topic)
     assert "both set and unset" in run.misused(*("config", "set", "topic", topic, "a=1", "-u", "a"))
     assert f"did you mean {topic}" in run.refused("config", "get", "topic", topic[1:])
 

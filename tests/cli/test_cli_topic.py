@@ -102,7 +102,7 @@ def test_wrong_words_about_topics_are_told_with_the_right_ones(
     assert "whole number" in run.refused("topic", "alter", topic, "-s", "retention.ms=soon")
     assert "only grow" in run.refused("topic", "alter", topic, "-p", "1")
     assert "'x' is not NAME=VALUE" in run.misused("topic", "create", "new", "-s", "x")
-    assert "say what to change" in run.misused("topic", "alter", topic)
+    assert "nothing to change" in run.misused("topic", "alter", topic)
 
 
 def test_deleting_asks_and_refuses_where_nobody_can_answer(

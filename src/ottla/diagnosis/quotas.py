@@ -1,4 +1,4 @@
-"""Which of the quotas that are set hold for a client. Pure."""
+"""Which of the quotas that are set apply to a client. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ottla.quota.table import QuotaTable
 
 @dataclass(frozen=True, slots=True)
 class HeldLimit:
-    """A limit that holds, and the entity it was set for."""
+    """A limit that applies, and the entity it is set for."""
 
     key: QuotaKey
     limit: float
@@ -20,10 +20,10 @@ class HeldLimit:
 def limits_of(
     entity: QuotaEntity, found: Mapping[QuotaEntity, Mapping[str, float]]
 ) -> list[HeldLimit]:
-    """The limits that hold for `entity`, of all that are set.
+    """The limits that apply to `entity`, of all that are set.
 
-    Its own where it has one, else that of the most special entity that it falls under. For a
-    default entity, its own limits.
+    For each key the limit of the most specific entity that matches, which may be `entity` itself.
+    For a default entity, the limits set for it.
     """
     table = QuotaTable({one: _known(one, limits) for one, limits in found.items()})
     held: list[HeldLimit] = []
@@ -37,7 +37,7 @@ def limits_of(
 
 
 def _levels(entity: QuotaEntity) -> Iterable[QuotaEntity]:
-    """The entities whose quotas hold for one, the most special first."""
+    """The entities whose quotas apply to `entity`, the most specific first."""
     if entity.ip is not None:
         return dict.fromkeys((entity, QuotaEntity(ip=DEFAULT)))
     users = dict.fromkeys((entity.user, DEFAULT)) if entity.user is not None else {}

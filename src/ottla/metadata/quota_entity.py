@@ -14,7 +14,7 @@ class Default(Enum):
     DEFAULT = "<default>"
 
 
-# All entities without a quota of their own.
+# Stands for all entities without a quota of their own.
 DEFAULT = Default.DEFAULT
 Name = str | Default
 
@@ -28,9 +28,9 @@ _CLIENTS = "clients"
 
 @dataclass(frozen=True, slots=True)
 class QuotaEntity:
-    """A user, a client id, both together, or an address; each by name or DEFAULT."""
+    """A user, a client id, a user with a client id, or an address; each by name or DEFAULT."""
 
-    # Invariant: something is given; an address stands alone.
+    # Invariant: one part at least is not None; if `ip` is not, the others are None.
     user: Name | None = None
     client_id: Name | None = None
     ip: Name | None = None
@@ -61,7 +61,7 @@ def quota_path(entity: QuotaEntity) -> str:
 
 
 def quota_entity(path: str) -> QuotaEntity | None:
-    """The entity whose quotas the node at `path` holds; None for nodes that hold none."""
+    """The entity whose quotas the node at `path` contains; None if it is no such node."""
     for root in QUOTA_ROOTS:
         names = path.removeprefix(f"{root}/").split("/")
         if path == root or not path.startswith(f"{root}/"):
@@ -78,9 +78,9 @@ def quota_entity(path: str) -> QuotaEntity | None:
 
 
 def parse_entity(parts: list[tuple[str, str | None]]) -> QuotaEntity:
-    """An entity as the protocol names it: (type, name) pairs, None for the default.
+    """Convert the protocol's (type, name) pairs of an entity; the name None is the default.
 
-    Raises OttlaError(INVALID_REQUEST) for what is no entity of a quota.
+    Raises OttlaError(INVALID_REQUEST) if the pairs are not an entity that can have quotas.
     """
     names: dict[str, Name] = {}
     for kind, name in parts:
@@ -120,7 +120,7 @@ def parse_entity(parts: list[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def plain_address(text: str) -> str | None:
-    """An IP address as sockets write it; None where `text` is none. Host names are none."""
+    """An IP address in the spelling of sockets; None if `text` is not an IP address."""
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if "%" in bare:
         return None
@@ -141,7 +141,7 @@ def entity_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
 
 
 def _to_node(name: Name) -> str:
-    """A name as text; all but letters, digits and `._-` is escaped, as in Kafka."""
+    """A name as a node name; all but letters, digits and `._-` are escaped, as in Kafka."""
     if isinstance(name, Default):
         return name.value
     return quote(name, safe="").replace("~", "%7E")

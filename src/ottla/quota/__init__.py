@@ -1,5 +1,5 @@
-"""Quotas: how much an entity may use, how much it has used, and how long it has to wait.
+"""Quotas: how much an entity may use, how much it has used, and its throttle time.
 
-A core: time is an argument, and what it decides is a number of milliseconds. The brokers' shells
-(`broker.throttling`, `broker.replication.throttles`) do the waiting.
+A core without I/O: time is an argument, and the results are throttle times in milliseconds.
+`broker.requests.throttling` and `broker.replication.throttles` delay the requests.
 """

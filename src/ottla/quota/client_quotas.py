@@ -1,4 +1,4 @@
-"""What clients have used, by who shares a quota: connections of one entity count together."""
+"""The use of quotas by clients: all connections of the entity that shares a quota add up."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,20 @@ from ottla.quota.windowed_rate import WindowedRate
 
 # Milliseconds of work in a second that are one percent of it.
 _MS_PER_PERCENT = 10
-# After so many new entities those at rest are forgotten: client ids are whatever clients say.
+# After this many new entities, idle ones are dropped: clients choose their client ids freely.
 _NEW_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Kafka's `quota.window.*`: how many windows are remembered, and how long each is."""
+    """Kafka's `quota.window.num` and `quota.window.size.seconds`, the latter in ms."""
 
     num: int = 11
     ms: int = 1000
 
 
 class ClientQuotas:
-    """How much each entity uses. Amounts: bytes, milliseconds, partitions or connections."""
+    """The use of quotas by entity. Amounts are bytes, milliseconds, partitions or connections."""
 
     def __init__(self, windows: Windows, mutation_windows: Windows) -> None:
         self.table = QuotaTable({})
@@ -35,17 +35,17 @@ class ClientQuotas:
 
     # Hot: once per request of a client, where quotas are set.
     def use(self, key: QuotaKey, user: str, client_id: str, amount: float, now_ms: int) -> int:
-        """Count `amount` as used, and return how long the client is to wait, in milliseconds."""
+        """Count `amount` as used, and return the client's throttle time in milliseconds."""
         rate = self.rate(key, user, client_id, now_ms)
         return 0 if rate is None else rate.record(amount, now_ms)
 
     def rate(self, key: QuotaKey, user: str, client_id: str, now_ms: int) -> WindowedRate | None:
-        """What measures the use of `key` by a client; None where it has no limit."""
+        """The rate at which a client uses `key`, with its limit; None if there is no limit."""
         held = self.table.held(key, user, client_id)
         return None if held is None else self._rate(key, held, now_ms)
 
     def connect(self, address: str, now_ms: int) -> int:
-        """How long a new connection comes too early, in ms; counted where it does not."""
+        """The throttle time of a new connection in ms; the connection is counted if that is 0."""
         held = self.table.held_address(address)
         if held is None:
             return 0
@@ -53,7 +53,7 @@ class ClientQuotas:
         return rate.wait_ms(now_ms, 1) or rate.record(1, now_ms)
 
     def bucket(self, user: str, client_id: str, now_ms: int) -> TokenBucket | None:
-        """What gives a client its changes of topics; None where it has no limit."""
+        """The bucket of `controller_mutation_rate` for a client; None if there is no limit."""
         held = self.table.held(QuotaKey.MUTATION, user, client_id)
         if held is None:
             return None
@@ -65,7 +65,7 @@ class ClientQuotas:
         return bucket
 
     def __len__(self) -> int:
-        """Entities whose use is remembered."""
+        """How many rates and buckets are kept."""
         return len(self._rates) + len(self._buckets)
 
     def _rate(self, key: QuotaKey, held: Held, now_ms: int) -> WindowedRate:

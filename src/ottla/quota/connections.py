@@ -1,4 +1,4 @@
-"""How many connections there may be, and how fast they may come: of a broker and of addresses."""
+"""Limits on connections and connection rates: of a broker, its listeners, and addresses."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,10 @@ UNLIMITED = 2**31 - 1
 
 
 class ConnectionVerdict(NamedTuple):
-    """What is to become of a new connection: served or, for a `refusal`, closed; after a wait."""
+    """The decision on a new connection, carried out after `wait_ms`.
+
+    It is served or, with a `refusal` (the reason, for the log), closed.
+    """
 
     refusal: str | None = None
     wait_ms: int = 0
@@ -23,7 +26,7 @@ WELCOME = ConnectionVerdict()
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Connections at a time, and new ones per second."""
+    """The most connections at a time, and the most new ones per second."""
 
     connections_max: int = UNLIMITED
     creation_rate: int = UNLIMITED
@@ -31,23 +34,25 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRules:
-    """What the settings allow."""
+    """The limits that the settings `max.connection*` set."""
 
-    # Of all listeners together; of those that have room of their own; and of those that share
-    # nothing with the others, lest clients shut brokers out.
+    # The limits of the whole broker.
     broker: Room = Room()
+    # The limits of single listeners.
     listeners: Mapping[str, Room] = field(default_factory=dict)
+    # Listeners that the broker's limits do not apply to: the inter-broker listener, so that clients
+    # cannot use up the connections that brokers need.
     protected: frozenset[str] = frozenset()
     per_address_max: int = UNLIMITED
-    # Addresses with a limit of their own.
+    # max.connections.per.ip.overrides, by address.
     overrides: Mapping[str, int] = field(default_factory=dict)
 
 
 class ConnectionQuotas:
-    """The connections of one broker. Each that is opened here is closed here, refused or not."""
+    """The connections of one broker. Call `close` once for each `open`, also after a refusal."""
 
     def __init__(self, rules: ConnectionRules, addresses: ClientQuotas, windows: Windows) -> None:
-        """`addresses` knows the rates of new connections that single addresses are held to."""
+        """`addresses` has the quotas `connection_creation_rate` of single addresses."""
         self._addresses = addresses
         self._windows = windows
         self._count = 0
@@ -58,7 +63,7 @@ class ConnectionQuotas:
         self.rules = rules
 
     def open(self, listener: str, address: str, now_ms: int) -> ConnectionVerdict:
-        """Count a connection in, and say what is to become of it."""
+        """Count a new connection, and decide on it."""
         self._count += 1
         self._per_listener[listener] += 1
         self._per_address[address] += 1
@@ -76,7 +81,7 @@ class ConnectionQuotas:
         return ConnectionVerdict(None, wait_ms) if wait_ms else WELCOME
 
     def close(self, listener: str, address: str) -> None:
-        """Count a connection out."""
+        """Subtract a connection from the counts."""
         self._count -= 1
         self._per_listener[listener] -= 1
         self._per_address[address] -= 1

@@ -1,4 +1,4 @@
-"""Which entities a DescribeClientQuotas asks for (KIP-546)."""
+"""The filter of DescribeClientQuotas: which entities it matches (KIP-546)."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -11,7 +11,7 @@ _KINDS = ("user", "client-id", "ip")
 
 
 class Match(IntEnum):
-    """How a component names entities."""
+    """The match types of a filter component: a name, the default entity, or any entity."""
 
     EXACT = 0
     DEFAULT = 1
@@ -19,16 +19,17 @@ class Match(IntEnum):
 
 
 class Component(NamedTuple):
-    """One condition: the entity has a `kind`, and it is the one meant. None means any."""
+    """One condition of a filter: the entity has a part `kind`, named `name`; None matches any."""
 
     kind: str
     name: Name | None
 
 
 def parse_component(kind: str, match_type: int, match: str | None) -> Component:
-    """Raises OttlaError(INVALID_REQUEST) for a condition that means nothing.
+    """Convert a component of the request.
 
-    UNSUPPORTED_VERSION where it is about a kind of entity that does not exist.
+    Raises OttlaError: INVALID_REQUEST if its match type and name do not fit together,
+    UNSUPPORTED_VERSION if the entity type is unknown.
     """
     if not kind:
         raise OttlaError(ErrorCode.INVALID_REQUEST, "Invalid empty entity type.")
@@ -54,7 +55,7 @@ def parse_component(kind: str, match_type: int, match: str | None) -> Component:
 
 
 def check_filter(components: Sequence[Component]) -> None:
-    """Refuse conditions that contradict each other. Raises OttlaError(INVALID_REQUEST)."""
+    """Raises OttlaError(INVALID_REQUEST) for conditions that cannot be combined."""
     kinds = [component.kind for component in components]
     twice = [kind for kind in kinds if kinds.count(kind) > 1]
     if twice:
@@ -69,7 +70,7 @@ def check_filter(components: Sequence[Component]) -> None:
 
 
 def is_meant(entity: QuotaEntity, components: Sequence[Component], *, strict: bool) -> bool:
-    """Whether all conditions hold; `strict`: and the entity has no other kinds."""
+    """Whether an entity matches all conditions; with `strict` it must have no other parts."""
     names = {"user": entity.user, "client-id": entity.client_id, "ip": entity.ip}
     has = {kind: name for kind, name in names.items() if name is not None}
     for kind, wanted in components:

@@ -1,4 +1,4 @@
-"""The kinds of quotas, by Kafka's names, and their valid limits."""
+"""The quota keys, by Kafka's names, and their valid limits."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -13,7 +13,7 @@ class QuotaKey(Enum):
 
     PRODUCE = "producer_byte_rate"
     FETCH = "consumer_byte_rate"
-    # Time of the broker's one thread, in percent of it.
+    # Time of the broker's single request thread, in percent.
     REQUEST = "request_percentage"
     # Partitions created and deleted per second.
     MUTATION = "controller_mutation_rate"
@@ -22,7 +22,7 @@ class QuotaKey(Enum):
 
 
 _OF_CLIENTS = (QuotaKey.PRODUCE, QuotaKey.FETCH, QuotaKey.REQUEST, QuotaKey.MUTATION)
-# Keys with whole numbers only, and their greatest values.
+# Keys whose limits are whole numbers, and their largest limits.
 _WHOLE = {
     QuotaKey.PRODUCE: 2**63 - 1,
     QuotaKey.FETCH: 2**63 - 1,
@@ -39,7 +39,7 @@ def keys_of(entity: QuotaEntity) -> tuple[QuotaKey, ...]:
 
 
 def known_key(entity: QuotaEntity, name: str) -> QuotaKey:
-    """The key of that name. Raises OttlaError(INVALID_REQUEST) where the entity has no such."""
+    """The key by name. Raises OttlaError(INVALID_REQUEST) if the entity cannot have it."""
     keys = keys_of(entity)
     for key in keys:
         if key.value == name:
@@ -53,7 +53,7 @@ def known_key(entity: QuotaEntity, name: str) -> QuotaKey:
 
 
 def check_limit(key: QuotaKey, value: float) -> None:
-    """Refuse an invalid limit. Raises OttlaError(INVALID_REQUEST)."""
+    """Raises OttlaError(INVALID_REQUEST) for an invalid limit."""
     if not isfinite(value) or value <= 0:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
@@ -78,5 +78,5 @@ def check_limit(key: QuotaKey, value: float) -> None:
 
 
 def limit_text(key: QuotaKey, value: float) -> str:
-    """A limit as it stands in the store."""
+    """A limit as text in the store, in Kafka's form."""
     return str(round(value)) if key in _WHOLE else repr(value)

@@ -1,17 +1,17 @@
-"""The share of the network that copying replicas may take (KIP-73), one way, on one broker."""
+"""The replication quota of one broker in one direction, as leader or as follower (KIP-73)."""
 
 from ottla.quota.windowed_rate import WindowedRate
 
 UNLIMITED = 2**63 - 1
-# Bytes are granted in portions worth this much time: smaller ones cost more requests.
+# Bytes are granted in portions for this much time: smaller portions would cost more requests.
 _PORTION_MS = 100
 
 
 class ReplicationQuota:
-    """How many bytes replicas that are throttled may still copy.
+    """How many bytes throttled replicas may replicate now.
 
-    From the first byte on, no more is copied than the rate allows for the time since, except
-    for the excess of the last batch.
+    The bytes since the first one never exceed the rate times the elapsed time, except by the part
+    of the last batch above the portion.
     """
 
     def __init__(self, *, window_num: int, window_ms: int) -> None:
@@ -24,7 +24,7 @@ class ReplicationQuota:
         return self._rate is not None
 
     def set_rate(self, bytes_per_s: int) -> None:
-        """Change the limit; bytes copied before are no longer counted."""
+        """Change the limit, in bytes per second; bytes replicated before no longer count."""
         if bytes_per_s >= UNLIMITED:
             self._rate = None
         elif self._rate is None or self._rate.limit != bytes_per_s:
@@ -36,7 +36,7 @@ class ReplicationQuota:
             )
 
     def available(self, now_ms: int) -> int:
-        """Bytes that may be copied now; 0 where there is too little for a portion."""
+        """Bytes that may be replicated now; 0 if there is less than a portion."""
         rate = self._rate
         if rate is None:
             return UNLIMITED
@@ -45,14 +45,14 @@ class ReplicationQuota:
         return max(1, int(rate.available(now_ms)))
 
     def wait_ms(self, now_ms: int) -> int:
-        """How long until a portion is available."""
+        """Milliseconds until a portion is available."""
         rate = self._rate
         if rate is None:
             return 0
         return rate.wait_ms(now_ms, _portion(rate) if rate.limit else 1)
 
     def record(self, size: int, now_ms: int) -> None:
-        """Count bytes that were copied."""
+        """Count bytes that were replicated."""
         if self._rate is not None:
             self._rate.record(size, now_ms)
 

@@ -1,4 +1,4 @@
-"""The quota that holds for a client: the most specific one set (Kafka's eight levels)."""
+"""The quota that applies to a client: the most specific one set, of Kafka's eight levels."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,25 +6,28 @@ from typing import NamedTuple
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity, plain_address
 from ottla.quota.keys import Limits, QuotaKey
 
-# Look-ups are cached, up to a limit, as clients choose their client ids.
+# The most look-ups that are cached: clients choose their client ids freely.
 _REMEMBERED_MAX = 10_000
 
 
 class Held(NamedTuple):
-    """A limit, and the entity it is shared by: a default holds for each user or client id alone."""
+    """The limit that applies to a client, and the entity whose clients share it.
+
+    A default limit is not shared: each user or client id gets it separately.
+    """
 
     limit: float
     sharing: QuotaEntity
 
 
 class QuotaTable:
-    """All quotas that are set. Not changed: a change makes a new table."""
+    """All quotas that are set. Immutable apart from its cache; a change makes a new table."""
 
     def __init__(self, quotas: Mapping[QuotaEntity, Limits]) -> None:
         self.quotas = {entity: limits for entity, limits in quotas.items() if limits}
         self.limits_clients = any(entity.ip is None for entity in self.quotas)
         self.limits_addresses = any(entity.ip is not None for entity in self.quotas)
-        # By address as sockets write it; spelled otherwise, the last one set holds.
+        # By address in the spelling of sockets; of several spellings the last one is used.
         self._of_address = {
             plain_address(entity.ip): limits[QuotaKey.CONNECTION]
             for entity, limits in self.quotas.items()
@@ -33,7 +36,7 @@ class QuotaTable:
         self._known: dict[tuple[QuotaKey, str, str], Held | None] = {}
 
     def with_limits(self, entity: QuotaEntity, limits: Limits) -> "QuotaTable":
-        """The table with all quotas of one entity replaced; no limits remove it."""
+        """A table with the quotas of one entity replaced; empty `limits` remove the entity."""
         return QuotaTable({**self.quotas, entity: limits})
 
     # Hot: once per request of a client, where quotas are set.
@@ -48,7 +51,7 @@ class QuotaTable:
         return found
 
     def held_address(self, address: str) -> Held | None:
-        """The limit of new connections from an address."""
+        """The limit of `connection_creation_rate` for an address; None for no limit."""
         limit = self._of_address.get(address)
         if limit is None:
             limit = self.quotas.get(QuotaEntity(ip=DEFAULT), {}).get(QuotaKey.CONNECTION)

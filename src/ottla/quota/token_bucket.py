@@ -1,13 +1,13 @@
-"""A token bucket that may be overdrawn: the quota of changes of topics (KIP-599)."""
+"""A token bucket that may be overdrawn: for the quota `controller_mutation_rate` (KIP-599)."""
 
 from math import ceil
 
 
 class TokenBucket:
-    """`limit` tokens a second, up to `burst_s` seconds' worth at a time; at first it is full.
+    """A bucket that gets `limit` tokens per second and holds those of `burst_s` seconds.
 
-    A request is granted whole while the bucket is not overdrawn, and may overdraw it: a topic
-    with many partitions is created at once, and later requests wait.
+    It is full at first. While it is not overdrawn, a request may take any number of tokens and so
+    overdraw it: a topic with many partitions is created at once, and later requests wait.
     """
 
     __slots__ = ("_burst", "_filled_ms", "_tokens", "limit")
@@ -20,13 +20,13 @@ class TokenBucket:
         self._filled_ms = now_ms
 
     def record(self, amount: float, now_ms: int) -> int:
-        """Take `amount` tokens, and return how long to wait then, in milliseconds."""
+        """Take `amount` tokens, and return the throttle time in milliseconds."""
         self._fill(now_ms)
         self._tokens -= amount
         return self._debt_ms()
 
     def wait_ms(self, now_ms: int) -> int:
-        """How long until the bucket is not overdrawn; 0 for now."""
+        """Milliseconds until the bucket is not overdrawn; 0 if it is not."""
         self._fill(now_ms)
         return self._debt_ms()
 

@@ -1,8 +1,8 @@
-"""The recent use of a quota, and when it will be within its limit again.
+"""The recent use of a quota, and the time until it is within its limit again.
 
-Use is counted in windows of equal length, as in Kafka: what may be used grows with the time the
-windows cover. Unlike in Kafka, use beyond the limit is not forgotten with its window but counts in
-the next one: else many connections that all ask at once would get it for free.
+Use is counted in windows of equal length, as in Kafka: the amount allowed grows with the time that
+the windows cover. Unlike in Kafka, an excess does not expire with its window but counts in the next
+one: otherwise many connections that send at the same time would use the excess unthrottled.
 """
 
 from collections import deque
@@ -10,16 +10,16 @@ from math import ceil
 
 
 class WindowedRate:
-    """The use by one entity of one thing, held to `limit` per second.
+    """The use of one quota key by one entity, limited to `limit` per second.
 
-    Invariant: the first window begins at `_start_ms` and something was used in it; windows after
-    the last of `_used` are empty so far. At rest, where nothing is remembered, there is none.
+    Invariant: `_used` has the use by window, the oldest first; the first window begins at
+    `_start_ms` and is not 0. Without recent use `_used` is empty.
     """
 
     __slots__ = ("_grace_ms", "_start_ms", "_used", "_window_ms", "_window_num", "limit")
 
     def __init__(self, limit: float, *, window_num: int, window_ms: int, grace_ms: int) -> None:
-        """`grace_ms`: use worth that much time is allowed in advance."""
+        """`grace_ms`: the use allowed in this time may be used in advance."""
         assert limit >= 0
         assert window_num > 0
         assert window_ms > 0
@@ -32,7 +32,7 @@ class WindowedRate:
 
     # Hot: once per request of a client with a quota.
     def record(self, amount: float, now_ms: int) -> int:
-        """Count `amount` (>= 0) as used, and return how long to wait then, in milliseconds."""
+        """Count `amount` (>= 0) as used, and return the throttle time in milliseconds."""
         self._roll(now_ms)
         used = self._used
         if amount > 0:
@@ -50,19 +50,19 @@ class WindowedRate:
         return self._worth(now_ms) - sum(self._used)
 
     def wait_ms(self, now_ms: int, amount: float = 0.0) -> int:
-        """How long until `amount` may be used; 0 for now."""
+        """Milliseconds until `amount` may be used; 0 if it may be used now."""
         self._roll(now_ms)
         return self._wait_ms(amount, now_ms)
 
     def rate(self, now_ms: int) -> float:
-        """Use per second, over the windows that are remembered."""
+        """The use per second over the windows that are kept."""
         self._roll(now_ms)
         if not self._used:
             return 0.0
         return sum(self._used) * 1000 / max(now_ms - self._start_ms, self._window_ms)
 
     def at_rest(self, now_ms: int) -> bool:
-        """Whether nothing is remembered, so that a new rate would decide the same."""
+        """Whether no window is kept, so that a new object would give the same results."""
         self._roll(now_ms)
         return not self._used
 
@@ -82,12 +82,12 @@ class WindowedRate:
         return max(1, ceil(wanted * 1000 / self.limit - elapsed_ms - self._grace_ms))
 
     def _roll(self, now_ms: int) -> None:
-        """Forget windows that are too old, but not the excess in them."""
+        """Drop windows that are too old, and carry their excess into the next window."""
         used = self._used
         old = (now_ms - self._start_ms) // self._window_ms - self._window_num + 1
         worth = self.limit * self._window_ms / 1000
         while old > 0 and used:
-            # All at once where only the excess is left.
+            # If only one window is left, the empty ones after it expire with it in one step.
             count = old if len(used) == 1 else 1
             excess = used.popleft() - worth * count
             self._start_ms += self._window_ms * count
@@ -98,7 +98,7 @@ class WindowedRate:
                 else:
                     used.append(excess)
             while used and used[0] == 0:
-                # Unused time is not saved up.
+                # Empty windows allow no later use: drop them.
                 used.popleft()
                 self._start_ms += self._window_ms
                 old -= 1

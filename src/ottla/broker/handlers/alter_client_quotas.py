@@ -1,6 +1,6 @@
 """AlterClientQuotas (49), versions 0-1: set and remove quotas (KIP-546).
 
-Each entity is altered independently; a quota is in effect at once, on all brokers.
+Each entity is altered independently; a change applies at once, on all brokers.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class AlterClientQuotas(Handler):
     async def handle(
         self, _request: RequestContext, body: AlterClientQuotasRequest
     ) -> AlterClientQuotasResponse:
-        """Alter each entity; one that fails does not hinder the others."""
+        """Alter each entity; an error of one does not affect the others."""
         answers: list[EntryDataResponse] = []
         seen: set[QuotaEntity] = set()
         for entry in body.entries:
@@ -62,14 +62,16 @@ class AlterClientQuotas(Handler):
 def _check_once(entity: QuotaEntity, seen: set[QuotaEntity], entry: EntryData) -> None:
     if entity in seen:
         raise OttlaError(
-            ErrorCode.INVALID_REQUEST, f"The request alters {str(entity)[:200]} twice; do it once"
+            ErrorCode.INVALID_REQUEST,
+            f"The request alters {str(entity)[:200]} twice; name each entity once",
         )
     seen.add(entity)
     keys = [op.key for op in entry.ops]
     twice = [key for key in keys if keys.count(key) > 1]
     if twice:
         raise OttlaError(
-            ErrorCode.INVALID_REQUEST, f"The request alters {twice[0][:100]} twice; do it once"
+            ErrorCode.INVALID_REQUEST,
+            f"The request alters {twice[0][:100]} of {entity} twice; name each quota once",
         )
 
 

@@ -30,7 +30,7 @@ class DescribeClientQuotas(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeClientQuotasRequest
     ) -> DescribeClientQuotasResponse:
-        """List the quotas that are set; those that an entity inherits are left out."""
+        """List the quotas set for the entities that match; defaults are listed as entities."""
         components = [
             parse_component(component.entity_type, component.match_type, component.match)
             for component in body.components

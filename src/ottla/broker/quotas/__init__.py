@@ -1,4 +1,4 @@
-"""Quotas of clients, users, addresses and connections: what is set, and what enforces it.
+"""Quotas of users, client ids, addresses and connections: how they are set and enforced.
 
 The arithmetic is in `ottla.quota`. Begin with `quotas`.
 """

@@ -1,14 +1,14 @@
-"""The quota of changes of topics: partitions created and deleted (KIP-599)."""
+"""The quota `controller_mutation_rate`: partitions created and deleted (KIP-599)."""
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.requests.request import RequestContext
 
 
 def admit(request: RequestContext, partitions: int, *, strict: bool) -> None:
-    """Count partitions that a client creates or deletes, before it is done.
+    """Count partitions before a client's request creates or deletes them.
 
-    `strict`: its version knows the error THROTTLING_QUOTA_EXCEEDED, and it is raised where what
-    was done before is not paid for yet. Others are served, and wait afterwards.
+    `strict`: the request's version has the error THROTTLING_QUOTA_EXCEEDED, which is raised while
+    the quota is exceeded. Requests of older versions are served, and their answers are delayed.
     """
     throttle = request.throttle
     bucket = None if throttle is None else throttle.bucket()

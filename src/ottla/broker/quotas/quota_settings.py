@@ -1,6 +1,7 @@
-"""The quotas of the cluster's clients: as they stand in the store, and how they are changed.
+"""The quotas of the cluster: reads and changes them in the store.
 
-Every broker holds all of them, and hears of changes as it hears of changed settings.
+Every broker keeps all quotas in memory, and gets changes by the same notifications as changed
+settings.
 """
 
 import logging
@@ -22,17 +23,17 @@ _log = logging.getLogger(__name__)
 
 
 class QuotaChange(NamedTuple):
-    """One quota that is to be another; None removes it."""
+    """The new value of one quota; None removes it."""
 
     key: str
     value: float | None
 
 
 class QuotaSettings:
-    """Describes and alters quotas. `table` is replaced as a whole."""
+    """Describes and alters quotas. A change replaces the whole `table`."""
 
     def __init__(self, store: Store, clock: Clock, on_table: Callable[[QuotaTable], None]) -> None:
-        """`on_table` is called with each new table, which holds from then on."""
+        """`on_table` is called with each new table, which is in force from then on."""
         self._store = store
         self._clock = clock
         self._on_table = on_table
@@ -40,7 +41,7 @@ class QuotaSettings:
         self.table = QuotaTable({})
 
     async def load(self) -> None:
-        """Read all quotas. What cannot be read is logged and left out."""
+        """Read all quotas. Quotas that cannot be read are logged and skipped."""
         quotas: dict[QuotaEntity, Limits] = {}
         for root in QUOTA_ROOTS:
             for path, node in (await self._store.subtree(root)).items():
@@ -50,7 +51,10 @@ class QuotaSettings:
         self._take(QuotaTable(quotas))
 
     async def on_changed(self, entity_path: str) -> bool:
-        """Take over what some broker changed (`users/alice`); False where it is no quota."""
+        """Read the quotas of an entity that a broker changed; False if the path has no quotas.
+
+        `entity_path` is as in the notification, for example `users/alice`.
+        """
         path = f"/config/{entity_path}"
         entity = quota_entity(path)
         if entity is None:
@@ -64,11 +68,11 @@ class QuotaSettings:
     async def alter(
         self, entity: QuotaEntity, wishes: Sequence[QuotaChange], *, validate_only: bool
     ) -> None:
-        """Set and remove quotas of one entity; the others stay. Raises OttlaError."""
+        """Set and remove quotas of one entity; its other quotas stay. Raises OttlaError."""
         wanted: dict[QuotaKey, float | None] = {}
         for name, value in wishes:
             if value is None and name not in {key.value for key in keys_of(entity)}:
-                # Kafka, too, takes the removal of what is not there.
+                # As in Kafka, removing an unknown quota is not an error.
                 continue
             key = known_key(entity, name)
             if value is not None:
@@ -85,7 +89,7 @@ class QuotaSettings:
     def describe(
         self, components: Sequence[Component], *, strict: bool
     ) -> list[tuple[QuotaEntity, Limits]]:
-        """The quotas of all entities that are meant."""
+        """The quotas of all entities that match the filter."""
         return [
             (entity, limits)
             for entity, limits in self.table.quotas.items()
@@ -93,7 +97,7 @@ class QuotaSettings:
         ]
 
     async def _write(self, path: str, wanted: Mapping[QuotaKey, float | None]) -> Mapping[str, str]:
-        """Change the node, whatever other brokers change meanwhile; what it holds then."""
+        """Change the entity's node, retried on version conflicts; return its new content."""
         while True:
             node = await self._store.get(path)
             if node is None:
@@ -118,13 +122,13 @@ class QuotaSettings:
 
 
 def _configs(path: str, data: bytes) -> dict[str, str]:
-    """What a node holds; an empty one was made for the sake of those below it."""
+    """The content of a node; an empty node exists only as the parent of others."""
     if not data:
         return {}
     try:
         return decode_configs(path, data)
     except OttlaError as error:
-        _log.error("quotas that cannot be read: %s", error.message)
+        _log.error("quotas cannot be read and do not apply; set them anew: %s", error.message)
         return {}
 
 
@@ -138,7 +142,12 @@ def _limits(entity: QuotaEntity, path: str, configs: Mapping[str, str]) -> Limit
             value = float(text)
             check_limit(key, value)
         except (ValueError, OttlaError) as error:
-            _log.error("%s of %s cannot be used (%s); set it anew", key.value, path, error)
+            _log.error(
+                "quota %s at %s is invalid (%s) and does not apply; set it anew",
+                key.value,
+                path,
+                error,
+            )
             continue
         limits[key] = value
     return limits

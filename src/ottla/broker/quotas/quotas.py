@@ -1,4 +1,4 @@
-"""The quotas of clients, put together: what is set, and what enforces it."""
+"""Puts together the parts of quotas: what reads and changes them, and what enforces them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ OnChanged = Callable[[str], Awaitable[None]]
 
 
 class Quotas:
-    """The quotas of one broker; `stored` are those that are set. They hold from its `load` on."""
+    """The quotas of one broker. `stored` reads and changes them; they apply after its `load`."""
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class Quotas:
         self.connections = ConnectionQuotas(_rules(settings), self.clients, windows)
         settings.subscribe(self._on_settings)
         self._throttling = Throttling(self.clients, clock, loop)
-        # What slows clients down; None while no quota of clients is set.
+        # Throttles clients' requests; None while no quota of users or client ids is set.
         self.throttling: Throttling | None = None
 
     def before(self, others: OnChanged) -> OnChanged:
-        """The callback for changed settings: these quotas take their own, `others` get the rest."""
+        """A callback for change notifications: quotas are read here, all others go to `others`."""
 
         async def on_changed(entity: str) -> None:
             if not await self.stored.on_changed(entity):

@@ -44,7 +44,7 @@ def set_(
     """  # noqa: D301
     changes = options.parse_changes(assignments, unset)
     if not changes:
-        raise click.UsageError("say what to change: SETTING=VALUE or --unset SETTING")
+        raise click.UsageError("nothing to change: give SETTING=VALUE or --unset SETTING")
 
     async def work(admin: Admin) -> SettingChanges:
         await require(admin, kind, name)

@@ -16,8 +16,8 @@ def quota() -> None:
     ottla quota alter --default-client-id --set consumer_byte_rate=5M
     ottla quota list
 
-    Each broker holds each client to its quotas. Of those that are set the most special counts:
-    a user with a client id, then the user, then the client id; names before defaults.
+    Each broker enforces quotas on its own. If several quotas match a client, the most specific one
+    applies: a user with a client id, then the user, then the client id; names before defaults.
     """  # noqa: D301
 
 

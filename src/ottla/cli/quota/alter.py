@@ -24,7 +24,7 @@ from ottla.quota.keys import check_limit, known_key
 def alter(
     assignments: tuple[str, ...], unset: tuple[str, ...], bootstrap: str, form: str, **given: Any
 ) -> None:
-    """Set limits, or remove them with --unset. They hold at once, on every broker.
+    """Set limits, or remove them with --unset. Changes apply at once, on every broker.
 
     \b
     ottla quota alter --user alice --set producer_byte_rate=10M --set consumer_byte_rate=20M
@@ -33,12 +33,12 @@ def alter(
     ottla quota alter --ip 10.0.0.7 --set connection_creation_rate=10
     ottla quota alter --user alice --unset producer_byte_rate
 
-    Rates are per second; k, M, G and Ki, Mi, Gi are understood. Shows old and new limits.
+    Rates are per second; LIMIT may end in k, M, G or Ki, Mi, Gi. Shows old and new limits.
     """  # noqa: D301
     entity = entity_of(given)
     changes = options.parse_changes(assignments, unset)
     if not changes:
-        raise click.UsageError("say what to change: --set QUOTA=LIMIT or --unset QUOTA")
+        raise click.UsageError("nothing to change: give --set QUOTA=LIMIT or --unset QUOTA")
     limits = {name: _limit(entity, name, text) for name, text in changes.items()}
 
     async def work(admin: Admin) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""`ottla quota describe`: which limits hold for a client."""
+"""`ottla quota describe`: which limits apply to a client."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from ottla.diagnosis.quotas import limits_of
 @options.bootstrap
 @options.output
 def describe(bootstrap: str, form: str, **given: Any) -> None:
-    """Show which limits hold for a client, and where they come from.
+    """Show which limits apply to a client, and which entity each is set for.
 
     \b
     ottla quota describe --user ANONYMOUS --client-id loader

@@ -1,4 +1,4 @@
-"""Whose quota it is, as options say it, and limits as they are shown."""
+"""The options that name the entity of a quota, and limits as they are shown."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +9,11 @@ from ottla.metadata.quota_entity import DEFAULT, Name, QuotaEntity
 
 
 def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that name whose quota it is."""
+    """Add the options that name the entity of a quota."""
     for kind, words in (
         ("ip", "Clients that connect from this address."),
-        ("client-id", "Clients that call themselves so."),
-        ("user", "Clients of this user; ANONYMOUS where clients do not log in."),
+        ("client-id", "Clients with this client.id."),
+        ("user", "Clients of this user; ANONYMOUS if clients do not authenticate."),
     ):
         command = click.option(
             f"--default-{kind}", is_flag=True, help=f"Every {kind} without a quota of its own."
@@ -23,7 +23,7 @@ def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def entity_of(given: dict[str, Any]) -> QuotaEntity:
-    """The entity that the options name. Raises UsageError where they name none."""
+    """The entity that the options name. Raises UsageError if they name none or contradict."""
     names: dict[str, Name | None] = {}
     for kind in ("user", "client_id", "ip"):
         name, default = given.pop(kind), given.pop(f"default_{kind}")
@@ -31,12 +31,16 @@ def entity_of(given: dict[str, Any]) -> QuotaEntity:
         if name is not None and default:
             raise click.UsageError(f"--{word} and --default-{word} exclude each other")
         if name == "":
-            raise click.UsageError(f"--{word} needs a name; --default-{word} means all the others")
+            raise click.UsageError(
+                f"--{word} needs a name; --default-{word} is for each {word} without its own quota"
+            )
         names[kind] = DEFAULT if default else name
     if not any(names.values()):
-        raise click.UsageError("say whose: --user, --client-id, both, or --ip (or --default-…)")
+        raise click.UsageError(
+            "no entity given: give --user, --client-id, both, or --ip (or their --default-…)"
+        )
     if names["ip"] is not None and (names["user"] or names["client_id"]):
-        raise click.UsageError("an address has quotas of its own: give --ip alone")
+        raise click.UsageError("--ip cannot be combined with a user or client id: give it alone")
     return QuotaEntity(**names)
 
 

@@ -41,7 +41,7 @@ def alter(
     """  # noqa: D301
     changes = options.parse_changes(assignments, unset)
     if partitions is None and not changes:
-        raise click.UsageError("say what to change: --partitions, --set or --unset")
+        raise click.UsageError("nothing to change: give --partitions, --set or --unset")
 
     async def work(admin: Admin) -> _Altered:
         (before,) = await admin.topics.describe([name])

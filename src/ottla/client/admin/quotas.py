@@ -23,13 +23,13 @@ Limits = dict[str, float]
 
 @checks_calls
 class Quotas:
-    """`admin.quotas`: how much clients may use."""
+    """`admin.quotas`: the quotas of users, client ids and addresses."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def all(self) -> dict[QuotaEntity, Limits]:
-        """All quotas that are set."""
+        """All quotas that are set: limits by Kafka's key, per entity. Raises OttlaError."""
 
         async def ask() -> dict[QuotaEntity, Limits]:
             broker_id = await self._calls.cluster.controller()
@@ -53,7 +53,11 @@ class Quotas:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Set limits of one entity; None removes one; others stay as they are."""
+        """Set limits of one entity, by Kafka's key (`producer_byte_rate`, bytes per second).
+
+        A limit of None is removed; keys not named stay. With `validate_only` nothing is changed.
+        Raises OttlaError (INVALID_REQUEST).
+        """
         request = AlterClientQuotasRequest(
             entries=[
                 EntryData(
