@@ -61,7 +61,7 @@ def test_what_holds_for_a_client_says_for_whom_it_was_set(run: Command) -> None:
         (("--user", "a", "--set", "producer_byte_rate=fast"), "is no number"),
         (("--user", "a"), "nothing to change"),
         (("--set", "producer_byte_rate=1"), "no entity given"),
-        (("--ip", "::1", "--user", "a", "--set", "producer_byte_rate=1"), "give --ip alone"),
+        (("--ip", "::1", "--user", "a", "--set", "producer_byte_rate=1"), "give it alone"),
         (("--user", "a", "--default-user", "-u", "request_percentage"), "exclude each other"),
     ],
 )

@@ -1,7 +1,7 @@
 """AddPartitionsToTxn (key 24): before a transaction writes to partitions.
 
-Clients speak 0-3 (3 is flexible) in the fields for one transaction, brokers 4 and 5 for many, with
-which they also verify that a partition belongs to a transaction (KIP-890).
+Clients use versions 0-3 (3 is flexible), with the fields for one transaction. Brokers use 4 and 5,
+for many transactions, also to verify that a partition belongs to a transaction (KIP-890).
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
@@ -58,7 +58,7 @@ class AddPartitionsToTxnResult(Message):
 
 
 class AddPartitionsToTxnResponse(Message, api_key=24, versions="0-5", flexible="3+"):
-    """The answer to it."""
+    """An AddPartitionsToTxn response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16("4+", ignorable=True)

@@ -1,8 +1,8 @@
 """AlterClientQuotas (key 49): set or remove quotas (KIP-546).
 
-An entity whose name is null is the default one. 1 is flexible.
+An entity with a null name is the default entity. Version 1 is flexible.
 
-Request and response have parts of one name; those of the response end in `Response`:
+Some parts of request and response have the same name; here those of the response end in `Response`:
 EntityDataResponse, EntryDataResponse.
 """
 
@@ -54,7 +54,7 @@ class EntryDataResponse(Message):
 
 
 class AlterClientQuotasResponse(Message, api_key=49, versions="0-1", flexible="1+"):
-    """The answer to it."""
+    """An AlterClientQuotas response."""
 
     throttle_time_ms: int = int32()
     entries: list[EntryDataResponse] = array(EntryDataResponse)

@@ -1,7 +1,7 @@
 """AlterConfigs (key 33): replace all dynamic settings of a resource.
 
-What is not named goes back to its default, which is why IncrementalAlterConfigs took its place. 2
-is flexible.
+A setting that is not named is reset to its default, so IncrementalAlterConfigs replaces this API.
+Version 2 is flexible.
 """
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string
@@ -39,7 +39,7 @@ class AlterConfigsResourceResponse(Message):
 
 
 class AlterConfigsResponse(Message, api_key=33, versions="0-2", flexible="2+"):
-    """The answer to it."""
+    """An AlterConfigs response."""
 
     throttle_time_ms: int = int32()
     responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)

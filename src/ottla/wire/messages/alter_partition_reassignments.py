@@ -1,7 +1,7 @@
 """AlterPartitionReassignments (key 45): move partitions to other brokers (KIP-455).
 
-Null replicas cancel a move. Always flexible; 1 can forbid a change of the replication factor
-(KIP-860).
+Null replicas cancel a reassignment. Always flexible. Version 1 can forbid a change of the
+replication factor (KIP-860).
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, string
@@ -45,7 +45,7 @@ class ReassignableTopicResponse(Message):
 
 
 class AlterPartitionReassignmentsResponse(Message, api_key=45, versions="0-1", flexible="0+"):
-    """The answer to it."""
+    """An AlterPartitionReassignments response."""
 
     throttle_time_ms: int = int32()
     allow_replication_factor_change: bool = boolean("1+", default=True, ignorable=True)

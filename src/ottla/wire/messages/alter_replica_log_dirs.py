@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs (key 34): move replicas between the log directories of a broker (KIP-113).
 
-2 is flexible.
+Version 2 is flexible.
 """
 
 from ottla.wire.notation import Message, array, int16, int32, string
@@ -41,7 +41,7 @@ class AlterReplicaLogDirTopicResult(Message):
 
 
 class AlterReplicaLogDirsResponse(Message, api_key=34, versions="1-2", flexible="2+"):
-    """The answer to it."""
+    """An AlterReplicaLogDirs response."""
 
     throttle_time_ms: int = int32()
     results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)

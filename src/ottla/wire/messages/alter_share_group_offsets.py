@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (key 91): move the start of an empty share group (KIP-932).
+"""AlterShareGroupOffsets (key 91): change the start offsets of an empty share group (KIP-932).
 
 Always flexible.
 """
@@ -50,7 +50,7 @@ class AlterShareGroupOffsetsResponseTopic(Message):
 
 
 class AlterShareGroupOffsetsResponse(Message, api_key=91, versions="0", flexible="0+"):
-    """The answer to it."""
+    """An AlterShareGroupOffsets response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,9 +1,9 @@
-"""ApiVersions (key 18): which versions a broker speaks.
+"""ApiVersions (key 18): the API versions that a broker supports.
 
-The response's header never has tagged fields, so that a client can read it before it knows
-anything. A version the broker does not have is answered in version 0 with UNSUPPORTED_VERSION and
-the ranges (KIP-511). 3 is flexible and brings features and the client's name; 4 allows a feature's
-lowest version to be 0.
+The response's header never has tagged fields, so that a client can read it before it knows the
+broker's versions. A request in an unsupported version is answered in version 0 with
+UNSUPPORTED_VERSION and the supported ranges (KIP-511). Version 3 is flexible and adds features and
+the client's name; 4 allows 0 as the lowest version of a feature.
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
@@ -41,7 +41,7 @@ class FinalizedFeatureKey(Message):
 
 
 class ApiVersionsResponse(Message, api_key=18, versions="0-4", flexible="3+"):
-    """The answer to it."""
+    """An ApiVersions response."""
 
     error_code: int = int16()
     api_keys: list[ApiVersion] = array(ApiVersion)

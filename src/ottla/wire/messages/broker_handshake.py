@@ -1,8 +1,8 @@
 """BrokerHandshake (key 1000, Ottla's own): a broker proves to another that both know the secret.
 
-Sent twice on each new connection between brokers, before anything else: first with a challenge
-and no proof, then with the proof that answers the challenge of the first response. What is proven
-stands in `ottla.broker.cluster.handshake`.
+Sent twice on each new connection between brokers, before any other request: first with a challenge
+and no proof, then with the proof for the challenge of the first response. The proof is described in
+`ottla.broker.cluster.handshake`.
 """
 
 from ottla.wire.notation import Message, binary, int16, int32, int64, string
@@ -21,7 +21,7 @@ class BrokerHandshakeRequest(Message, api_key=1000, versions="0", flexible="0+")
 
 
 class BrokerHandshakeResponse(Message, api_key=1000, versions="0", flexible="0+"):
-    """The answer to it; the first one of a connection brings the receiver's proof, too."""
+    """A BrokerHandshake response; the first one of a connection has the receiver's proof."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")

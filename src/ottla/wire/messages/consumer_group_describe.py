@@ -1,6 +1,6 @@
-"""ConsumerGroupDescribe (key 69): groups of the new consumer protocol (KIP-848).
+"""ConsumerGroupDescribe (key 69): groups of the consumer protocol of KIP-848.
 
-Always flexible. 1 has a member's type (KIP-1099).
+Always flexible. Version 1 adds a member's type (KIP-1099).
 """
 
 from uuid import UUID
@@ -60,7 +60,7 @@ class DescribedGroup(Message):
 
 
 class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0-1", flexible="0+"):
-    """The answer to it."""
+    """A ConsumerGroupDescribe response."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

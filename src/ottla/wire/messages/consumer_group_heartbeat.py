@@ -1,10 +1,10 @@
 """ConsumerGroupHeartbeat (key 68): join, assignment and leaving in one (KIP-848).
 
-Always flexible. A null field means unchanged. Member epoch 0 joins, -1 leaves, -2 leaves for a
-while as a static member. 1 adds a pattern of topics and lets the member make its own id
-(KIP-1082).
+Always flexible. A null field means unchanged. With member epoch 0 a member joins, with -1 it
+leaves, with -2 a static member leaves temporarily. Version 1 adds a topic pattern, and members
+generate their own ids (KIP-1082).
 
-Request and response have parts of one name; those of the response end in `Response`:
+Some parts of request and response have the same name; here those of the response end in `Response`:
 TopicPartitionsResponse.
 """
 
@@ -49,7 +49,7 @@ class Assignment(Message):
 
 
 class ConsumerGroupHeartbeatResponse(Message, api_key=68, versions="0-1", flexible="0+"):
-    """The answer to it."""
+    """A ConsumerGroupHeartbeat response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

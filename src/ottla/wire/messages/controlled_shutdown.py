@@ -22,7 +22,7 @@ class RemainingPartition(Message):
 
 
 class ControlledShutdownResponse(Message, api_key=7, versions="0-3", flexible="3+"):
-    """The answer to it."""
+    """A ControlledShutdown response."""
 
     error_code: int = int16()
     remaining_partitions: list[RemainingPartition] = array(RemainingPartition)

@@ -1,6 +1,6 @@
-"""CreateAcls (key 30).
+"""CreateAcls (key 30): add ACLs.
 
-2 is flexible, 3 knows users as resources (KIP-373).
+Version 2 is flexible, 3 adds users as resources (KIP-373).
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, string
@@ -32,7 +32,7 @@ class AclCreationResult(Message):
 
 
 class CreateAclsResponse(Message, api_key=30, versions="1-3", flexible="2+"):
-    """The answer to it."""
+    """A CreateAcls response."""
 
     throttle_time_ms: int = int32()
     results: list[AclCreationResult] = array(AclCreationResult)

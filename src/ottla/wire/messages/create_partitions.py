@@ -1,6 +1,6 @@
-"""CreatePartitions (key 37): grow topics (KIP-195).
+"""CreatePartitions (key 37): add partitions to topics (KIP-195).
 
-2 is flexible, 3 may be throttled (KIP-599).
+Version 2 is flexible, 3 may be throttled (KIP-599).
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, string
@@ -39,7 +39,7 @@ class CreatePartitionsTopicResult(Message):
 
 
 class CreatePartitionsResponse(Message, api_key=37, versions="0-3", flexible="2+"):
-    """The answer to it."""
+    """A CreatePartitions response."""
 
     throttle_time_ms: int = int32()
     results: list[CreatePartitionsTopicResult] = array(CreatePartitionsTopicResult)

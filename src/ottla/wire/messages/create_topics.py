@@ -1,7 +1,7 @@
-"""CreateTopics (key 19).
+"""CreateTopics (key 19): create topics with their settings.
 
-4 lets the broker choose counts (-1, KIP-464), 5 answers with the settings (KIP-525) and is
-flexible, 7 answers with the topic id.
+Version 4 allows -1 for the broker's default partition count and replication factor (KIP-464), 5
+answers with the settings (KIP-525) and is flexible, 7 answers with the topic id.
 """
 
 from uuid import UUID
@@ -67,7 +67,7 @@ class CreatableTopicResult(Message):
 
 
 class CreateTopicsResponse(Message, api_key=19, versions="2-7", flexible="5+"):
-    """The answer to it."""
+    """A CreateTopics response."""
 
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: list[CreatableTopicResult] = array(CreatableTopicResult)

@@ -1,6 +1,6 @@
-"""DeleteAcls (key 31): drop the rules that match filters, and return them.
+"""DeleteAcls (key 31): delete the ACLs that match filters, and return them.
 
-2 is flexible, 3 knows users as resources (KIP-373).
+Version 2 is flexible, 3 adds users as resources (KIP-373).
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, string
@@ -47,7 +47,7 @@ class DeleteAclsFilterResult(Message):
 
 
 class DeleteAclsResponse(Message, api_key=31, versions="1-3", flexible="2+"):
-    """The answer to it."""
+    """A DeleteAcls response."""
 
     throttle_time_ms: int = int32()
     filter_results: list[DeleteAclsFilterResult] = array(DeleteAclsFilterResult)

@@ -1,6 +1,6 @@
-"""DeleteGroups (key 42): forget groups without members.
+"""DeleteGroups (key 42): delete groups without members.
 
-2 is flexible.
+Version 2 is flexible.
 """
 
 from ottla.wire.notation import Message, array, int16, int32, string
@@ -20,7 +20,7 @@ class DeletableGroupResult(Message):
 
 
 class DeleteGroupsResponse(Message, api_key=42, versions="0-2", flexible="2+"):
-    """The answer to it."""
+    """A DeleteGroups response."""
 
     throttle_time_ms: int = int32()
     results: list[DeletableGroupResult] = array(DeletableGroupResult)

@@ -1,6 +1,6 @@
 """DeleteRecords (key 21): advance the log start offset of partitions (KIP-107).
 
-Offset -1 stands for the high watermark; the answer's low watermark is the new start. 2 is
+Offset -1 stands for the high watermark; the answer's low watermark is the new start. Version 2 is
 flexible.
 """
 
@@ -44,7 +44,7 @@ class DeleteRecordsTopicResult(Message):
 
 
 class DeleteRecordsResponse(Message, api_key=21, versions="0-2", flexible="2+"):
-    """The answer to it."""
+    """A DeleteRecords response."""
 
     throttle_time_ms: int = int32()
     topics: list[DeleteRecordsTopicResult] = array(DeleteRecordsTopicResult)

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92): forget the offsets of an empty share group (KIP-932).
+"""DeleteShareGroupOffsets (key 92): delete the offsets of an empty share group (KIP-932).
 
 Always flexible.
 """
@@ -31,7 +31,7 @@ class DeleteShareGroupOffsetsResponseTopic(Message):
 
 
 class DeleteShareGroupOffsetsResponse(Message, api_key=92, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A DeleteShareGroupOffsets response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

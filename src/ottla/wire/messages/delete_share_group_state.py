@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (key 86): forget what a share group has done of partitions (KIP-932).
+"""DeleteShareGroupState (key 86): delete the state of share partitions (KIP-932).
 
 Between brokers, always flexible.
 """
@@ -44,6 +44,6 @@ class DeleteStateResult(Message):
 
 
 class DeleteShareGroupStateResponse(Message, api_key=86, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A DeleteShareGroupState response."""
 
     results: list[DeleteStateResult] = array(DeleteStateResult)

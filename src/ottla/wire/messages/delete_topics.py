@@ -1,7 +1,7 @@
-"""DeleteTopics (key 20).
+"""DeleteTopics (key 20): delete topics by name or id.
 
-4 is flexible, 5 has an error message and may throttle (KIP-599), 6 names topics by name or id in a
-field of its own (KIP-516).
+Version 4 is flexible, 5 adds an error message and may be throttled (KIP-599), 6 names topics by
+name or id in a separate field (KIP-516).
 """
 
 from uuid import UUID
@@ -34,7 +34,7 @@ class DeletableTopicResult(Message):
 
 
 class DeleteTopicsResponse(Message, api_key=20, versions="1-6", flexible="4+"):
-    """The answer to it."""
+    """A DeleteTopics response."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     responses: list[DeletableTopicResult] = array(DeletableTopicResult)

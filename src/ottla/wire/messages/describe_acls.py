@@ -1,6 +1,6 @@
-"""DescribeAcls (key 29): the access rules that match a filter.
+"""DescribeAcls (key 29): the ACLs that match a filter.
 
-2 is flexible, 3 knows users as resources (KIP-373).
+Version 2 is flexible, 3 adds users as resources (KIP-373).
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, string
@@ -37,7 +37,7 @@ class DescribeAclsResource(Message):
 
 
 class DescribeAclsResponse(Message, api_key=29, versions="1-3", flexible="2+"):
-    """The answer to it."""
+    """A DescribeAcls response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""DescribeCleaner (key 1008, Ottla's own): how a broker's log cleaner is.
+"""DescribeCleaner (key 1008, Ottla's own): the work and failures of a broker's log cleaner.
 
 Sizes in bytes, times in milliseconds since 1970, -1 for never.
 """
@@ -22,7 +22,7 @@ class FailedLog(Message):
 
 
 class LastPass(Message):
-    """An element of `DescribeCleanerResponse.last`."""
+    """An element of `DescribeCleanerResponse.last`: the latest pass over any log."""
 
     topic: str = string()
     partition: int = int32()
@@ -33,21 +33,22 @@ class LastPass(Message):
 
 
 class DescribeCleanerResponse(Message, api_key=1008, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A DescribeCleaner response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    # Logs cleaned at a time; 0 where the cleaner is switched off.
+    # Logs cleaned at a time; 0 if the cleaner is disabled.
     threads: int = int32()
-    # Compacted logs; of these, being cleaned, and waiting for it with so many dirty bytes.
+    # Compacted logs; of these, how many are being cleaned, how many wait for it (due), and the
+    # dirty bytes of those that wait.
     logs: int = int32()
     running: int = int32()
     due: int = int32()
     due_bytes: int = int64()
-    # Since the broker started.
+    # Passes and failed attempts since the broker started.
     pass_count: int = int64()
     failure_count: int = int64()
-    # One, or none.
+    # One element, or none if there was no pass yet.
     last: list[LastPass] = array(LastPass)
     failed: list[FailedLog] = array(FailedLog)

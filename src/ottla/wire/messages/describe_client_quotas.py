@@ -1,6 +1,6 @@
 """DescribeClientQuotas (key 48): the quotas that match a filter (KIP-546).
 
-Match types: 0 exact, 1 the default entity, 2 any that names one. 1 is flexible.
+Match types: 0 exact name, 1 the default entity, 2 any name. Version 1 is flexible.
 """
 
 from ottla.wire.notation import Message, array, boolean, float64, int8, int16, int32, string
@@ -43,7 +43,7 @@ class EntryData(Message):
 
 
 class DescribeClientQuotasResponse(Message, api_key=48, versions="0-1", flexible="1+"):
-    """The answer to it."""
+    """A DescribeClientQuotas response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

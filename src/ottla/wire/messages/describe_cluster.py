@@ -1,7 +1,7 @@
 """DescribeCluster (key 60): cluster id, brokers and controller (KIP-700).
 
-Always flexible. 1 asks brokers (1) or controllers (2) for themselves (KIP-919), 2 lists fenced
-brokers too (KIP-1073).
+Always flexible. Version 1 adds the endpoint type, 1 for brokers or 2 for controllers (KIP-919), 2
+can list fenced brokers (KIP-1073).
 """
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string
@@ -26,7 +26,7 @@ class DescribeClusterBroker(Message):
 
 
 class DescribeClusterResponse(Message, api_key=60, versions="0-2", flexible="0+"):
-    """The answer to it."""
+    """A DescribeCluster response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

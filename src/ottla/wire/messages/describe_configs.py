@@ -1,8 +1,8 @@
 """DescribeConfigs (key 32): settings with their source, type and synonyms.
 
-Synonyms are listed if asked for, the one in force first (KIP-226). 3 adds type and documentation
-(KIP-569), 4 is flexible. Resource types: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32
-group.
+Synonyms are listed if asked for, the one in force first (KIP-226). Version 3 adds type and
+documentation (KIP-569), 4 is flexible. Resource types: 2 topic, 4 broker, 8 broker logger, 16
+client metrics, 32 group.
 """
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string
@@ -56,7 +56,7 @@ class DescribeConfigsResult(Message):
 
 
 class DescribeConfigsResponse(Message, api_key=32, versions="1-4", flexible="4+"):
-    """The answer to it."""
+    """A DescribeConfigs response."""
 
     throttle_time_ms: int = int32()
     results: list[DescribeConfigsResult] = array(DescribeConfigsResult)

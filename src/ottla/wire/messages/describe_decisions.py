@@ -1,7 +1,7 @@
 """DescribeDecisions (key 1001, Ottla's own): why a partition is as it is, as one broker saw it.
 
-Each broker remembers the latest decisions it took itself, so all are asked. Null kinds asks for
-all; the texts of the kinds are those of `ottla.metadata.decisions`.
+Each broker keeps the latest decisions that it took itself, so the request is sent to all brokers.
+Null `kinds` means all; the names of the kinds are in `ottla.metadata.decisions`.
 """
 
 from ottla.wire.notation import Message, array, int16, int32, int64, string
@@ -23,13 +23,13 @@ class DescribedDecision(Message):
     leader_epoch: int = int32()
     cause: str = string()
     evidence: str = string()
-    # Name of the setting that decided, with its value where that was known.
+    # Name of the setting that caused the decision, with its value if that is known.
     setting: str | None = string(nullable="0+")
     at_ms: int = int64()
 
 
 class DescribeDecisionsResponse(Message, api_key=1001, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A DescribeDecisions response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,7 +1,7 @@
 """DescribeGroups (key 15): classic groups and their members.
 
-3 adds authorized operations (KIP-430), 4 static members, 5 is flexible, 6 has an error message and
-answers GROUP_ID_NOT_FOUND instead of a dead group (KIP-1043).
+Version 3 adds authorized operations (KIP-430), 4 adds static members, 5 is flexible, 6 adds an
+error message and answers GROUP_ID_NOT_FOUND instead of a group in state Dead (KIP-1043).
 """
 
 from ottla.wire.notation import Message, array, binary, boolean, int16, int32, string
@@ -39,7 +39,7 @@ class DescribedGroup(Message):
 
 
 class DescribeGroupsResponse(Message, api_key=15, versions="0-6", flexible="5+"):
-    """The answer to it."""
+    """A DescribeGroups response."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     groups: list[DescribedGroup] = array(DescribedGroup)

@@ -1,7 +1,7 @@
 """DescribeLogDirs (key 35): sizes and lags of the replicas in each log directory (KIP-113).
 
-2 is flexible, 3 has an error for the whole answer, 4 the size of the volume (KIP-827), 5 says
-whether a directory takes new partitions (KIP-1066).
+Version 2 is flexible, 3 adds an error for the whole answer, 4 adds the size of the volume
+(KIP-827), 5 adds whether a directory is cordoned, so that it gets no new partitions (KIP-1066).
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
@@ -48,7 +48,7 @@ class DescribeLogDirsResult(Message):
 
 
 class DescribeLogDirsResponse(Message, api_key=35, versions="1-5", flexible="2+"):
-    """The answer to it."""
+    """A DescribeLogDirs response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16("3+", ignorable=True)

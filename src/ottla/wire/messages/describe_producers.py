@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61): who produces to partitions, to find hanging transactions (KIP-664).
+"""DescribeProducers (key 61): the active producers of partitions (KIP-664).
 
 Always flexible.
 """
@@ -47,7 +47,7 @@ class TopicResponse(Message):
 
 
 class DescribeProducersResponse(Message, api_key=61, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A DescribeProducers response."""
 
     throttle_time_ms: int = int32()
     topics: list[TopicResponse] = array(TopicResponse)

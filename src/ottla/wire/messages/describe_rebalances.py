@@ -1,8 +1,8 @@
 """DescribeRebalances (key 1004, Ottla's own): why a group rebalanced, and what that cost.
 
-Each broker remembers the latest rebalances of the groups it coordinated, so all are asked. The
-texts of `ending` and `kind` are those of `ottla.group.story.flights` and `ottla.group.story.notes`.
-Numbers that are not known are -1.
+Each broker keeps the latest rebalances of the groups it coordinated, so the request is sent to all
+brokers. The values of `ending` and `kind` are in `ottla.group.story.flights` and
+`ottla.group.story.notes`. Unknown numbers are -1.
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
@@ -19,15 +19,15 @@ class RebalanceCause(Message):
 
     at_ms: int = int64()
     kind: str = string()
-    # Empty where no member caused it.
+    # Empty if no member caused it.
     member_id: str = string()
     client_id: str = string()
     host: str = string()
     instance_id: str | None = string(nullable="0+")
     words: str = string()
-    # Name of the setting that decided, with its value where that was known.
+    # Name of the setting that caused it, with its value if that is known.
     setting: str | None = string(nullable="0+")
-    # False where the rebalance would not have been needed for it.
+    # False if this cause alone would not have started a rebalance.
     is_trigger: bool = boolean()
 
 
@@ -42,29 +42,29 @@ class DescribedRebalance(Message):
     """An element of `DescribeRebalancesResponse.rebalances`, oldest first."""
 
     protocol: str = string()
-    # The generation or group epoch that it led to.
+    # The generation (classic) or group epoch that the rebalance ended in.
     epoch: int = int32()
     began_ms: int = int64()
     ending: str = string()
     duration_ms: int = int64()
-    # How long members were waited for (classic), and the setting that ended that, null where all
-    # had joined.
+    # How long the coordinator waited for members to join (classic), and the setting that ended
+    # the wait; null if all had joined.
     formed_ms: int = int64()
     ended_by: str | None = string(nullable="0+")
     members: int = int32()
     partitions: int = int32()
-    # Partitions that were given to a member that did not have them before.
+    # Partitions that moved to a member that did not have them before.
     moved: int = int32()
     causes: list[RebalanceCause] = array(RebalanceCause)
     causes_omitted: int = int32()
-    # Of all members: how many were without partitions, how long together, and the longest ones.
+    # How many members were without partitions, for how long in sum, and the longest waits.
     without_members: int = int32()
     without_total_ms: int = int64()
     waits: list[MemberWait] = array(MemberWait)
 
 
 class DescribeRebalancesResponse(Message, api_key=1004, versions="0", flexible="0+"):
-    """The answer; it is empty for a group that this broker never coordinated."""
+    """A DescribeRebalances response; empty for a group that this broker never coordinated."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

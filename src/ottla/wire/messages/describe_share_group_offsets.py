@@ -1,6 +1,6 @@
-"""DescribeShareGroupOffsets (key 90): where share groups start reading (KIP-932).
+"""DescribeShareGroupOffsets (key 90): the start offsets of share groups (KIP-932).
 
-Always flexible. 1 has the lag (KIP-1226).
+Always flexible. Version 1 adds the lag (KIP-1226).
 """
 
 from uuid import UUID
@@ -65,7 +65,7 @@ class DescribeShareGroupOffsetsResponseGroup(Message):
 
 
 class DescribeShareGroupOffsetsResponse(Message, api_key=90, versions="0-1", flexible="0+"):
-    """The answer to it."""
+    """A DescribeShareGroupOffsets response."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribeShareGroupOffsetsResponseGroup] = array(

@@ -1,8 +1,8 @@
 """DescribeTopicPartitions (key 75): topics page by page, with eligible leader replicas (KIP-966).
 
-Always flexible. The cursor of an answer is where the next request goes on; null at the end.
+Always flexible. The next request starts at the cursor of the answer, which is null at the end.
 
-Request and response have parts of one name; those of the response end in `Response`:
+Some parts of request and response have the same name; here those of the response end in `Response`:
 CursorResponse.
 """
 
@@ -67,7 +67,7 @@ class CursorResponse(Message):
 
 
 class DescribeTopicPartitionsResponse(Message, api_key=75, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A DescribeTopicPartitions response."""
 
     throttle_time_ms: int = int32(ignorable=True)
     topics: list[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)

@@ -33,7 +33,7 @@ class TransactionState(Message):
 
 
 class DescribeTransactionsResponse(Message, api_key=65, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A DescribeTransactions response."""
 
     throttle_time_ms: int = int32()
     transaction_states: list[TransactionState] = array(TransactionState)

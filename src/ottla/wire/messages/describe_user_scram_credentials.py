@@ -1,6 +1,6 @@
-"""DescribeUserScramCredentials (key 50): who has SCRAM credentials, without the secrets (KIP-554).
+"""DescribeUserScramCredentials (key 50): users with SCRAM credentials, without secrets (KIP-554).
 
-Always flexible. Null asks for all users. Mechanisms: 1 SHA-256, 2 SHA-512.
+Always flexible. Null means all users. Mechanisms: 1 SHA-256, 2 SHA-512.
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, string
@@ -35,7 +35,7 @@ class DescribeUserScramCredentialsResult(Message):
 
 
 class DescribeUserScramCredentialsResponse(Message, api_key=50, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A DescribeUserScramCredentials response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,7 +1,7 @@
 """ElectLeaders (key 43): hold an election for partitions.
 
-0 elects the preferred leader (KIP-183), 1 adds the unclean kind (KIP-460), 2 is flexible. Null
-asks for all partitions.
+Version 0 elects preferred leaders (KIP-183), 1 adds unclean elections (KIP-460), 2 is flexible.
+Null means all partitions.
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, string
@@ -38,7 +38,7 @@ class ReplicaElectionResult(Message):
 
 
 class ElectLeadersResponse(Message, api_key=43, versions="0-2", flexible="2+"):
-    """The answer to it."""
+    """An ElectLeaders response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16("1+")

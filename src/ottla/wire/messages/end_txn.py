@@ -1,7 +1,7 @@
 """EndTxn (key 26): commit or abort a transaction.
 
-2 answers PRODUCER_FENCED, 3 is flexible, 5 raises the epoch with each transaction and answers with
-producer id and epoch (KIP-890).
+Version 2 answers PRODUCER_FENCED, 3 is flexible, 5 raises the producer epoch with each transaction
+and answers with producer id and epoch (KIP-890).
 """
 
 from ottla.wire.notation import Message, boolean, int16, int32, int64, string
@@ -17,7 +17,7 @@ class EndTxnRequest(Message, api_key=26, versions="0-5", flexible="3+"):
 
 
 class EndTxnResponse(Message, api_key=26, versions="0-5", flexible="3+"):
-    """The answer to it."""
+    """An EndTxn response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

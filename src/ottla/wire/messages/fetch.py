@@ -1,10 +1,11 @@
 """Fetch (key 1): read record batches, for consumers and followers.
 
-5 adds log start offsets, 7 incremental sessions (KIP-227), 9 leader epochs (KIP-320), 11 the rack
-and the preferred replica (KIP-392), 12 diverging epochs (KIP-595) and is flexible, 13 names topics
-by id (KIP-516), 15 moves the follower's id to a tagged struct with its epoch (KIP-903), 16 names
-new leaders in the answer (KIP-951), 17 the follower's directory (KIP-853), 18 its high watermark
-(KIP-1166). The fields with tags from 10000 up are Ottla's own: between brokers only.
+Version 5 adds log start offsets, 7 incremental sessions (KIP-227), 9 leader epochs (KIP-320), 11
+the rack and the preferred replica (KIP-392), 12 diverging epochs (KIP-595) and is flexible, 13
+names topics by id (KIP-516), 15 moves the follower's id to a tagged struct with its epoch
+(KIP-903), 16 names new leaders in the answer (KIP-951), 17 the follower's directory (KIP-853), 18
+its high watermark (KIP-1166). The fields with tags from 10000 up are Ottla's own: between brokers
+only.
 """
 
 from uuid import UUID
@@ -32,7 +33,7 @@ class ReplicaState(Message):
 
 
 class LostOffsets(Message):
-    """An element of `FetchPartition.lost`: committed once, and cut off in a leader's term."""
+    """An element of `FetchPartition.lost`: committed offsets truncated in a leader epoch."""
 
     start: int = int64()
     end: int = int64()
@@ -51,9 +52,9 @@ class FetchPartition(Message):
     partition_max_bytes: int = int32()
     replica_directory_id: UUID = uuid("17+", tag=0, ignorable=True)
     high_watermark: int = int64("18+", default=9223372036854775807, tag=1, ignorable=True)
-    # Ottla's own, from follower to leader: which of its fetches this is (rule R-7).
+    # Ottla's own: a number by which a follower recognizes the answer to this fetch (rule R-7).
     nonce: int = int64("15+", tag=10000)
-    # Ottla's own: what the follower had and the leader has not, for the leader's ledger.
+    # Ottla's own: committed offsets that the follower truncated, for the leader's ledger.
     lost: list[LostOffsets] = array(LostOffsets, "15+", tag=10001)
 
 
@@ -119,7 +120,7 @@ class AbortedTransaction(Message):
 
 
 class DeletedOffsets(Message):
-    """An element of `PartitionData.deleted`: cause after cause, with how many went for it."""
+    """An element of `PartitionData.deleted`; `counts` are the deleted offsets by cause."""
 
     start: int = int64()
     end: int = int64()
@@ -147,8 +148,8 @@ class PartitionData(Message):
     records: Records = batches(nullable="0+")
     # Ottla's own: the nonce of the follower's fetch that this answers.
     nonce: int = int64("15+", tag=10000)
-    # Ottla's own, to followers: below it the leader's passes may have made holes; and why what
-    # lies below the leader's start, and not below the follower's, was deleted.
+    # Ottla's own, to followers: the offset below which the leader's log may have been compacted,
+    # and why offsets between the follower's log start offset and the leader's were deleted.
     compacted_below: int = int64("15+", tag=10001)
     deleted: list[DeletedOffsets] = array(DeletedOffsets, "15+", tag=10002)
 
@@ -171,7 +172,7 @@ class NodeEndpoint(Message):
 
 
 class FetchResponse(Message, api_key=1, versions="4-18", flexible="12+"):
-    """The answer to it."""
+    """A Fetch response."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16("7+", ignorable=True)

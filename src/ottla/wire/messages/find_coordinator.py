@@ -1,7 +1,7 @@
-"""FindCoordinator (key 10): the broker that leads a group or a transactional id.
+"""FindCoordinator (key 10): the coordinator of a group, transactional id or share partition.
 
-1 adds transactional ids (key type 1), 3 is flexible, 4 asks for many keys at once in fields of its
-own (KIP-699), 6 adds share groups (key type 2, KIP-932).
+Version 1 adds transactional ids (key type 1), 3 is flexible, 4 adds fields for many keys (KIP-699),
+6 adds share partitions (key type 2, KIP-932).
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, string
@@ -27,7 +27,7 @@ class Coordinator(Message):
 
 
 class FindCoordinatorResponse(Message, api_key=10, versions="0-6", flexible="3+"):
-    """The answer to it."""
+    """A FindCoordinator response."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16("0-3")

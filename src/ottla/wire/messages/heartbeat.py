@@ -1,6 +1,6 @@
-"""Heartbeat (key 12): keep a membership alive, learn of a rebalance.
+"""Heartbeat (key 12): keep a member in its group; the answer announces a rebalance.
 
-3 brings static members (KIP-345), 4 is flexible.
+Version 3 adds static members (KIP-345), 4 is flexible.
 """
 
 from ottla.wire.notation import Message, int16, int32, string
@@ -16,7 +16,7 @@ class HeartbeatRequest(Message, api_key=12, versions="0-4", flexible="4+"):
 
 
 class HeartbeatResponse(Message, api_key=12, versions="0-4", flexible="4+"):
-    """The answer to it."""
+    """A Heartbeat response."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()

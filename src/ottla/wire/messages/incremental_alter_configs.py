@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (key 44): change some dynamic settings (KIP-339).
 
-Operations: 0 set, 1 delete, 2 append, 3 subtract; the last two for lists. 1 is flexible.
+Operations: 0 set, 1 delete, 2 append, 3 subtract; the last two for lists. Version 1 is flexible.
 """
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string
@@ -39,7 +39,7 @@ class AlterConfigsResourceResponse(Message):
 
 
 class IncrementalAlterConfigsResponse(Message, api_key=44, versions="0-1", flexible="1+"):
-    """The answer to it."""
+    """An IncrementalAlterConfigs response."""
 
     throttle_time_ms: int = int32()
     responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)

@@ -1,7 +1,7 @@
-"""InitProducerId (key 22): a producer id and epoch, and the fencing of predecessors.
+"""InitProducerId (key 22): get a producer id and epoch, which fences earlier producers.
 
-2 is flexible, 3 lets a producer go on with what it has (KIP-360), 4 answers PRODUCER_FENCED; 6
-concerns two-phase commit (KIP-939) and is not stable.
+Version 2 is flexible, 3 lets a producer continue with its id and epoch (KIP-360), 4 answers
+PRODUCER_FENCED; 6 is for two-phase commit (KIP-939) and is not stable.
 """
 
 from ottla.wire.notation import Message, boolean, int16, int32, int64, string
@@ -19,7 +19,7 @@ class InitProducerIdRequest(Message, api_key=22, versions="0-6", flexible="2+"):
 
 
 class InitProducerIdResponse(Message, api_key=22, versions="0-6", flexible="2+"):
-    """The answer to it."""
+    """An InitProducerId response."""
 
     throttle_time_ms: int = int32(ignorable=True)
     error_code: int = int16()

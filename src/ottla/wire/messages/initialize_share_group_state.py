@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (key 83): begin or reset a share group's state (KIP-932).
+"""InitializeShareGroupState (key 83): initialize or reset the state of share partitions (KIP-932).
 
 Between brokers, always flexible.
 """
@@ -46,6 +46,6 @@ class InitializeStateResult(Message):
 
 
 class InitializeShareGroupStateResponse(Message, api_key=83, versions="0", flexible="0+"):
-    """The answer to it."""
+    """An InitializeShareGroupState response."""
 
     results: list[InitializeStateResult] = array(InitializeStateResult)

@@ -1,8 +1,8 @@
-"""JoinGroup (key 11): enter a group and wait for its generation.
+"""JoinGroup (key 11): join a group and wait for its next generation.
 
-1 adds the rebalance timeout, from 4 on a new member is first sent away with its id (KIP-394), 5
-brings static members (KIP-345), 6 is flexible, 7 names the protocol type, 8 a reason (KIP-800), 9
-lets a static leader keep the assignment (KIP-814).
+Version 1 adds the rebalance timeout; from 4 on a new member first gets MEMBER_ID_REQUIRED with its
+id and must join again (KIP-394); 5 adds static members (KIP-345), 6 is flexible, 7 adds the
+protocol type, 8 adds a reason (KIP-800), 9 lets a static leader keep the assignment (KIP-814).
 """
 
 from ottla.wire.notation import Message, array, binary, boolean, int16, int32, string
@@ -37,7 +37,7 @@ class JoinGroupResponseMember(Message):
 
 
 class JoinGroupResponse(Message, api_key=11, versions="0-9", flexible="6+"):
-    """The answer to it."""
+    """A JoinGroup response."""
 
     throttle_time_ms: int = int32("2+", ignorable=True)
     error_code: int = int16()

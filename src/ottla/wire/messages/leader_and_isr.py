@@ -1,7 +1,7 @@
 """LeaderAndIsr (key 4): the controller sends a broker the partitions it leads or follows.
 
-As in Kafka 3.9, between brokers only. 1 says whether a replica is new, 2 groups partitions by
-topic and names the receiver's epoch (KIP-380), 3 adds reassignments (KIP-455), 4 is flexible, 5
+As in Kafka 3.9, between brokers only. Version 1 says whether a replica is new, 2 groups partitions
+by topic and names the receiver's epoch (KIP-380), 3 adds reassignments (KIP-455), 4 is flexible, 5
 adds topic ids and the type (KIP-516), 6 unclean elections (KIP-704), 7 a KRaft controller
 (KIP-866). The fields with tags from 10000 up are Ottla's own.
 """
@@ -31,7 +31,7 @@ class LeaderAndIsrPartitionState(Message):
     elr: list[int] = array(int32, "7+", tag=10000)
     last_known_elr: list[int] = array(int32, "7+", tag=10001)
     nonce: int = int64("7+", tag=10002)
-    # The leader's registration when it was elected.
+    # The leader's broker epoch when it was elected.
     leader_broker_epoch: int = int64("7+", tag=10003)
     unclean_epoch: int = int32("7+", default=-1, tag=10004)
 
@@ -53,7 +53,7 @@ class LeaderAndIsrLiveLeader(Message):
 
 
 class LeaderAndIsrRequest(Message, api_key=4, versions="0-7", flexible="4+"):
-    """A LeaderAndIsr request. Type 1: all partitions of the receiver are in it; 0: some."""
+    """A LeaderAndIsr request. Type 1: it has all partitions of the receiver; type 0: some."""
 
     controller_id: int = int32()
     is_k_raft_controller: bool = boolean("7+")
@@ -83,7 +83,7 @@ class LeaderAndIsrTopicError(Message):
 
 
 class LeaderAndIsrResponse(Message, api_key=4, versions="0-7", flexible="4+"):
-    """The answer to it."""
+    """A LeaderAndIsr response."""
 
     error_code: int = int16()
     partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError, "0-4")

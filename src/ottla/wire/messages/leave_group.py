@@ -1,7 +1,7 @@
-"""LeaveGroup (key 13): end memberships.
+"""LeaveGroup (key 13): remove members from a group.
 
-From 3 on a list of members, static ones by instance id (KIP-345); 4 is flexible, 5 a reason
-(KIP-800).
+From version 3 on a list of members, static ones by instance id (KIP-345); 4 is flexible, 5 adds a
+reason (KIP-800).
 """
 
 from ottla.wire.notation import Message, array, int16, int32, string
@@ -32,7 +32,7 @@ class MemberResponse(Message):
 
 
 class LeaveGroupResponse(Message, api_key=13, versions="0-5", flexible="4+"):
-    """The answer to it."""
+    """A LeaveGroup response."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()

@@ -1,7 +1,7 @@
 """ListConfigResources (key 74): which resources can have settings.
 
-Always flexible. 0 lists client metrics only (KIP-714); 1 asks by resource type, none for all
-(KIP-1142).
+Always flexible. Version 0 lists client metrics only (KIP-714); 1 lists the given resource types, or
+all if none is given (KIP-1142).
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, string
@@ -21,7 +21,7 @@ class ConfigResource(Message):
 
 
 class ListConfigResourcesResponse(Message, api_key=74, versions="0-1", flexible="0+"):
-    """The answer to it."""
+    """A ListConfigResources response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,6 +1,6 @@
 """ListGroups (key 16): the groups a broker coordinates.
 
-3 is flexible, 4 filters by state (KIP-518), 5 by type (KIP-848).
+Version 3 is flexible, 4 filters by state (KIP-518), 5 by type (KIP-848).
 """
 
 from ottla.wire.notation import Message, array, int16, int32, string
@@ -23,7 +23,7 @@ class ListedGroup(Message):
 
 
 class ListGroupsResponse(Message, api_key=16, versions="0-5", flexible="3+"):
-    """The answer to it."""
+    """A ListGroups response."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()

@@ -1,8 +1,9 @@
 """ListOffsets (key 2): the offset for a timestamp.
 
-Timestamp -1 asks for the end, -2 for the start, -3 (from 7, KIP-734) for the record with the
-largest timestamp; -4, -5 and -6 (8, 9 and 11) concern tiered storage. 2 respects the isolation
-level, 4 brings leader epochs, 6 is flexible, 10 a timeout (KIP-1075).
+Timestamp -1 stands for the log end, -2 for the log start, -3 (from version 7, KIP-734) for the
+record with the largest timestamp; -4, -5 and -6 (versions 8, 9 and 11) are for tiered storage.
+Version 2 adds the isolation level, 4 adds leader epochs, 6 is flexible, 10 adds a timeout
+(KIP-1075).
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, int64, string
@@ -50,7 +51,7 @@ class ListOffsetsTopicResponse(Message):
 
 
 class ListOffsetsResponse(Message, api_key=2, versions="1-11", flexible="6+"):
-    """The answer to it."""
+    """A ListOffsets response."""
 
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)

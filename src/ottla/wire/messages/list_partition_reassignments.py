@@ -1,6 +1,6 @@
-"""ListPartitionReassignments (key 46): the moves under way (KIP-455).
+"""ListPartitionReassignments (key 46): the reassignments under way (KIP-455).
 
-Always flexible. Null asks for all topics.
+Always flexible. Null means all topics.
 """
 
 from ottla.wire.notation import Message, array, int16, int32, string
@@ -39,7 +39,7 @@ class OngoingTopicReassignment(Message):
 
 
 class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A ListPartitionReassignments response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

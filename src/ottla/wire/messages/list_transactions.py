@@ -1,6 +1,6 @@
 """ListTransactions (key 66): the transactions a broker coordinates (KIP-664).
 
-Always flexible. 1 filters by duration (KIP-994), 2 by a pattern (KIP-1152).
+Always flexible. Version 1 filters by duration (KIP-994), 2 by a pattern (KIP-1152).
 """
 
 from ottla.wire.notation import Message, array, int16, int32, int64, string
@@ -24,7 +24,7 @@ class TransactionState(Message):
 
 
 class ListTransactionsResponse(Message, api_key=66, versions="0-2", flexible="0+"):
-    """The answer to it."""
+    """A ListTransactions response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,7 +1,7 @@
-"""LogEnds (key 1002, Ottla's own): a controller asks replicas without a leader how far they are.
+"""LogEnds (key 1002, Ottla's own): a controller asks for the log ends of leaderless replicas.
 
-Where ISR and ELR are empty, and all replicas that were last in them are back, the replica with the
-highest (latest leader epoch, end) has everything that was committed.
+If ISR and ELR are empty, and all replicas that were last in them are back, the replica with the
+highest (latest leader epoch, log end offset) has all committed records.
 """
 
 from uuid import UUID
@@ -13,7 +13,7 @@ class LogEndsPartition(Message):
     """An element of `LogEndsTopic.partitions`."""
 
     partition_index: int = int32()
-    # The epoch without a leader; a replica in an older one may still follow its former leader.
+    # The epoch without a leader; a replica in an older epoch may still follow its former leader.
     leader_epoch: int = int32()
 
 
@@ -39,7 +39,7 @@ class LogEnd(Message):
 
     partition_index: int = int32()
     error_code: int = int16()
-    # The latest that the log knows of, which may be later than that of its last record.
+    # The latest leader epoch in the log's epoch cache, which may be later than its last record's.
     latest_epoch: int = int32(default=-1)
     end_offset: int = int64(default=-1)
     start_offset: int = int64(default=-1)
@@ -53,7 +53,7 @@ class LogEndsTopicResult(Message):
 
 
 class LogEndsResponse(Message, api_key=1002, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A LogEnds response."""
 
     error_code: int = int16()
     topics: list[LogEndsTopicResult] = array(LogEndsTopicResult)

@@ -1,8 +1,8 @@
 """Metadata (key 3): brokers, topics and their partitions.
 
-Version 0 asks for all topics by an empty list, later ones by null. 4 says whether topics may be
-created, 7 brings leader epochs, 9 is flexible, 10 topic ids (KIP-516), 12 requests by id, 13 an
-error for the whole answer (KIP-1102).
+In version 0 an empty list of topics means all, in later versions null does. Version 4 adds whether
+topics may be created, 7 adds leader epochs, 9 is flexible, 10 adds topic ids (KIP-516), 12 adds
+requests by id, 13 adds an error for the whole answer (KIP-1102).
 """
 
 from uuid import UUID
@@ -59,7 +59,7 @@ class MetadataResponseTopic(Message):
 
 
 class MetadataResponse(Message, api_key=3, versions="0-13", flexible="9+"):
-    """The answer to it."""
+    """A Metadata response."""
 
     throttle_time_ms: int = int32("3+", ignorable=True)
     brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker)

@@ -1,7 +1,7 @@
-"""OffsetCommit (key 8): store the positions of a group.
+"""OffsetCommit (key 8): commit offsets of a group.
 
-2-4 can ask for a retention of their own, 6 brings leader epochs, 7 static members (KIP-345), 8 is
-flexible, 9 carries the member epoch of the new consumer protocol (KIP-848), 10 names topics by id.
+Versions 2-4 have a retention time, 6 adds leader epochs, 7 adds static members (KIP-345), 8 is
+flexible, 9 adds the member epoch of the consumer protocol (KIP-848), 10 names topics by id.
 """
 
 from uuid import UUID
@@ -53,7 +53,7 @@ class OffsetCommitResponseTopic(Message):
 
 
 class OffsetCommitResponse(Message, api_key=8, versions="2-10", flexible="8+"):
-    """The answer to it."""
+    """An OffsetCommit response."""
 
     throttle_time_ms: int = int32("3+", ignorable=True)
     topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic)

@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47): delete offsets of topics that no member of the group reads (KIP-496)."""
+"""OffsetDelete (key 47): delete offsets of topics that no member subscribes to (KIP-496)."""
 
 from ottla.wire.notation import Message, array, int16, int32, string
 
@@ -38,7 +38,7 @@ class OffsetDeleteResponseTopic(Message):
 
 
 class OffsetDeleteResponse(Message, api_key=47, versions="0"):
-    """The answer to it."""
+    """An OffsetDelete response."""
 
     error_code: int = int16()
     throttle_time_ms: int = int32(ignorable=True)

@@ -1,8 +1,8 @@
 """OffsetFetch (key 9): the committed offsets of groups.
 
-2 may ask for all topics by null, 5 brings leader epochs, 6 is flexible, 7 waits for pending
-transactions (KIP-447), 8 asks for many groups at once (KIP-709) in fields of its own, 9 carries
-member epochs (KIP-848), 10 names topics by id.
+From version 2 on null topics mean all, 5 adds leader epochs, 6 is flexible, 7 can require that no
+transaction is pending (KIP-447), 8 adds fields for many groups (KIP-709), 9 adds member epochs
+(KIP-848), 10 names topics by id.
 """
 
 from uuid import UUID
@@ -91,7 +91,7 @@ class OffsetFetchResponseGroup(Message):
 
 
 class OffsetFetchResponse(Message, api_key=9, versions="1-10", flexible="6+"):
-    """The answer to it."""
+    """An OffsetFetch response."""
 
     throttle_time_ms: int = int32("3+", ignorable=True)
     topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, "0-7")

@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (key 23): where a leader epoch ends (KIP-101, KIP-320).
 
-Followers and clients learn from it whether their end of the log was truncated. 3 adds the
-id of the replica that asks (-2: a consumer that may see beyond the high watermark), 4 is flexible.
+Followers and clients detect by it that the end of the log was truncated. Version 3 adds the replica
+id of the sender (-2: a consumer that may see beyond the high watermark), 4 is flexible.
 """
 
 from ottla.wire.notation import Message, array, int16, int32, int64, string
@@ -46,7 +46,7 @@ class OffsetForLeaderTopicResult(Message):
 
 
 class OffsetForLeaderEpochResponse(Message, api_key=23, versions="2-4", flexible="4+"):
-    """The answer to it."""
+    """An OffsetForLeaderEpoch response."""
 
     throttle_time_ms: int = int32("2+", ignorable=True)
     topics: list[OffsetForLeaderTopicResult] = array(OffsetForLeaderTopicResult)

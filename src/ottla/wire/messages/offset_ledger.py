@@ -1,6 +1,7 @@
-"""OffsetLedger (key 1012, Ottla's own): what became of each offset of a range of a partition.
+"""OffsetLedger (key 1012, Ottla's own): counts by what became of the offsets in a range.
 
-The leader answers; its account is of its own replica. Times in ms since 1970, -1 for unknown.
+Sent to the partition's leader, which answers for its own replica. Times in ms since 1970, -1 for
+unknown.
 """
 
 from ottla.wire.notation import Message, array, int8, int16, int32, int64, string
@@ -17,9 +18,10 @@ class OffsetLedgerRequest(Message, api_key=1012, versions="0", flexible="0+"):
 
 
 class CompactedOffsets(Message):
-    """An element of `OffsetLedgerResponse.compacted_by`: a pass, or passes `since` up to it.
+    """An element of `OffsetLedgerResponse.compacted_by`: passes from `since` to `pass_number`.
 
-    Pass 0: of the leader that this replica was copied from; -1: before a ledger was kept.
+    Pass 0 stands for passes of the leader that this replica was copied from, -1 for passes before
+    the ledger began.
     """
 
     pass_number: int = int64()
@@ -29,7 +31,7 @@ class CompactedOffsets(Message):
 
 
 class DeletedRange(Message):
-    """An element of `OffsetLedgerResponse.deleted_by`; cause after cause, with how many of each."""
+    """An element of `OffsetLedgerResponse.deleted_by`; `counts` are the offsets by cause."""
 
     start: int = int64()
     end: int = int64()
@@ -40,17 +42,17 @@ class DeletedRange(Message):
 
 
 class LostRange(Message):
-    """An element of `OffsetLedgerResponse.lost_by`: committed once, and gone with an election."""
+    """An element of `OffsetLedgerResponse.lost_by`: committed, then lost in an unclean election."""
 
     start: int = int64()
     end: int = int64()
-    # The term of the leader that did not have them.
+    # The epoch of the elected leader, which did not have these offsets.
     leader_epoch: int = int32()
     at_ms: int = int64(default=-1)
 
 
 class OffsetLedgerResponse(Message, api_key=1012, versions="0", flexible="0+"):
-    """The answer to it. The counts are of offsets in [start, end)."""
+    """An OffsetLedger response. The counts are of offsets in [start, end)."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
@@ -70,7 +72,7 @@ class OffsetLedgerResponse(Message, api_key=1012, versions="0", flexible="0+"):
     deleted: int = int64()
     lost: int = int64()
     unexplained: int = int64()
-    # Lost, and given to other records since; these are counted as what they are now.
+    # Lost offsets that later records use again; each is also counted as what it is now.
     replaced: int = int64()
     compacted_by: list[CompactedOffsets] = array(CompactedOffsets)
     deleted_by: list[DeletedRange] = array(DeletedRange)

@@ -1,10 +1,9 @@
 """Produce (key 0): append record batches.
 
-Versions 0-2 are advertised and refused, as Kafka does: librdkafka derives from them what it may
-compress with. From 7 on zstd is allowed (KIP-110), 8 answers with an error per record (KIP-467), 9
-is flexible, 10 names the new leader in the answer (KIP-951), 12 adds the partition to the
-transaction by itself (KIP-890), 13 names topics by id (KIP-516). With acks=0 there is no answer at
-all.
+Versions 0-2 are advertised but refused, as in Kafka: librdkafka derives the usable compression
+codecs from them. From version 7 on zstd is allowed (KIP-110), 8 adds an error per record (KIP-467),
+9 is flexible, 10 names the new leader in the answer (KIP-951), 12 adds the partition to the
+transaction implicitly (KIP-890), 13 names topics by id (KIP-516). With acks=0 there is no answer.
 """
 
 from uuid import UUID
@@ -84,7 +83,7 @@ class NodeEndpoint(Message):
 
 
 class ProduceResponse(Message, api_key=0, versions="3-13", flexible="9+"):
-    """The answer to it."""
+    """A Produce response."""
 
     responses: list[TopicProduceResponse] = array(TopicProduceResponse)
     throttle_time_ms: int = int32("1+", ignorable=True)

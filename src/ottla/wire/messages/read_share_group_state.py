@@ -1,4 +1,4 @@
-"""ReadShareGroupState (key 84): what a share group has done of partitions (KIP-932).
+"""ReadShareGroupState (key 84): the state of share partitions (KIP-932).
 
 Between brokers, always flexible.
 """
@@ -57,6 +57,6 @@ class ReadStateResult(Message):
 
 
 class ReadShareGroupStateResponse(Message, api_key=84, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A ReadShareGroupState response."""
 
     results: list[ReadStateResult] = array(ReadStateResult)

@@ -1,6 +1,6 @@
-"""ReadShareGroupStateSummary (key 87): how far a share group is in partitions (KIP-932).
+"""ReadShareGroupStateSummary (key 87): the start offsets of share partitions (KIP-932).
 
-Between brokers, always flexible. 1 has the number of finished offsets (KIP-1226).
+Between brokers, always flexible. Version 1 adds the delivery complete count (KIP-1226).
 """
 
 from uuid import UUID
@@ -49,6 +49,6 @@ class ReadStateSummaryResult(Message):
 
 
 class ReadShareGroupStateSummaryResponse(Message, api_key=87, versions="0-1", flexible="0+"):
-    """The answer to it."""
+    """A ReadShareGroupStateSummary response."""
 
     results: list[ReadStateSummaryResult] = array(ReadStateSummaryResult)

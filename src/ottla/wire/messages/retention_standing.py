@@ -1,6 +1,6 @@
 """RetentionStanding (key 1013, Ottla's own): when records are deleted, and which groups delay it.
 
-The partition's leader answers. Sizes in bytes, times in ms, -1 for never or unknown.
+Sent to the partition's leader. Sizes in bytes, times in ms, -1 for never or unknown.
 """
 
 from ottla.wire.notation import Message, array, float64, int16, int32, int64, string
@@ -11,9 +11,9 @@ class RetentionStandingRequest(Message, api_key=1013, versions="0", flexible="0+
 
     topic: str = string()
     partition: int = int32()
-    # How long are the records at these offsets kept?
+    # The offsets whose deletion times are requested.
     offsets: list[int] = array(int64)
-    # The group that will read them: retention may wait for it.
+    # The group that is going to read them: retention may wait for it.
     group_id: str = string()
 
 
@@ -21,20 +21,20 @@ class OffsetDeadline(Message):
     """An element of `RetentionStandingResponse.deadlines`, in the order of the offsets."""
 
     offset: int = int64()
-    # Until the record there may be deleted, at the present rate of writing; 0 for at any time.
+    # Until the record at the offset may be deleted, at the present write rate; 0: at any time.
     left_ms: int = int64(default=-1)
     setting: str | None = string(nullable="0+")
 
 
 class ReaderStanding(Message):
-    """An element of `RetentionStandingResponse.readers`: a group that is waited for."""
+    """An element of `RetentionStandingResponse.readers`: a group that retention waits for."""
 
     group_id: str = string()
     committed: int = int64(default=-1)
 
 
 class RetentionStandingResponse(Message, api_key=1013, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A RetentionStanding response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
@@ -50,7 +50,8 @@ class RetentionStandingResponse(Message, api_key=1013, versions="0", flexible="0
     hold_max_bytes: int = int64(default=-1)
     hold_max_ms: int = int64(default=-1)
     deadlines: list[OffsetDeadline] = array(OffsetDeadline)
-    # Groups that are waited for, where they stand, and what is kept for them alone at present.
+    # Groups that retention waits for, with their committed offsets; the bytes that are kept for
+    # them only, and since when.
     readers: list[ReaderStanding] = array(ReaderStanding)
     held_bytes: int = int64()
     held_since_ms: int = int64(default=-1)

@@ -1,6 +1,6 @@
 """SaslAuthenticate (key 36): one step of a SASL exchange.
 
-1 answers with the session's lifetime (KIP-368), 2 is flexible.
+Version 1 adds the session's lifetime to the answer (KIP-368), 2 is flexible.
 """
 
 from ottla.wire.notation import Message, binary, int16, int64, string
@@ -13,7 +13,7 @@ class SaslAuthenticateRequest(Message, api_key=36, versions="0-2", flexible="2+"
 
 
 class SaslAuthenticateResponse(Message, api_key=36, versions="0-2", flexible="2+"):
-    """The answer to it."""
+    """A SaslAuthenticate response."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")

@@ -1,7 +1,7 @@
 """SaslHandshake (key 17): choose a SASL mechanism.
 
-After version 0 the tokens follow as bare frames, after 1 in SaslAuthenticate (KIP-152). Neither
-can be made flexible: old clients would misread the answer (KAFKA-9577).
+After version 0 the client sends its tokens as bare frames, after version 1 in SaslAuthenticate
+(KIP-152). Neither version is flexible: old clients would misread the answer (KAFKA-9577).
 """
 
 from ottla.wire.notation import Message, array, int16, string
@@ -14,7 +14,7 @@ class SaslHandshakeRequest(Message, api_key=17, versions="0-1"):
 
 
 class SaslHandshakeResponse(Message, api_key=17, versions="0-1"):
-    """The answer to it."""
+    """A SaslHandshake response."""
 
     error_code: int = int16()
     mechanisms: list[str] = array(string)

@@ -1,6 +1,7 @@
 """ShareAcknowledge (key 79): accept, release or reject acquired records (KIP-932).
 
-Always flexible. 2 renews them (KIP-1222). Version 0 was an early form that Kafka removed.
+Always flexible. Version 2 can renew their locks (KIP-1222). Version 0 was an early form that Kafka
+removed.
 """
 
 from uuid import UUID
@@ -84,7 +85,7 @@ class NodeEndpoint(Message):
 
 
 class ShareAcknowledgeResponse(Message, api_key=79, versions="1-2", flexible="0+"):
-    """The answer to it."""
+    """A ShareAcknowledge response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,6 +1,6 @@
 """ShareFetch (key 78): acquire records of a share group, acknowledge earlier ones (KIP-932).
 
-Always flexible. 2 chooses how records are acquired (KIP-1206) and renews them (KIP-1222). Version
+Always flexible. Version 2 adds the acquire mode (KIP-1206) and can renew locks (KIP-1222). Version
 0 was an early form that Kafka removed.
 """
 
@@ -114,7 +114,7 @@ class NodeEndpoint(Message):
 
 
 class ShareFetchResponse(Message, api_key=78, versions="1-2", flexible="0+"):
-    """The answer to it."""
+    """A ShareFetch response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -56,7 +56,7 @@ class DescribedGroup(Message):
 
 
 class ShareGroupDescribeResponse(Message, api_key=77, versions="1", flexible="0+"):
-    """The answer to it."""
+    """A ShareGroupDescribe response."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

@@ -32,7 +32,7 @@ class Assignment(Message):
 
 
 class ShareGroupHeartbeatResponse(Message, api_key=76, versions="1", flexible="0+"):
-    """The answer to it."""
+    """A ShareGroupHeartbeat response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

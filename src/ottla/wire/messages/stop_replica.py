@@ -1,7 +1,7 @@
-"""StopReplica (key 5): the controller has a broker give up partitions, or delete them.
+"""StopReplica (key 5): the controller makes a broker stop replicas, and delete them if asked.
 
-As in Kafka 3.9, between brokers only. 1 groups partitions by topic and names the receiver's epoch
-(KIP-380), 2 is flexible, 3 adds leader epochs (KIP-570), 4 a KRaft controller (KIP-866).
+As in Kafka 3.9, between brokers only. Version 1 groups partitions by topic and names the receiver's
+epoch (KIP-380), 2 is flexible, 3 adds leader epochs (KIP-570), 4 a KRaft controller (KIP-866).
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
@@ -58,7 +58,7 @@ class StopReplicaPartitionError(Message):
 
 
 class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):
-    """The answer to it."""
+    """A StopReplica response."""
 
     error_code: int = int16()
     partition_errors: list[StopReplicaPartitionError] = array(StopReplicaPartitionError)

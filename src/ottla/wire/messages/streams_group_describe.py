@@ -111,7 +111,7 @@ class DescribedGroup(Message):
 
 
 class StreamsGroupDescribeResponse(Message, api_key=89, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A StreamsGroupDescribe response."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

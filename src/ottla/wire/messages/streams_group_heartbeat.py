@@ -1,8 +1,8 @@
-"""StreamsGroupHeartbeat (key 88): one application instance of Kafka Streams (KIP-1071).
+"""StreamsGroupHeartbeat (key 88): join, stay and leave as a Kafka Streams member (KIP-1071).
 
 Always flexible. A null field means unchanged.
 
-Request and response have parts of one name; those of the response end in `Response`:
+Some parts of request and response have the same name; here those of the response end in `Response`:
 EndpointResponse, TaskIdsResponse.
 """
 
@@ -144,7 +144,7 @@ class EndpointToPartitions(Message):
 
 
 class StreamsGroupHeartbeatResponse(Message, api_key=88, versions="0", flexible="0+"):
-    """The answer to it."""
+    """A StreamsGroupHeartbeat response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,6 +1,6 @@
-"""SyncGroup (key 14): the leader hands out the assignment, the others get theirs.
+"""SyncGroup (key 14): the leader sends the assignment; each member gets its part.
 
-3 brings static members (KIP-345), 4 is flexible, 5 names protocol type and name (KIP-559).
+Version 3 adds static members (KIP-345), 4 is flexible, 5 adds the protocol type and name (KIP-559).
 """
 
 from ottla.wire.notation import Message, array, binary, int16, int32, string
@@ -26,7 +26,7 @@ class SyncGroupRequest(Message, api_key=14, versions="0-5", flexible="4+"):
 
 
 class SyncGroupResponse(Message, api_key=14, versions="0-5", flexible="4+"):
-    """The answer to it."""
+    """A SyncGroup response."""
 
     throttle_time_ms: int = int32("1+", ignorable=True)
     error_code: int = int16()

@@ -1,7 +1,7 @@
-"""TxnOffsetCommit (key 28): commit offsets of a group with a transaction.
+"""TxnOffsetCommit (key 28): commit offsets of a group in a transaction.
 
-2 brings leader epochs, 3 is flexible and brings the member's generation, so that a zombie is
-refused (KIP-447); from 5 on it also adds the group's partition to the transaction (KIP-890).
+Version 2 adds leader epochs, 3 is flexible and adds the member's generation, which fences a zombie
+(KIP-447); from 5 on it also adds the group's partition to the transaction (KIP-890).
 """
 
 from ottla.wire.notation import Message, array, int16, int32, int64, string
@@ -51,7 +51,7 @@ class TxnOffsetCommitResponseTopic(Message):
 
 
 class TxnOffsetCommitResponse(Message, api_key=28, versions="0-5", flexible="3+"):
-    """The answer to it."""
+    """A TxnOffsetCommit response."""
 
     throttle_time_ms: int = int32()
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)

@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64): forget a broker that is gone for good (KIP-631). Always flexible."""
+"""UnregisterBroker (key 64): delete a broker's registration (KIP-631). Always flexible."""
 
 from ottla.wire.notation import Message, int16, int32, string
 
@@ -10,7 +10,7 @@ class UnregisterBrokerRequest(Message, api_key=64, versions="0", flexible="0+"):
 
 
 class UnregisterBrokerResponse(Message, api_key=64, versions="0", flexible="0+"):
-    """The answer to it."""
+    """An UnregisterBroker response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

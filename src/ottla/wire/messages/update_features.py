@@ -1,6 +1,6 @@
 """UpdateFeatures (key 57): change the finalized levels of features (KIP-584). Always flexible.
 
-1 can ask for a trial run and says which kind of change is meant; 2 has one outcome for all.
+Version 1 adds `validate_only` and the upgrade type; 2 answers with one error code for all features.
 """
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string
@@ -12,7 +12,7 @@ class FeatureUpdateKey(Message):
     feature: str = string()
     max_version_level: int = int16()
     allow_downgrade: bool = boolean("0")
-    # 1 up only, 2 down where nothing is lost, 3 down even with losses.
+    # 1: upgrade; 2: downgrade without loss of metadata; 3: downgrade even with loss.
     upgrade_type: int = int8("1+", default=1)
 
 
@@ -33,7 +33,7 @@ class UpdatableFeatureResult(Message):
 
 
 class UpdateFeaturesResponse(Message, api_key=57, versions="0-2", flexible="0+"):
-    """The answer to it."""
+    """An UpdateFeatures response."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

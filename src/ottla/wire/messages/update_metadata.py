@@ -1,9 +1,9 @@
 """UpdateMetadata (key 6): the controller sends live brokers and partition leaders to a broker.
 
-As in Kafka 3.9, between brokers only. 1 lists several endpoints of a broker, 2 adds the rack, 3
-names listeners, 4 adds offline replicas, 5 groups partitions by topic and names the receiver's
-epoch (KIP-380), 6 is flexible, 7 adds topic ids (KIP-516), 8 a KRaft controller and the type
-(KIP-866). The fields with tags from 10000 up are Ottla's own.
+As in Kafka 3.9, between brokers only. Version 1 lists several endpoints of a broker, 2 adds the
+rack, 3 names listeners, 4 adds offline replicas, 5 groups partitions by topic and names the
+receiver's epoch (KIP-380), 6 is flexible, 7 adds topic ids (KIP-516), 8 a KRaft controller and the
+type (KIP-866). The fields with tags from 10000 up are Ottla's own.
 """
 
 from uuid import UUID
@@ -54,12 +54,12 @@ class UpdateMetadataBroker(Message):
     v0_port: int = int32("0", ignorable=True)
     endpoints: list[UpdateMetadataEndpoint] = array(UpdateMetadataEndpoint, "1+", ignorable=True)
     rack: str | None = string("2+", nullable="0+", ignorable=True)
-    # The broker's epoch: the one by which its fetches and handshakes are judged.
+    # The broker epoch: fetches and handshakes of the broker with another epoch are fenced.
     epoch: int = int64("8+", default=-1, tag=10000)
 
 
 class UpdateMetadataRequest(Message, api_key=6, versions="0-8", flexible="6+"):
-    """An UpdateMetadata request. Type 2: the whole of the cluster is in it; 1: what changed."""
+    """An UpdateMetadata request. Type 2: it has the whole cluster; type 1: the changes."""
 
     controller_id: int = int32()
     is_k_raft_controller: bool = boolean("8+")
@@ -74,6 +74,6 @@ class UpdateMetadataRequest(Message, api_key=6, versions="0-8", flexible="6+"):
 
 
 class UpdateMetadataResponse(Message, api_key=6, versions="0-8", flexible="6+"):
-    """The answer to it."""
+    """An UpdateMetadata response."""
 
     error_code: int = int16()

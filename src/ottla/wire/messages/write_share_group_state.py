@@ -1,6 +1,6 @@
-"""WriteShareGroupState (key 85): note what a share group has done of partitions (KIP-932).
+"""WriteShareGroupState (key 85): store changes to the state of share partitions (KIP-932).
 
-Between brokers, always flexible. 1 has the number of finished offsets (KIP-1226).
+Between brokers, always flexible. Version 1 adds the delivery complete count (KIP-1226).
 """
 
 from uuid import UUID
@@ -58,6 +58,6 @@ class WriteStateResult(Message):
 
 
 class WriteShareGroupStateResponse(Message, api_key=85, versions="0-1", flexible="0+"):
-    """The answer to it."""
+    """A WriteShareGroupState response."""
 
     results: list[WriteStateResult] = array(WriteStateResult)

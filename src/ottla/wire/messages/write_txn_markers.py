@@ -1,7 +1,7 @@
-"""WriteTxnMarkers (key 27): a transaction's coordinator has leaders write its markers.
+"""WriteTxnMarkers (key 27): a transaction coordinator makes leaders append markers.
 
-Sent between brokers, and by the tool that aborts hanging transactions (KIP-664). All versions are
-flexible; 2 has the transaction version (KIP-1228).
+Sent between brokers, and by the tool that aborts hanging transactions (KIP-664). Always flexible.
+Version 2 adds the transaction version (KIP-1228).
 """
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, int64, string
@@ -53,6 +53,6 @@ class WritableTxnMarkerResult(Message):
 
 
 class WriteTxnMarkersResponse(Message, api_key=27, versions="1-2", flexible="1+"):
-    """The answer to it."""
+    """A WriteTxnMarkers response."""
 
     markers: list[WritableTxnMarkerResult] = array(WritableTxnMarkerResult)
