@@ -76,7 +76,7 @@ def test_a_lost_snapshot_costs_a_group_nothing_that_its_updates_say(reset, caplo
     lines = [each.getMessage() for each in caplog.records]
     (line,) = [each for each in lines if "was lost" in each and "starts again" in each]
     assert line.startswith("the share state of group workers, topic a, partition 0 was lost")
-    assert "may be given to the group again" in line
+    assert "may be delivered again" in line
     assert not [each for each in lines if each.startswith("cannot serve")]
 
 
