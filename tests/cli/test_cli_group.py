@@ -169,8 +169,8 @@ def test_wrong_words_about_groups_are_told_with_the_right_ones(run: Command, top
     group = f"{topic}-group"
     run("consume", topic, "-g", group, "-n", "1")
     assert f"did you mean {group}" in run.refused("group", "describe", f"{group}s")
-    assert "say where to, once" in run.misused("group", "reset", group)
-    assert "say where to, once" in run.misused(
+    assert "give exactly one of --to-earliest" in run.misused("group", "reset", group)
+    assert "give exactly one of --to-earliest" in run.misused(
         *("group", "reset", group, "--to-earliest", "--by", "1")
     )
     for words, told in (

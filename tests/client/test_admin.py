@@ -120,10 +120,10 @@ def test_a_broker_that_is_no_ottla_is_told_of_by_what_it_lacks() -> None:
             return found
 
     assert asyncio.run(refusals()) == [
-        "broker 1 does not tell of its cleaner: it is no Ottla, or an older one",
+        "broker 1 does not describe its cleaner: it is no Ottla, or an older one",
         "broker 1 keeps no decision records: it is no Ottla, or an older one",
         "broker 1 keeps no ledger of offsets: it is no Ottla, or an older one",
-        "broker 1 does not tell of its retention: it is no Ottla, or an older one",
+        "broker 1 does not describe its retention: it is no Ottla, or an older one",
         "broker 1 records no rebalances: it is no Ottla, or an older one",
     ]
 

@@ -1,7 +1,7 @@
 """The store in a ZooKeeper ensemble, for brokers of many machines. Uses kazoo.
 
 Nodes are stored unchanged under `chroot`, so that ZooKeeper's own client reads them. With a user
-only that user may access them, otherwise everyone.
+only that user may access them, otherwise all clients.
 """
 
 import asyncio

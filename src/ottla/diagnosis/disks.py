@@ -43,7 +43,7 @@ def _finding(one: LogDirectory) -> Finding | None:
             Trouble.DISK_FULL,
             f"{where} has {size_words(usable)} left: what needs more is refused with "
             "KAFKA_STORAGE_ERROR, reads go on",
-            f"{_MAKE_ROOM}. Writing goes on by itself once there is room",
+            f"{_MAKE_ROOM}. Appends are accepted again once there is room",
             (),
         )
     if usable < min(_SCARCE_BYTES, total * _SCARCE_SHARE):

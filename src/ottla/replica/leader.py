@@ -301,7 +301,7 @@ class Leader:
     def _silent(
         self, behind: list[Remote], heard_ms: Mapping[BrokerId, int], now_ms: int
     ) -> dict[Remote, int]:
-        """Of followers that lack records, the silent ones, and when each was last heard of."""
+        """Of followers that lack records, the silent ones, and when each fetched last."""
         longest_ms = now_ms - self.silence_ms_max
         silent: dict[Remote, int] = {}
         for remote in behind:

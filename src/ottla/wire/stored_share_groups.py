@@ -17,7 +17,7 @@ class ShareGroupMemberMetadataKey(Message, versions="10"):
 
 
 class ShareGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
-    """Who a member is and what it reads."""
+    """A member's identity and subscription."""
 
     rack_id: str | None = string(nullable="0+")
     client_id: str = string()

@@ -62,4 +62,4 @@ def test_a_file_that_cannot_be_removed_is_left_to_the_next_start(caplog):
         assert filesystem.listdir("/d") == ["stuck"]
 
     asyncio.run(scenario())
-    assert "they go at the next start" in caplog.text
+    assert "trying again at the next start" in caplog.text

@@ -37,4 +37,4 @@ def test_a_thousand_strays_are_not_a_thousand_lines(caplog: pytest.LogCaptureFix
     warn_of_strays({TopicPartition("planes", n): None for n in range(1000)}, IMAGE)
     assert len(caplog.messages) == 11
     assert "A log that was copied in is not imported" in caplog.messages[0]
-    assert caplog.messages[-1] == "990 more folders are no logs of this cluster"
+    assert caplog.messages[-1] == "990 more folders are not logs of partitions of this cluster"

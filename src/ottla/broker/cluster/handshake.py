@@ -129,8 +129,8 @@ class Receiver:
                 if not hmac.compare_digest(expected, request.proof):
                     raise OttlaError(
                         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-                        f"a peer that claims to be broker {self._first.broker_id} lacks the "
-                        f"cluster's secret; {SECRET_REMEDY}",
+                        f"a peer that claims to be broker {self._first.broker_id} does not "
+                        f"know the cluster's secret; {SECRET_REMEDY}",
                     )
                 self._stage = _Stage.PROVEN
                 self.proven = Party(self._first.broker_id, self._first.broker_epoch)
@@ -154,20 +154,20 @@ class Receiver:
         if request.broker_id == self._own.broker_id:
             raise OttlaError(
                 ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-                f"two brokers call themselves {request.broker_id}; give one another node.id",
+                f"two brokers have node.id {request.broker_id}; change node.id of one",
             )
         if request.receiver_id != self._own.broker_id:
             raise OttlaError(
                 ErrorCode.BROKER_ID_NOT_REGISTERED,
-                f"broker {request.broker_id} looks for broker {request.receiver_id}, and here is "
-                f"broker {self._own.broker_id}; check the advertised.listeners of both",
+                f"broker {request.broker_id} connected to broker {self._own.broker_id}, but meant "
+                f"broker {request.receiver_id}; check the advertised.listeners of both",
             )
         if request.broker_epoch < known_epoch:
             raise OttlaError(
                 ErrorCode.STALE_BROKER_EPOCH,
                 f"broker {request.broker_id} has epoch {request.broker_epoch}, and epoch "
                 f"{known_epoch} has registered since; if two processes have this node.id, stop "
-                "one, else it will register again by itself",
+                "one of them",
             )
         if len(request.challenge) < _CHALLENGE_BYTES or request.proof:
             raise OttlaError(

@@ -121,7 +121,10 @@ class BrokerMembership:
                 try:
                     await self._store.end_session(found.credential)
                 except StoreError as error:
-                    _log.warning("this broker's last session cannot be ended: %s", error.message)
+                    _log.warning(
+                        "cannot end this broker's last session, waiting until it expires: %s",
+                        error.message,
+                    )
 
     async def _register_after(
         self,
@@ -167,7 +170,10 @@ class BrokerMembership:
             return
         self._stands_aside = True
         broker_id = self._broker.id
-        _log.warning("no follower fetches any more, though all are registered: others are to lead")
+        _log.warning(
+            "the followers are registered but none fetches from this broker: it gives up its "
+            "leaderships; look at the network between the brokers"
+        )
         try:
             await self._store.multi(
                 [
@@ -177,7 +183,7 @@ class BrokerMembership:
             )
         except StoreError as error:
             self._stands_aside = False
-            _log.warning("giving up the registration: %s", error.message)
+            _log.warning("cannot end this broker's registration: %s", error.message)
 
     async def _open_session(self) -> Session:
         session = await self._store.open_session(self._lease_ms)
@@ -244,7 +250,7 @@ class BrokerMembership:
             return
         if self._fence.is_registered:
             _log.warning(
-                "this broker's registration is gone; dropping leadership, registering anew"
+                "this broker's registration has ended; it stops leading and registers again"
             )
         self._fence.unregistered()
         self._on_lost()

@@ -48,7 +48,7 @@ class SessionNote:
             text = self._filesystem.read_bytes(self._path).decode("utf-8")
             return tuple(self._noted(line) for line in text.splitlines())
         except (OSError, ValueError) as error:
-            _log.warning("%s cannot be read and is made anew: %s", self._path, error)
+            _log.warning("%s cannot be read and is written again: %s", self._path, error)
             return ()
 
     async def write(self, sessions: Sequence[NotedSession]) -> None:

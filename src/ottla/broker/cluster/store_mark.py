@@ -40,7 +40,11 @@ class StoreMark:
                 return
             mark = self._filesystem.read_bytes(self._path).decode("ascii").strip()
         except (OSError, ValueError) as error:
-            _log.warning("%s cannot be read, the store is taken as it is: %s", self._path, error)
+            _log.warning(
+                "%s cannot be read, so the store is not checked for lost history: %s",
+                self._path,
+                error,
+            )
             return
         if mark:
             await self._store.require_history(mark)

@@ -1,4 +1,4 @@
-"""How brokers hear of each other's changes of settings: sequence nodes under `/config/changes`."""
+"""How brokers learn each other's changes of settings: sequence nodes under `/config/changes`."""
 
 import asyncio
 import logging
@@ -65,7 +65,7 @@ class ConfigChanges:
             try:
                 await self._look()
             except StoreError as error:
-                _log.warning("reading changed settings: %s", error.message)
+                _log.warning("cannot read changed settings, trying again: %s", error.message)
                 await asyncio.sleep(_PAUSE_S)
                 self._rung.set()
             except Exception:  # noqa: BLE001  # The supervisor of this task.
@@ -91,7 +91,9 @@ class ConfigChanges:
         except StoreError:
             raise
         except OttlaError as error:
-            _log.error("settings that changed cannot be used: %s", error.message)
+            _log.error(
+                "changed settings are invalid and do not apply; set them again: %s", error.message
+            )
 
     async def _forget(self, names: list[str]) -> None:
         """Delete notices that all brokers had time to read; the first young one ends the scan."""

@@ -228,7 +228,9 @@ class Controller:
             try:
                 await self._stand()
             except StoreError as error:
-                _log.warning("standing for controller: %s", error.message)
+                _log.warning(
+                    "cannot take part in the controller election, trying again: %s", error.message
+                )
                 await asyncio.sleep(_PAUSE_S)
                 self._seen.set()
             except Exception:  # noqa: BLE001  # The supervisor of the candidacy.

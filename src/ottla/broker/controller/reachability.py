@@ -64,7 +64,7 @@ class Reachability:
         cause = f"broker {broker.id} can be reached again"
         _log.info("controller: %s", cause)
         self._jobs.once(
-            f"heard of {broker.id}",
+            f"reached {broker.id}",
             lambda: self._changes.settle(context.hosted_by({broker.id}), cause),
         )
 

@@ -135,7 +135,7 @@ class LeaderRecovery:
             async with asyncio.timeout(_PATIENCE_S):
                 response: LogEndsResponse = await active.deliver(broker, request)
         except TimeoutError:
-            _log.warning("broker %d does not answer where its logs end", broker.id)
+            _log.warning("broker %d does not answer a request for the ends of its logs", broker.id)
             return False
         except OttlaError as error:
             _log.debug("asking broker %d where its logs end: %s", broker.id, error.message)

@@ -168,7 +168,7 @@ def _refused(error: StoreError, chunk: Sequence[Planned]) -> list[Planned]:
         if error.path in (paths.partition_state(*planned.name), paths.topic(planned.name.topic))
     ]
     assert lost, f"the store refused {error.path}, which was not written"
-    _log.info("%s; deciding anew", error.message)
+    _log.info("%s; deciding again", error.message)
     return lost
 
 

@@ -108,7 +108,7 @@ class Shards(Generic[S]):
             pass  # It is not led here.
         raise OttlaError(
             ErrorCode.NOT_COORDINATOR,
-            f"this broker does not coordinate {named} {key!r}; find its coordinator anew",
+            f"this broker does not coordinate {named} {key!r}; find its coordinator again",
         )
 
     def at(self, index: int) -> S:

@@ -366,7 +366,7 @@ class Partition:
         if latest is None:
             raise OttlaError(
                 ErrorCode.OFFSET_NOT_AVAILABLE,
-                f"{self.topic_partition} has a new leader, whose followers are not yet heard of",
+                f"{self.topic_partition} has a new leader, which waits for its followers' fetches",
             )
         return latest
 

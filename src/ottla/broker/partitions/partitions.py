@@ -192,7 +192,9 @@ class Partitions:
         damaged = home is not None and isinstance(home.refused.get(name), LogCorrupt)
         if not damaged or (partition is not None and partition.topic_id != topic.id):
             return False
-        _log.warning("%s: the damaged replica is made anew from broker %d", name, state.leader)
+        _log.warning(
+            "%s: the damaged replica is deleted and copied from broker %d", name, state.leader
+        )
         if partition is not None:
             self._delete(key, partition)
         else:

@@ -46,4 +46,4 @@ def _run(deletion: Deletion) -> None:
     try:
         deletion.run()
     except OSError as error:
-        _log.error("cannot remove deleted files, they go at the next start: %s", error)
+        _log.error("cannot remove deleted files, trying again at the next start: %s", error)

@@ -25,7 +25,10 @@ def warn_of_strays(on_disk: Mapping[TopicPartition, UUID | None], image: Cluster
     for sentence in sentences[:_WARNINGS_MAX]:
         _log.warning("%s. %s", sentence, _NO_IMPORT)
     if len(sentences) > _WARNINGS_MAX:
-        _log.warning("%d more folders are no logs of this cluster", len(sentences) - _WARNINGS_MAX)
+        _log.warning(
+            "%d more folders are not logs of partitions of this cluster",
+            len(sentences) - _WARNINGS_MAX,
+        )
 
 
 def strays(on_disk: Mapping[TopicPartition, UUID | None], image: ClusterImage) -> Iterator[str]:

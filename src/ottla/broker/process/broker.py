@@ -207,7 +207,9 @@ class Broker:
         updates = parts.updates
         updates.show(view.image.with_broker(replace(image, epoch=epoch)))
         if not await updates.wait_for(lambda _image: updates.heard, _PATIENCE_S):
-            _log.warning("no controller has sent this broker its partitions yet; it serves anyway")
+            _log.warning(
+                "no controller has sent this broker its partitions yet; it accepts clients anyway"
+            )
 
     async def _finish_requests(self) -> None:
         """Hand leadership over and answer waiting requests, while connections are still open."""

@@ -36,7 +36,10 @@ async def hand_over(
         else:
             if not remaining:
                 return
-            _log.info("controlled shutdown: %d partition(s) have nowhere to go yet", remaining)
+            _log.info(
+                "controlled shutdown: %d partition(s) have no other in-sync replica to lead yet",
+                remaining,
+            )
         await asyncio.sleep(_PAUSE_S)
 
 

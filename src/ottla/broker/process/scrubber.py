@@ -86,7 +86,7 @@ class Scrubber:
             await self._look_again(partition, scrub)
         except OSError as error:
             if self._concerns(partition, scrub):
-                _log.error("cannot look through %s: %s", scrub.path, error)
+                _log.error("cannot check %s for damage: %s", scrub.path, error)
         finally:
             scrub.close()
 

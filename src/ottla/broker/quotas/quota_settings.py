@@ -128,7 +128,7 @@ def _configs(path: str, data: bytes) -> dict[str, str]:
     try:
         return decode_configs(path, data)
     except OttlaError as error:
-        _log.error("quotas cannot be read and do not apply; set them anew: %s", error.message)
+        _log.error("quotas cannot be read and do not apply; set them again: %s", error.message)
         return {}
 
 
@@ -143,7 +143,7 @@ def _limits(entity: QuotaEntity, path: str, configs: Mapping[str, str]) -> Limit
             check_limit(key, value)
         except (ValueError, OttlaError) as error:
             _log.error(
-                "quota %s at %s is invalid (%s) and does not apply; set it anew",
+                "quota %s at %s is invalid (%s) and does not apply; set it again",
                 key.value,
                 path,
                 error,

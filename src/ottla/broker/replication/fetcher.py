@@ -243,7 +243,7 @@ class ReplicaFetcher:
 
     def _begin_anew(self, why: str, *, reconnect: bool) -> None:
         """Forget the session, and ask for everything again."""
-        _log.info("fetching from broker %d begins anew: %s", self.source, why)
+        _log.info("fetching from broker %d starts again with a new session: %s", self.source, why)
         now_ms = self._clock.monotonic_ms()
         for partition in self.partitions.values():
             follower = partition.follower

@@ -147,7 +147,7 @@ class IsrWriter:
             return False
         except StoreError as error:
             if not isinstance(error, StoreUnavailable):
-                _log.warning("an ISR change was not made: %s", error.message)
+                _log.warning("the store refused an ISR change: %s", error.message)
             if wish.partition.leader is wish.leader:
                 wish.outcomes.carry_out(wish.partition, wish.leader.on_isr_unknown(change.nonce))
             return False

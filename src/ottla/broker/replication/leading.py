@@ -119,7 +119,7 @@ class Leading(ABC):
                 case BelowMinIsr():
                     partition.fail_acks(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
                 case Resign():
-                    self.stand_down(partition, f"{partition.topic_partition} was given up")
+                    self.stand_down(partition, f"{partition.topic_partition} has another leader")
                     partition.wake_all()
                     self.on_role.emit(partition)
                 case Decision():
@@ -206,6 +206,6 @@ class Leading(ABC):
         else:
             self.closed_in_doubt = True
             partition.close_to_clients(
-                f"{partition.topic_partition}: this broker cannot tell whether it still leads; "
+                f"{partition.topic_partition}: this broker does not know whether it still leads; "
                 "the store of the cluster does not answer"
             )

@@ -35,7 +35,7 @@ OnDone = Callable[[ErrorCode, str | None], None]
 
 # How long the share coordinator may be unavailable before the share partition is closed.
 _PATIENCE_MS = 15_000
-_LOST = "the broker closed the share partition: acquired records are delivered again, fetch anew"
+_LOST = "the broker closed the share partition: acquired records are delivered again, fetch again"
 
 
 class ServedPartition:

@@ -114,7 +114,9 @@ class MarkerSender:
         try:
             gone = await deleted_among(self._store, unknown)
         except OttlaError as error:
-            _log.info("cannot tell whether %s exists: %s", unknown[0], error.message)
+            _log.info(
+                "cannot find out whether %s exists, trying again: %s", unknown[0], error.message
+            )
             gone = frozenset()
         job.missing -= gone
         if behind := [partition for partition in unknown if partition not in gone]:
@@ -142,7 +144,11 @@ class MarkerSender:
                         leader, request, timeout_ms=_TIMEOUT_MS
                     )
                 except OttlaError as error:
-                    _log.info("broker %d does not take markers: %s", leader, error.message)
+                    _log.info(
+                        "cannot send transaction markers to broker %d, trying again: %s",
+                        leader,
+                        error.message,
+                    )
                     for job, led in sent:
                         self._retry(job, led)
                     continue
@@ -162,7 +168,12 @@ class MarkerSender:
             if code is ErrorCode.NONE:
                 job.missing.discard(partition)
             elif code in _OVERTAKEN:
-                _log.warning("%s has been overtaken: %s for %s", partition, code.name, job.outcome)
+                _log.warning(
+                    "%s: the leader refused a marker as superseded: %s for %s",
+                    partition,
+                    code.name,
+                    job.outcome,
+                )
                 job.missing.discard(partition)
             else:
                 failed.append(partition)

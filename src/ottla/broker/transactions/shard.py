@@ -1,7 +1,7 @@
 """One partition of `__transaction_state` at work: its coordinator, its log, waiting commands.
 
 Markers are sent only once the record of the decision is committed: a coordinator that is lost
-before that has not shown its decision to anyone.
+before that has not shown its decision to any client.
 """
 
 import logging
@@ -100,7 +100,7 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
 
     def begin(self, coordinator: TransactionCoordinator) -> None:
         if coordinator.transactions:
-            _log.info("loaded %d ids of %s", len(coordinator.transactions), self.name)
+            _log.info("loaded %d transactional ids of %s", len(coordinator.transactions), self.name)
         self._carry_out(coordinator.start())
 
     def release(self, _coordinator: TransactionCoordinator | None, code: ErrorCode) -> None:

@@ -36,10 +36,10 @@ def drain(
     ottla broker drain 3 --leaders
     ottla broker drain 3 --plan
 
-    For a restart nothing is needed: a broker that stops in order hands over by itself. --leaders
-    is for a longer look at a broker, the whole for one that goes for good, dead ones included.
-    The command waits for the end; after an interruption it goes on where it was. `ottla cluster
-    balance` brings load back.
+    A restart needs no drain: a broker that stops on SIGTERM moves its leaderships to others. Use
+    --leaders for longer maintenance, and no option for a broker that is to be removed; the broker
+    may be dead already. The command waits until all is moved; after an interruption, run it again
+    to continue. `ottla cluster balance` moves load back.
     """  # noqa: D301
     found = with_admin(
         bootstrap, lambda admin: plan_drain(admin, broker_id, only_leaders=only_leaders)

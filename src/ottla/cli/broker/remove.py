@@ -14,14 +14,14 @@ from ottla.client.admin import Admin
 @options.bootstrap
 @options.output
 def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
-    """Forget broker ID, which is stopped and will not come back.
+    """Remove broker ID, which is stopped for good, from the cluster.
 
     \b
     ottla broker drain 3
     ottla broker remove 3
 
-    New internal topics do not count on it any more. Replicas that it still has stay its own:
-    drain it first. A removed broker that is started again is a member again.
+    New internal topics get no replicas on it any more. Replicas that it still has stay assigned to
+    it: drain it first. A removed broker that is started again registers again.
     """  # noqa: D301
 
     async def replicas(admin: Admin) -> int:

@@ -30,7 +30,7 @@ _FORMAT_HELP = (
 )
 @click.option("--since", type=ago, metavar="SPAN", help="From so long ago: 30s, 10m, 2h, 1d.")
 @click.option("--until", type=moment, metavar="TIME", help="End before records of this time.")
-@click.option("-n", "--count", type=click.IntRange(1), help="End after so many records.")
+@click.option("-n", "--count", type=click.IntRange(1), help="End after this many records.")
 @click.option(
     "--partition", "-p", "chosen", multiple=True, type=click.IntRange(0), help="Only this one."
 )
@@ -92,7 +92,7 @@ def _start(
     start: Position | None, since: int | None, group: str | None, chosen: tuple[int, ...]
 ) -> Position:
     if start is not None and since is not None:
-        raise click.UsageError("--from and --since both say where to start; give one")
+        raise click.UsageError("--from and --since both set the start: give one of them")
     if since is not None:
         start = Position("time", since)
     if start is None:

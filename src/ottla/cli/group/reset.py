@@ -110,7 +110,7 @@ def _target(
     ways = (earliest, latest, bool(offsets), time_ms is not None, by is not None)
     if sum(ways) != 1:
         raise click.UsageError(
-            "say where to, once: --to-earliest, --to-latest, --to-offset, --to-time or --by"
+            "give exactly one of --to-earliest, --to-latest, --to-offset, --to-time or --by"
         )
     singles = [_single(text) for text in offsets if "=" in text]
     everywhere = [_offset(text) for text in offsets if "=" not in text]

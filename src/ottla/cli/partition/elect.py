@@ -36,7 +36,7 @@ def elect(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Elect leaders. The exit code is 1 where one was wanted and there is none.
+    """Elect leaders. The exit code is 1 if any election was refused.
 
     \b
     ottla partition elect flights-0

@@ -16,7 +16,7 @@ from ottla.diagnosis.quotas import limits_of
 @options.bootstrap
 @options.output
 def describe(bootstrap: str, form: str, **given: Any) -> None:
-    """Show which limits apply to a client, and which entity each is set for.
+    """Show which limits apply to a client, and where each is set.
 
     \b
     ottla quota describe --user ANONYMOUS --client-id loader

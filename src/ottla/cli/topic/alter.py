@@ -19,7 +19,9 @@ from ottla.operations.settings import SettingChanges, change_settings
 
 @click.command()
 @click.argument("name")
-@click.option("--partitions", "-p", type=click.IntRange(1), help="Grow to so many.")
+@click.option(
+    "--partitions", "-p", type=click.IntRange(1), help="Increase the number of partitions to this."
+)
 @options.settings
 @options.unset
 @options.bootstrap

@@ -15,7 +15,7 @@ _DONE_COLUMNS = ["partition", "broker", "clean_up_to", "records_kept", "bytes_ke
 
 @click.command()
 @click.argument("name", metavar="TOPIC")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and change nothing.")
 @click.option("--now", is_flag=True, help="Compact whatever the dirty ratio is.")
 @click.option("--wait", "waits", is_flag=True, help="With --now: return when it is done.")
 @click.option("--timeout", type=click.IntRange(1), default=600, help="Seconds to wait at most.")

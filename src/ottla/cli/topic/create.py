@@ -29,7 +29,7 @@ def create(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Create the topic NAME, and say what its settings mean.
+    """Create the topic NAME, and show what its settings mean.
 
     \b
     ottla topic create flights

@@ -131,7 +131,7 @@ class Compaction:
                 action=member(CompactAction, action),
             )
             answer = await self._calls.ask_ottla(
-                broker_id, request, CompactLogResponse, "does not tell of its cleaner"
+                broker_id, request, CompactLogResponse, "does not describe its cleaner"
             )
             check(answer.error_code, f"compact {partition}", answer.error_message)
             standings.append(_standing(partition, broker_id, answer))

@@ -63,7 +63,9 @@ class Decisions:
             request, DescribeDecisionsResponse, "keeps no decision records", silent
         ):
             try:
-                check(answer.error_code, f"tell of {partition}", answer.error_message)
+                check(
+                    answer.error_code, f"describe decisions about {partition}", answer.error_message
+                )
             except BrokerRefused as error:
                 # Its metadata may lag: it may not know the topic yet.
                 if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

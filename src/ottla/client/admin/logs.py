@@ -246,7 +246,7 @@ class Logs:
             what = f"ask for the retention of {partition}"
             leader = await self._calls.leader_of(partition, what)
             answer = await self._calls.ask_ottla(
-                leader, request, RetentionStandingResponse, "does not tell of its retention"
+                leader, request, RetentionStandingResponse, "does not describe its retention"
             )
             check(answer.error_code, what, answer.error_message)
             return answer

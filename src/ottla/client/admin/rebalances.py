@@ -39,7 +39,11 @@ class Rebalances:
         async for broker_id, answer in self._calls.ask_each_ottla(
             request, DescribeRebalancesResponse, "records no rebalances", silent
         ):
-            check(answer.error_code, f"tell of group {group_id!r}", answer.error_message)
+            check(
+                answer.error_code,
+                f"describe rebalances of group {group_id!r}",
+                answer.error_message,
+            )
             found += [(broker_id, told) for told in answer.rebalances]
         found.sort(key=lambda each: (each[1].began_ms, each[1].epoch))
         return RebalanceStory(tuple(found), silent)

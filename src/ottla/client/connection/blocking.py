@@ -83,7 +83,7 @@ class BlockingConnection:
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             self._send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, self._timeout_s)
             answer = self.receive()
-        check(answer.error_code, "tell its versions")
+        check(answer.error_code, "send its versions")
         self._newest = {entry.api_key: entry.max_version for entry in answer.api_keys}
         return negotiate(answer.api_keys)
 

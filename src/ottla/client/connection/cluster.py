@@ -244,7 +244,7 @@ class Cluster:
             MetadataResponse,
             self.options.request_timeout_ms / 1000,
         )
-        check(answer.error_code, "tell its metadata")
+        check(answer.error_code, "send its metadata")
         self._last_told_by = connection.address
         self.view = merged(self.view, answer, asked)
         self._refreshed_at_s = self._now_s()

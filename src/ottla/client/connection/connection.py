@@ -163,7 +163,7 @@ class Connection(asyncio.BufferedProtocol):
         )
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             answer = await self._submit(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, timeout_s)
-        check(answer.error_code, "tell its versions")
+        check(answer.error_code, "send its versions")
         self.versions = negotiate(answer.api_keys)
         self.features = {
             feature.name: feature.max_version_level for feature in answer.finalized_features

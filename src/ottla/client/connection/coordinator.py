@@ -215,12 +215,12 @@ class Coordinator:
     def _told(self, answer: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMetadata]:
         # Both forms of the answer have the same fields below the group.
         group: Any = answer.groups[0] if answer.groups else answer
-        check(group.error_code, f"tell the offsets of group {self.group_id!r}")
+        check(group.error_code, f"fetch the offsets of group {self.group_id!r}")
         found: dict[TopicPartition, OffsetAndMetadata] = {}
         for topic in group.topics:
             for entry in topic.partitions:
                 partition = TopicPartition(topic.name, entry.partition_index)
-                check(entry.error_code, f"tell the committed offset of {partition}")
+                check(entry.error_code, f"fetch the committed offset of {partition}")
                 if entry.committed_offset >= 0:
                     found[partition] = OffsetAndMetadata(
                         entry.committed_offset, entry.metadata or "", entry.committed_leader_epoch

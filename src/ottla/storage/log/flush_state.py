@@ -155,7 +155,7 @@ class FlushState:
         )
 
     def check(self) -> None:
-        """Raise the DirectoryFailed of the last job, which the log may not have heard of yet."""
+        """Raise the DirectoryFailed of the last job, which the log may not have seen yet."""
         if self._last_job is not None and self._last_job.failure is not None:
             raise self._last_job.failure
 

@@ -245,7 +245,7 @@ def _finish(future: "asyncio.Future[Result]", func: Callable[..., Result], args:
         return
     try:
         result = func(*args)
-    except Exception as error:  # noqa: BLE001  # Carried to who awaits it.
+    except Exception as error:  # noqa: BLE001  # Carried to the task that awaits it.
         future.set_exception(error)
     else:
         future.set_result(result)

@@ -113,7 +113,7 @@ MORE_THEMES = (
         ),
         one_victim=True,
     ),
-    # Replicas are moved away and back before all have heard of it.
+    # Replicas are moved away and back before all brokers know it.
     Theme(
         (("move", 8), ("plan", 120), ("tell", 20), ("doubt", 4), ("kill", 0), ("power", 0)),
         brokers=4,

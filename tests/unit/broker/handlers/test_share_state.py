@@ -143,7 +143,7 @@ def test_state_that_is_coordinated_elsewhere_is_refused_for_each_partition() -> 
             assert (code(part.error_code), part.error_message) == (
                 "NOT_COORDINATOR",
                 "this broker does not coordinate share partition 'g:AAAAAAAAAAAAAAAAAAAABA:0'; "
-                "find its coordinator anew",
+                "find its coordinator again",
             )
             failed = handler.on_error(request, ErrorCode.INVALID_REQUEST, "why", 0)
             (part,) = failed.results[0].partitions

@@ -35,7 +35,7 @@ CLUSTER: tuple[Setting, ...] = (
             "Password of coordination.user.",
             differs="Kafka has no such setting."),
     Setting("broker.session.timeout.ms", INT, 3000, at_least(1), READ_ONLY,
-            "A broker not heard of for this long has failed, in milliseconds.",
+            "A broker whose session is silent for this long has failed, in milliseconds.",
             differs="Kafka waits 9000: here a false alarm costs little, a moved leader"
             " moves back, and epochs keep every record safe."),
     Setting("broker.heartbeat.interval.ms", INT, 2000, None, READ_ONLY,

@@ -113,7 +113,7 @@ LOG: tuple[Setting, ...] = (
             "How far in the future a timestamp may lie, in milliseconds."),
     Setting("log.scrub.interval.ms", LONG, 604_800_000, at_least(1), CLUSTER_WIDE,
             "How often every record on the disk is looked at for damage, in milliseconds.",
-            differs="Kafka has no such setting: damage to old records is found by who reads them."),
+            differs="Kafka has no such setting: a client that reads old records finds the damage."),
     Setting("log.scrub.max.bytes.per.second", LONG, 10 << 20, at_least(0), CLUSTER_WIDE,
             "Most bytes a second that looking for damage reads; 0 looks for none.",
             differs="Kafka has no such setting."),

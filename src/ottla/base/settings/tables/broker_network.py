@@ -27,7 +27,7 @@ NETWORK: tuple[Setting, ...] = (
             "Addresses to listen on, each as NAME://host:port; an empty host means every "
             "interface."),
     Setting("advertised.listeners", LIST, None, LISTENERS, READ_ONLY,
-            "Addresses clients are told to use, when they differ from those of listeners.",
+            "Addresses that clients are to connect to, if they differ from those of listeners.",
             differs="Unset, a listener on every interface is, in a cluster of one machine, "
             "the address each client reached; Kafka: the host name."),
     Setting("listener.security.protocol.map", STRING,

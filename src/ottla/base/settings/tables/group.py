@@ -36,7 +36,7 @@ GROUP_SETTINGS: tuple[Setting, ...] = (
     Setting("share.partition.max.record.locks", INT, 2000, at_least(100), CLUSTER_WIDE,
             "Records of a partition that may be under way."),
     Setting("share.record.lock.duration.ms", INT, 30_000, at_least(1000), CLUSTER_WIDE,
-            "How long a record is locked for who has it, in milliseconds."),
+            "How long a record stays acquired by a member, in milliseconds."),
     Setting("share.renew.acknowledge.enable", BOOLEAN, True, None, CLUSTER_WIDE,
             "Whether members may renew their locks (KIP-1222)."),
     Setting("share.session.timeout.ms", INT, 45_000, at_least(1), CLUSTER_WIDE,

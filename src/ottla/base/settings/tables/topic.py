@@ -75,7 +75,7 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
             "In-sync replicas that acks=all needs."),
     Setting("ottla.retention.hold.groups", LIST, (), None, CLUSTER_WIDE,
             "Groups for whom retention waits until they have committed what it would delete.",
-            differs="Kafka has no such setting: retention deletes whoever has read."),
+            differs="Kafka has no such setting: retention deletes unread records, too."),
     Setting("ottla.retention.hold.max.bytes", LONG, 10 << 30, at_least(0), CLUSTER_WIDE,
             "Most bytes of a partition that are kept only for these groups.",
             differs="Kafka has no such setting."),

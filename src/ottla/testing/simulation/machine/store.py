@@ -43,7 +43,7 @@ class _Request(Generic[T]):
 
 
 class SimulatedSession(MemorySession):
-    """A session whose lease runs in the store; its holder hears of the end in its process."""
+    """A session whose lease runs in the store; its end is reported in its holder's process."""
 
     process: Process
 

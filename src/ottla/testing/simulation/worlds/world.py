@@ -132,7 +132,7 @@ class World:
             self.note("!", what)
 
     def close(self) -> None:
-        """End what still stands, so that nothing of it is heard of later."""
+        """End what still stands, so that nothing of it acts later."""
         self._is_closed = True
         for process in self.processes:
             process.is_alive = False
