@@ -404,7 +404,9 @@ class RangeClient:
             answer = connection.ask(request, OffsetForLeaderEpochResponse)
             for told in answer.topics[0].partitions:
                 if told.error_code:
-                    raise refused(told.error_code, f"send the leader epochs of {topic}-{told.partition}")
+                    raise refused(
+                        told.error_code, f"send the leader epochs of {topic}-{told.partition}"
+                    )
                 found[told.partition] = told.end_offset
         return found
 
