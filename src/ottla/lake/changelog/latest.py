@@ -1,0 +1,104 @@
+"""The latest value of each key, from changes in any order. Pure, by columns.
+
+A change is a record with a key; a null value deletes the key. Of two changes of a key in one
+partition the one with the higher offset counts, as in Kafka's compaction. A key may stand in
+several partitions, where partitions were added to the topic: then the latest changes of each
+partition are compared, and the one with the higher timestamp counts, of equal ones that of the
+higher partition.
+
+The state of a table is the latest change of each key in each partition, deletions included. So
+changes may be applied in batches of any size, and a batch that is applied twice changes nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.lake.row_hash import bytes_sums
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+# The time of a record whose timestamp no column can hold: before all others.
+_NO_TIME = np.int64(-(1 << 63))
+
+
+@dataclass(frozen=True, slots=True)
+class LatestRows:
+    """A state in two parts: `visible` is the table, one row for each key that is not deleted.
+
+    `hidden` has the deletions, and changes that a change in another partition outdates.
+    """
+
+    visible: pa.Table
+    hidden: pa.Table
+
+
+def latest_changes(changes: pa.Table) -> pa.Table:
+    """Return the latest change of each key in each partition. No key may be null."""
+    keys = key_codes(changes)
+    partitions, offsets = integers(changes, "partition"), integers(changes, "offset")
+    order = np.lexsort((offsets, partitions, keys))
+    return changes.take(pa.array(order[ends_group(keys[order], partitions[order])]))
+
+
+def merged(state: pa.Table, changes: pa.Table) -> LatestRows:
+    """Apply `changes` to `state`; both have the same columns, and no null key."""
+    rows = latest_changes(pa.concat_tables([state, changes]))
+    keys = key_codes(rows)
+    partitions, times = integers(rows, "partition"), times_of(rows)
+    order = np.lexsort((partitions, times, keys))
+    winners = order[ends_group(keys[order])]
+    is_visible = np.zeros(rows.num_rows, np.bool_)
+    is_visible[winners] = True
+    is_visible &= rows.column("value").is_valid().to_numpy()
+    visible = rows.filter(pa.array(is_visible))
+    return LatestRows(visible, rows.filter(pa.array(~is_visible)))
+
+
+def buckets_of(keys: pa.ChunkedArray, count: int) -> Numbers:
+    """Return the bucket, 0 … count - 1, that each key belongs to, the same in every process."""
+    column = keys.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # Of no chunks at all.
+        column = pa.array([], pa.binary())
+    column = column.cast(pa.large_binary())
+    _, bounds, content = column.buffers()
+    offsets = np.frombuffer(bounds, np.int64)[column.offset :][: len(column) + 1]
+    sums, weighted = bytes_sums(np.frombuffer(content or b"", np.uint8), offsets)
+    lengths = (offsets[1:] - offsets[:-1]).astype(np.uint64)
+    return ((sums ^ weighted >> np.uint64(7) ^ lengths) % np.uint64(count)).astype(np.int64)
+
+
+def ends_group(*columns: Numbers) -> Flags:
+    """Return whether each row of sorted columns is the last one with its values."""
+    count = len(columns[0])
+    ends = np.ones(count, np.bool_)
+    if count > 1:
+        ends[:-1] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return ends
+
+
+def key_codes(rows: pa.Table) -> Numbers:
+    """Return a number for each row's key, the same for equal keys."""
+    keys = rows.column("key")
+    assert keys.null_count == 0, "a change has a key"
+    encoded = pc.dictionary_encode(keys).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        return np.zeros(0, np.int64)
+    codes: Numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def integers(rows: pa.Table, name: str) -> Numbers:
+    """Return a column of integers without nulls."""
+    values: Numbers = rows.column(name).cast(pa.int64()).to_numpy().astype(np.int64)
+    return values
+
+
+def times_of(rows: pa.Table) -> Numbers:
+    """Return timestamps in microseconds; a null one comes before all others."""
+    times = rows.column("timestamp").cast(pa.int64())
+    known: Numbers = times.fill_null(int(_NO_TIME)).to_numpy()
+    return known
