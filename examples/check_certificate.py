@@ -26,7 +26,7 @@ TERMS: tuple[str, ...] = (
     "unreadable",
     "absent",
 )
-TERMS += ("dead_letters",)
+TERMS += ("dead_letters", "keyless")
 
 
 def mix(x: int) -> int:

@@ -14,9 +14,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ottla.lake.certifying.document import certificate, certificate_text
+from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
+from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
-from ottla.lake.manifest import DataFile, Manifest, SchemaChange, TableSchema
+from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.session import SparkSettings
 from ottla.lake.stores.store import FileStore, StoredFile, StoreWriter
@@ -29,10 +31,12 @@ from ottla.lake.verification import Verification, verify
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 __all__ = [
+    "Changelog",
     "DataFile",
     "FencedWriter",
     "FileStore",
     "FollowProgress",
+    "JobRunner",
     "LoadLost",
     "LoadResult",
     "Manifest",
@@ -50,12 +54,14 @@ __all__ = [
     "Verification",
     "certificate",
     "certificate_text",
+    "changelog",
     "files",
     "follow",
     "header_name_bytes",
     "load",
     "register",
     "run_here",
+    "run_jobs_here",
     "verify",
 ]
 

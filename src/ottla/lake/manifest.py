@@ -9,6 +9,8 @@ far. All of that follows from the ledgers and files, too: `chain` derives it aga
     epoch        adds 1 to the writer epoch: a long-running writer has started
     compaction   removes files, and adds others with the same rows
     replacement  removes files, and adds others of the same ranges of offsets
+    changelog    applies the changes behind the positions, which it moves on, to a table with one row
+                 of each key: removes the files of the buckets that it touches, and adds others
 """
 
 import re
@@ -22,14 +24,22 @@ from ottla.lake.log.sealed import SealBroken, seal, unseal
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
-Kind = Literal["load", "epoch", "compaction", "replacement"]
+Kind = Literal["load", "epoch", "compaction", "replacement", "changelog"]
+# Those that move the positions on.
+MOVES_POSITIONS = frozenset({"load", "changelog"})
+Keeps = Literal["latest"]
 
+_WORDS = {"kind": get_args(Kind), "keeps": get_args(Keeps)}
 _HASH = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One Parquet file of rows of [start, end) of one partition. `hash` is of its rows."""
+    """One Parquet file of rows of [start, end) of one partition. `hash` is of its rows.
+
+    In a changelog table `partition` is a bucket, which has rows of all partitions, and both ends
+    are 0.
+    """
 
     path: str  # Relative to the table's folder.
     partition: int
@@ -55,6 +65,14 @@ class SchemaChange:
 
     what: str
     offsets: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Changelog:
+    """What a changelog table keeps of each key, and over how many buckets its keys are spread."""
+
+    keeps: Keeps
+    buckets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +110,11 @@ class Manifest:
     schema_changes: tuple[SchemaChange, ...] = ()
     # Files of the records that could not be decoded; as many rows as the ledgers count.
     dead_letters: tuple[DataFile, ...] = ()
+    # None: not a changelog table.
+    changelog: Changelog | None = None
+    # Of a changelog table: files of its state that readers do not see, added and removed.
+    hidden: tuple[DataFile, ...] = ()
+    removed_hidden: tuple[DataFile, ...] = ()
 
     @property
     def unexplained(self) -> int:
@@ -99,7 +122,17 @@ class Manifest:
         return sum(abs(ledger.unexplained) for ledger in self.ledgers)
 
 
-T = TypeVar("T", DataFile, Manifest, PartitionLedger, SchemaChange, TableSchema, Told, Unreadable)
+T = TypeVar(
+    "T",
+    Changelog,
+    DataFile,
+    Manifest,
+    PartitionLedger,
+    SchemaChange,
+    TableSchema,
+    Told,
+    Unreadable,
+)
 
 
 def next_manifest(
@@ -121,16 +154,19 @@ def next_manifest(
     table_schema: TableSchema | None = None,
     schema_changes: Sequence[SchemaChange] = (),
     dead_letters: Sequence[DataFile] = (),
+    changelog: Changelog | None = None,
+    hidden: Sequence[DataFile] = (),
+    removed_hidden: Sequence[DataFile] = (),
 ) -> Manifest:
     """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
 
-    `ledgers` of a load holds one account for each partition whose position moves, starting where
+    `ledgers` of a load or a changelog holds one account for each partition whose position moves, starting where
     the partition stood before; of a replacement, one for each range that is replaced. Other kinds
-    have none. Without `table_schema` the columns stay as they are. An `epoch` adds 1 to the writer
+    have none. Without `table_schema` the columns stay as they are, without `changelog` that does. An `epoch` adds 1 to the writer
     epoch, and other kinds keep it.
     """
     positions = dict(before.positions) if before else {}
-    if kind == "load":
+    if kind in MOVES_POSITIONS:
         for ledger in ledgers:
             at = positions.get(ledger.partition, ledger.start)
             assert ledger.start == at, "ranges must touch"
@@ -167,6 +203,9 @@ def next_manifest(
         table_schema=table_schema or (before.table_schema if before else None),
         schema_changes=tuple(schema_changes),
         dead_letters=tuple(dead_letters),
+        changelog=changelog or (before.changelog if before else None),
+        hidden=tuple(hidden),
+        removed_hidden=tuple(removed_hidden),
     )
 
 
@@ -201,7 +240,7 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
     """
     try:
         found, digest = unseal(content)
-        for key in ("files", "removed", "dead_letters"):
+        for key in ("files", "removed", "dead_letters", "hidden", "removed_hidden"):
             found[key] = tuple(_typed(DataFile(**file)) for file in found.get(key, ()))
         found["ledgers"] = tuple(_ledger(ledger) for ledger in found["ledgers"])
         found["skipped"] = tuple(_typed(Unreadable(**one)) for one in found["skipped"])
@@ -210,6 +249,8 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
         found["overridden"] = tuple(map(str, found.get("overridden", ())))
         found["table_schema"] = _schema(found.get("table_schema"))
         found["schema_changes"] = tuple(map(_change, found.get("schema_changes", ())))
+        if found.get("changelog") is not None:
+            found["changelog"] = _typed(Changelog(**found["changelog"]))
         return _typed(Manifest(**found)), digest
     except SealBroken as error:
         raise _broken(name, str(error)) from error
@@ -240,8 +281,8 @@ def _typed(parsed: T) -> T:
             raise TypeError(f"{each.name} is {value!r}")
         if each.name in {"hash", "total_hash"} and not _HASH.fullmatch(value):
             raise ValueError(f"{each.name} is {value!r}")
-        if each.name == "kind" and value not in get_args(Kind):
-            raise ValueError(f"kind is {value!r}")
+        if each.name in _WORDS and value not in _WORDS[each.name]:
+            raise ValueError(f"{each.name} is {value!r}")
     return parsed
 
 

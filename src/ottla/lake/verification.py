@@ -22,7 +22,7 @@ from ottla.lake.folder.file_check import FileUnreadable, check_file, file_batche
 from ottla.lake.folder.files_present import files_present
 from ottla.lake.folder.foreign_files import read_foreign, remaining
 from ottla.lake.log.live import live_after, ranges_with_files
-from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.proof import batch_hash, canonical_words
 from ottla.lake.reader import read_range
@@ -159,7 +159,7 @@ def _chain(
         ]
         report.loads += 1
         report.skipped += link.manifest.skipped
-        for ledger in link.manifest.ledgers if link.manifest.kind == "load" else ():
+        for ledger in link.manifest.ledgers if link.manifest.kind in MOVES_POSITIONS else ():
             before = report.ledgers.get(ledger.partition)
             if before is None:
                 report.ledgers[ledger.partition] = ledger

@@ -2,13 +2,14 @@
 
     end - start =
         loaded + control + aborted + compacted + deleted + unreadable + absent + dead_letters
-        + unexplained
+        + keyless + unexplained
 
 Every term but the last is counted from its own evidence: records decoded, headers of
 control batches, markers that abort, headers on both sides of a gap, the log's start, batches
 that were fetched twice and could not be read. `absent` is a gap, too, of a log that no broker's
 ledger and no policy explains: it counts only where the log shows that it was compacted once.
 `dead_letters` are records whose values could not be decoded, which were kept apart from the rows.
+`keyless` are records without a key, which a changelog table has no place for.
 What none of them explains is `unexplained`, and a load that is right has none.
 """
 
@@ -72,13 +73,15 @@ class PartitionLedger:
     unreadable: int = 0
     absent: int = 0
     dead_letters: int = 0
+    keyless: int = 0
     # Of a broker that keeps a ledger; None of Apache Kafka.
     told: Told | None = None
 
     @property
     def accounted(self) -> int:
         gone = self.compacted + self.deleted + self.unreadable + self.absent
-        return self.loaded + self.dead_letters + self.control + self.aborted + gone
+        left_out = self.dead_letters + self.keyless
+        return self.loaded + left_out + self.control + self.aborted + gone
 
     @property
     def unexplained(self) -> int:
@@ -103,6 +106,7 @@ class PartitionLedger:
             unreadable=self.unreadable + later.unreadable,
             absent=self.absent + later.absent,
             dead_letters=self.dead_letters + later.dead_letters,
+            keyless=self.keyless + later.keyless,
             told=self.told.and_of(later.told) if self.told and later.told else None,
         )
 

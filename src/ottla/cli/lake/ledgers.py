@@ -20,6 +20,7 @@ LEDGER_COLUMNS = [
     "unreadable",
     "absent",
     "dead_letters",
+    "keyless",
     "unexplained",
 ]
 

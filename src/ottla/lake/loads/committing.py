@@ -74,12 +74,17 @@ class LoadPlan:
 
 
 def built_on(
-    table: LakeTable, cluster: Cluster, topic: str, base: Foundation | None = None
+    table: LakeTable,
+    cluster: Cluster,
+    topic: str,
+    base: Foundation | None = None,
+    *,
+    is_changelog: bool = False,
 ) -> tuple[TopicDescription, Manifest | None, str | None]:
     """The topic, and the table's newest manifest with its digest, on which a load of it builds.
 
-    With `base` it is that. Raises OttlaError where the table holds another topic, or one that has
-    lost records since.
+    With `base` it is that. Raises OttlaError where the table holds another topic, is of another
+    kind, or the topic has lost records since.
     """
     before, digest = (base.newest, base.digest) if base else table.latest()
     # After the manifest was read: another load may have moved its positions meanwhile.
@@ -89,6 +94,13 @@ def built_on(
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST,
                 f"this table holds topic {before.topic}; load {topic} into a folder of its own",
+            )
+        if (before.changelog is not None) is not is_changelog:
+            held = f"the {before.changelog.keeps} of each key" if before.changelog else "all rows"
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"this table keeps {held} of {topic}; choose a folder of its own for another kind "
+                "of table (`ottla lake load`, `ottla lake changelog`)",
             )
         with told_of_loss(cluster, described, before):
             require_same_topic(
@@ -149,7 +161,6 @@ def commit_plan(
     (LoadLost, where another load committed meanwhile). Nothing is committed then, and the files
     that were written are removed.
     """
-    described = plan.described
     steps.done.clear()
     with (
         table.running.mark(plan.load_id),
@@ -157,20 +168,39 @@ def commit_plan(
     ):
         results = start_runner()(_tasks(table, plan, settings)) if plan.ranges else []
         on_step("files written")
-        ledgers = _settled_ledgers(results, described, settings.bootstrap)
-        ledgers += _idle_ledgers(plan)
-        ledgers.sort(key=lambda one: one.partition)
-        found = losses(ledgers, plan.limits.gone_below)
-        if not settings.accept_loss:
-            require_no_loss(described.topic, found, _LOSS)
+        ledgers, found = settled_ledgers(plan, results, settings)
         manifest = _manifest(plan, results, ledgers, found)
-        _require_balance(manifest)
-        require_files(table.store, manifest.files)
-        # Last of all: an id never comes back, so that all that was read was this topic's.
-        with closing(connect(settings.bootstrap)) as cluster:
-            require_same_id(described.topic, described.topic_id, cluster.topic_id(described.topic))
-        table.commit(manifest)
+        commit_checked(table, plan, settings, manifest)
     return manifest
+
+
+def settled_ledgers(
+    plan: LoadPlan, results: Sequence[TaskResult], settings: LoadSettings
+) -> tuple[list[PartitionLedger], Mapping[PartitionLedger, int]]:
+    """A ledger for each partition whose position moves, and how many offsets of it were lost.
+
+    Raises OttlaError for a loss that is not accepted.
+    """
+    ledgers = _settled_ledgers(results, plan.described, settings.bootstrap)
+    ledgers += _idle_ledgers(plan)
+    ledgers.sort(key=lambda one: one.partition)
+    found = losses(ledgers, plan.limits.gone_below)
+    if not settings.accept_loss:
+        require_no_loss(plan.described.topic, found, _LOSS)
+    return ledgers, found
+
+
+def commit_checked(
+    table: LakeTable, plan: LoadPlan, settings: LoadSettings, manifest: Manifest
+) -> None:
+    """Commit, once the ledgers balance, the files are there and the topic is still the same."""
+    described = plan.described
+    _require_balance(manifest)
+    require_files(table.store, (*manifest.files, *manifest.hidden))
+    # Last of all: an id never comes back, so that all that was read was this topic's.
+    with closing(connect(settings.bootstrap)) as cluster:
+        require_same_id(described.topic, described.topic_id, cluster.topic_id(described.topic))
+    table.commit(manifest)
 
 
 def _tasks(table: LakeTable, plan: LoadPlan, settings: LoadSettings) -> list[Task]:

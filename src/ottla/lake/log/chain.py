@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ottla.lake.log.contents import of_files
-from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.ledger.partition import PartitionLedger
 
@@ -29,6 +29,7 @@ class TableStanding:
     # `<load id>:<number of its files>` of each load, in order, with blanks between.
     loads: str = ""
     writer_epoch: int = 0
+    changelog: str = ""  # In words; empty of a table of loads.
 
     def agrees_with(self, manifest: Manifest, digest: str) -> bool:
         """Whether the manifest of this version, with this digest, says the same."""
@@ -37,7 +38,7 @@ class TableStanding:
         last = self.loads.rpartition(" ")[2]
         return (
             said == (self.version, self.digest, self.topic, self.positions)
-            and epoch == self.writer_epoch
+            and (epoch, _changelog_text(manifest)) == (self.writer_epoch, self.changelog)
             and (manifest.total_rows, manifest.total_hash) == (self.total_rows, self.total_hash)
             and (self.loads.count(" ") + 1, last) == (self.version, _load_text(manifest))
         )
@@ -54,7 +55,7 @@ def followed_by(
     positions = dict(before.positions)
     for ledger in manifest.ledgers:
         problems += _of_ledger(ledger, positions.get(ledger.partition), manifest)
-        if manifest.kind == "load":
+        if manifest.kind in MOVES_POSITIONS:
             positions[ledger.partition] = ledger.end
     rows, hashed = _sums(manifest.files)
     gone_rows, gone_hash = _sums(manifest.removed)
@@ -68,6 +69,7 @@ def followed_by(
         total_hash=hash_text(int(before.total_hash, 16) + hashed - gone_hash),
         loads=f"{before.loads} {_load_text(manifest)}".lstrip(),
         writer_epoch=before.writer_epoch + (manifest.kind == "epoch"),
+        changelog=before.changelog if before.positions else _changelog_text(manifest),
     )
     problems += of_files(manifest)
     said = [
@@ -79,6 +81,7 @@ def followed_by(
         ("total of rows", manifest.total_rows, after.total_rows),
         ("total hash", manifest.total_hash, after.total_hash),
         ("writer epoch", manifest.writer_epoch, after.writer_epoch),
+        ("kind of table", _changelog_text(manifest), after.changelog),
     ]
     if before.topic_id and manifest.topic_id:
         said.append(("topic id", manifest.topic_id, before.topic_id))
@@ -100,6 +103,11 @@ def followed_by(
 
 def _load_text(manifest: Manifest) -> str:
     return f"{manifest.load_id}:{len(manifest.files)}"
+
+
+def _changelog_text(manifest: Manifest) -> str:
+    found = manifest.changelog
+    return f"{found.keeps} of each key in {found.buckets} buckets" if found else ""
 
 
 def _sums(files: Sequence[DataFile]) -> tuple[int, int]:

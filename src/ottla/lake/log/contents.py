@@ -9,6 +9,8 @@ from ottla.ledger.partition import PartitionLedger
 
 DATA_FOLDER = "data"
 DEAD_LETTERS_FOLDER = "dead_letters"
+# Programs that clean up a table's folder leave alone what begins with an underscore.
+HIDDEN_FOLDER = "_ottla/hidden"
 
 
 def of_files(manifest: Manifest) -> Iterator[str]:
@@ -16,6 +18,11 @@ def of_files(manifest: Manifest) -> Iterator[str]:
     yield from _of_paths(manifest.files, DATA_FOLDER)
     yield from _of_paths(manifest.dead_letters, DEAD_LETTERS_FOLDER)
     yield from _of_paths(manifest.removed, DATA_FOLDER)
+    yield from _of_paths((*manifest.hidden, *manifest.removed_hidden), HIDDEN_FOLDER)
+    if manifest.kind not in ("changelog", "epoch") and manifest.changelog is not None:
+        yield f"it is a {manifest.kind}, which no changelog table has"
+    if manifest.kind != "changelog" and (manifest.hidden or manifest.removed_hidden):
+        yield "it has hidden files, which only changelogs have"
     match manifest.kind:
         case "load":
             if manifest.removed:
@@ -26,6 +33,8 @@ def of_files(manifest: Manifest) -> Iterator[str]:
                 yield "it has files or ledgers, which no change of the writer epoch has"
         case "compaction":
             yield from _of_compaction(manifest)
+        case "changelog":
+            yield from _of_changelog(manifest)
         case "replacement":
             yield from _of_load(manifest)
             yield from _of_replacement(manifest)
@@ -33,7 +42,7 @@ def of_files(manifest: Manifest) -> Iterator[str]:
 
 def _of_paths(files: Sequence[DataFile], folder: str) -> Iterator[str]:
     for file in files:
-        if PurePosixPath(file.path).parts[:-1] != (folder,):
+        if str(PurePosixPath(file.path).parent) != folder:
             yield f"it names {file.path}, which is not in the table's folder {folder}"
     if len({file.path for file in files}) < len(files):
         yield "it names a file twice"
@@ -42,22 +51,50 @@ def _of_paths(files: Sequence[DataFile], folder: str) -> Iterator[str]:
 def _of_load(manifest: Manifest) -> Iterator[str]:
     """Compare files, dead letters and skipped offsets with the ledgers."""
     by_partition = _by_partition(manifest.files)
-    dead = {p: sum(f.rows for f in of) for p, of in _by_partition(manifest.dead_letters).items()}
-    skipped: dict[int, int] = {}
-    for one in manifest.skipped:
-        skipped[one.partition] = skipped.get(one.partition, 0) + one.end - one.start
     for ledger in manifest.ledgers:
         partition, files = ledger.partition, by_partition.pop(ledger.partition, [])
         if sum(file.rows for file in files) != ledger.loaded:
             yield f"its files and its ledger of partition {partition} count different rows"
         if not _touch_in_order(files, ledger):
             yield f"its files of partition {partition} do not lie in its ledger, in order"
+    for partition in sorted(by_partition):
+        yield f"it has files of partition {partition}, and no ledger of it"
+    yield from _of_left_out(manifest)
+
+
+def _of_left_out(manifest: Manifest) -> Iterator[str]:
+    """Compare dead letters and skipped offsets with the ledgers."""
+    dead = {p: sum(f.rows for f in of) for p, of in _by_partition(manifest.dead_letters).items()}
+    skipped: dict[int, int] = {}
+    for one in manifest.skipped:
+        skipped[one.partition] = skipped.get(one.partition, 0) + one.end - one.start
+    for ledger in manifest.ledgers:
+        partition = ledger.partition
         if skipped.pop(partition, 0) != ledger.unreadable:
             yield f"it does not name the unreadable offsets that partition {partition} counts"
         if dead.pop(partition, 0) != ledger.dead_letters:
             yield f"it does not hold the dead letters that partition {partition} counts"
-    for partition in sorted(by_partition.keys() | skipped.keys() | dead.keys()):
-        yield f"it has files or skipped offsets of partition {partition}, and no ledger of it"
+    for partition in sorted(skipped.keys() | dead.keys()):
+        yield f"it has skipped offsets of partition {partition}, and no ledger of it"
+
+
+def _of_changelog(manifest: Manifest) -> Iterator[str]:
+    """Each bucket that is touched gives up its files for others, with few more rows."""
+    yield from _of_left_out(manifest)
+    if manifest.changelog is None:
+        yield "it does not say what it keeps of a key"
+        return
+    for file in (*manifest.files, *manifest.hidden):
+        if not 0 <= file.partition < manifest.changelog.buckets or file.rows <= 0:
+            yield f"it names {file.path} of bucket {file.partition} with {file.rows} rows"
+    for added in (manifest.files, manifest.hidden):
+        if len({file.partition for file in added}) < len(added):
+            yield "it names two files of one bucket"
+    before = sum(file.rows for file in (*manifest.removed, *manifest.removed_hidden))
+    after = sum(file.rows for file in (*manifest.files, *manifest.hidden))
+    read = sum(ledger.loaded for ledger in manifest.ledgers)
+    if after - before > read:
+        yield f"it keeps {after - before} more changes than before, and has read {read}"
 
 
 def _of_compaction(manifest: Manifest) -> Iterator[str]:

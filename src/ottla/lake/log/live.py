@@ -8,12 +8,23 @@ from ottla.lake.plan import Range
 
 def live_after(live: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
     """Apply `manifest` to the files that counted before it; return what in it contradicts them."""
+    return _applied(live, manifest.removed, manifest.files)
+
+
+def hidden_after(hidden: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
+    """The same of the files of a changelog's state that readers do not see."""
+    return _applied(hidden, manifest.removed_hidden, manifest.hidden)
+
+
+def _applied(
+    live: MutableMapping[str, DataFile], removed: Sequence[DataFile], added: Sequence[DataFile]
+) -> list[str]:
     problems = []
-    for file in manifest.removed:
+    for file in removed:
         if live.get(file.path) != file:
             problems.append(f"it removes {file.path}, which does not count like that")
         live.pop(file.path, None)
-    for file in manifest.files:
+    for file in added:
         if file.path in live:
             problems.append(f"it names {file.path}, which counts already")
         live[file.path] = file

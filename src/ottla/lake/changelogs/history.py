@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ottla.lake.changelog.latest import Flags, Numbers, ends_group, integers, key_codes, times_of
+from ottla.lake.changelogs.latest import Flags, Numbers, ends_group, integers, key_codes, times_of
 
 _TIME = pa.timestamp("us", tz="UTC")
 VALIDITY = (pa.field("valid_from", _TIME), pa.field("valid_to", _TIME))

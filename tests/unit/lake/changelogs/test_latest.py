@@ -7,9 +7,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.changelog.latest import buckets_of, merged
+from ottla.lake.changelogs.latest import buckets_of, merged
 from ottla.lake.schema import ROW_SCHEMA
-from tests.unit.lake.changelog.changes import Change, rows, table, topics
+from tests.unit.lake.changelogs.changes import Change, rows, table, topics
 
 EMPTY = ROW_SCHEMA.empty_table()
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.changelog.history import as_of, extended, nothing_yet
+from ottla.lake.changelogs.history import as_of, extended, nothing_yet
 from ottla.lake.schema import ROW_SCHEMA
-from tests.unit.lake.changelog.changes import Change, rows, table, topics
+from tests.unit.lake.changelogs.changes import Change, rows, table, topics
 
 
 def _history(changes: list[Change], cuts: list[int]) -> pa.Table:

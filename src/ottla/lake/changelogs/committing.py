@@ -1,0 +1,166 @@
+"""From a plan to a commit of a changelog table: read, reduce, merge, all in one step visible."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from ottla.base.errors import OttlaError
+from ottla.lake.changelogs.jobs import JobRunner
+from ottla.lake.changelogs.merging import Merged, MergeJob, merge_bucket, merged_from_text
+from ottla.lake.changelogs.reducing import (
+    OnNullKey,
+    Reduced,
+    ReduceJob,
+    reduce_range,
+    reduced_from_text,
+)
+from ottla.lake.changelogs.spilled import path_stem, remove_work
+from ottla.lake.changelogs.state import TableState, hidden_stem
+from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.loads.committing import LoadPlan, LoadSettings, commit_checked, settled_ledgers
+from ottla.lake.manifest import Changelog, DataFile, Manifest, next_manifest
+from ottla.lake.tables.table import LakeTable
+from ottla.ledger.partition import PartitionLedger
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesPlan:
+    """A load's plan, what the table keeps, and its state before."""
+
+    load: LoadPlan
+    changelog: Changelog
+    state: TableState
+    on_null_key: OnNullKey = "fail"
+
+
+def commit_changes(
+    table: LakeTable,
+    plan: ChangesPlan,
+    settings: LoadSettings,
+    start_runner: Callable[[], JobRunner],
+    steps: Steps,
+    on_step: Callable[[str], None],
+) -> Manifest:
+    """Read the plan's ranges, apply their changes, commit. Returns the new manifest.
+
+    Raises OttlaError (LoadLost, where another load committed meanwhile). Nothing is committed then,
+    and the files that were written are removed.
+    """
+    load = plan.load
+    steps.done.clear()
+    with (
+        table.running.mark(load.load_id),
+        removed_on_failure(table, load.version, load.load_id, steps),
+        _without_work(table, load.load_id),
+    ):
+        reduced: list[Reduced] = []
+        merged: list[Merged] = []
+        if load.ranges:
+            run = start_runner()
+            reduced = _reduced(table, plan, settings, run)
+            on_step("changes reduced")
+            merged = _merged(table, plan, reduced, run)
+        on_step("files written")
+        ledgers, found = settled_ledgers(load, [one.read for one in reduced], settings)
+        manifest = _manifest(plan, reduced, merged, ledgers, found)
+        commit_checked(table, load, settings, manifest)
+    return manifest
+
+
+@contextmanager
+def _without_work(table: LakeTable, load_id: str) -> Iterator[None]:
+    """Remove the load's files of changes in the end, as far as the storage lets us."""
+    try:
+        yield
+    finally:
+        with suppress(OSError, OttlaError):
+            remove_work(table.store, table.running, load_id)
+
+
+def _reduced(
+    table: LakeTable, plan: ChangesPlan, settings: LoadSettings, run: JobRunner
+) -> list[Reduced]:
+    load = plan.load
+    jobs = [
+        ReduceJob(
+            wanted=sized.wanted,
+            bootstrap=settings.bootstrap,
+            compacted=load.described.compacted or load.described.has_ledger,
+            store=table.store,
+            path=path_stem(load.load_id, sized.wanted.partition, sized.wanted.start),
+            changelog=plan.changelog,
+            on_null_key=plan.on_null_key,
+            skip_unreadable=settings.skip_unreadable,
+            null_bad_timestamps=settings.null_bad_timestamps,
+        )
+        for sized in load.ranges
+    ]
+    texts = run(jobs, reduce_range, [sized.size_bytes for sized in load.ranges])
+    return sorted(
+        map(reduced_from_text, texts), key=lambda one: (one.read.ledger.partition, one.path)
+    )
+
+
+def _merged(
+    table: LakeTable, plan: ChangesPlan, reduced: Sequence[Reduced], run: JobRunner
+) -> list[Merged]:
+    load, state = plan.load, plan.state
+    sizes: dict[int, int] = {}
+    changes: dict[int, dict[str, list[int]]] = {}
+    for one in reduced:
+        for piece in one.pieces:
+            sizes[piece.bucket] = sizes.get(piece.bucket, 0) + piece.size_bytes
+            changes.setdefault(piece.bucket, {}).setdefault(one.path, []).append(piece.number)
+    jobs = [
+        MergeJob(
+            bucket=bucket,
+            store=table.store,
+            changes=tuple((path, tuple(numbers)) for path, numbers in by_path.items()),
+            visible=state.visible.get(bucket),
+            hidden=state.hidden.get(bucket),
+            visible_path=table.file_stem(load.version, load.load_id, bucket, 0),
+            hidden_path=hidden_stem(load.version, load.load_id, bucket),
+        )
+        for bucket, by_path in sorted(changes.items())
+    ]
+    for job in jobs:
+        sizes[job.bucket] += sum(file.size_bytes for file in (job.visible, job.hidden) if file)
+    texts = run(jobs, merge_bucket, [sizes[job.bucket] for job in jobs])
+    return sorted(map(merged_from_text, texts), key=lambda one: one.bucket)
+
+
+def _manifest(
+    plan: ChangesPlan,
+    reduced: Sequence[Reduced],
+    merged: Sequence[Merged],
+    ledgers: Sequence[PartitionLedger],
+    found: Mapping[PartitionLedger, int],
+) -> Manifest:
+    """What the table will hold: the new files of each bucket that was touched for its old ones."""
+    load, state = plan.load, plan.state
+    return next_manifest(
+        load.before,
+        load.before_digest,
+        load_id=load.load_id,
+        topic=load.described.topic,
+        topic_id=load.described.topic_id,
+        cluster_id=load.described.cluster_id,
+        created_ms=time.time_ns() // 1_000_000,
+        files=[one.visible for one in merged if one.visible],
+        ledgers=ledgers,
+        skipped=sorted(
+            (skipped for one in reduced for skipped in one.read.skipped),
+            key=lambda one: (one.partition, one.start),
+        ),
+        accepted_loss={ledger.partition: count for ledger, count in found.items()},
+        kind="changelog",
+        removed=_of_buckets(state.visible, merged),
+        changelog=plan.changelog,
+        hidden=[one.hidden for one in merged if one.hidden],
+        removed_hidden=_of_buckets(state.hidden, merged),
+    )
+
+
+def _of_buckets(files: Mapping[int, DataFile], merged: Sequence[Merged]) -> list[DataFile]:
+    return [files[one.bucket] for one in merged if one.bucket in files]

@@ -1,0 +1,116 @@
+"""The second stage of a changelog: a task for each bucket that has changes.
+
+Reads the bucket's part of the table's state, applies the changes, and writes its new part.
+"""
+
+import hashlib
+import io
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.changelogs.latest import merged
+from ottla.lake.changelogs.spilled import read_pieces
+from ottla.lake.manifest import DataFile
+from ottla.lake.output import ParquetOutput
+from ottla.lake.row_hash import hash_text
+from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.stores.store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class MergeJob:
+    """A bucket of a changelog table, and the changes to it."""
+
+    bucket: int
+    store: FileStore
+    # Paths of files of changes, each with the numbers of the pieces of this bucket.
+    changes: Sequence[tuple[str, Sequence[int]]]
+    # Its part of the state so far.
+    visible: DataFile | None
+    hidden: DataFile | None
+    # Where its new files go; an attempt adds a name of its own.
+    visible_path: str
+    hidden_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The bucket's new files; None where there is no row for one."""
+
+    bucket: int
+    visible: DataFile | None
+    hidden: DataFile | None
+
+
+def merge_bucket(job: MergeJob) -> str:
+    """Apply the changes to the bucket; return a `Merged` as text. Raises OttlaError."""
+    batches = [
+        batch for path, numbers in job.changes for batch in read_pieces(job.store, path, numbers)
+    ]
+    state = pa.concat_tables(
+        [read_state(job.store, file) for file in (job.visible, job.hidden) if file]
+        or [ROW_SCHEMA.empty_table()]
+    )
+    found = merged(state, pa.Table.from_batches(batches, ROW_SCHEMA))
+    visible = _written(job, job.visible_path, found.visible)
+    hidden = _written(job, job.hidden_path, found.hidden)
+    return json.dumps(asdict(Merged(job.bucket, visible, hidden)))
+
+
+def merged_from_text(text: str) -> Merged:
+    """What `merge_bucket` returned."""
+    found = json.loads(text)
+    visible, hidden = (
+        DataFile(**found[name]) if found[name] else None for name in ("visible", "hidden")
+    )
+    return Merged(found["bucket"], visible, hidden)
+
+
+def read_state(store: FileStore, file: DataFile) -> pa.Table:
+    """Return the rows of a file of the state. Raises OttlaError where it is not as written."""
+    try:
+        content = store.read(file.path)
+    except FileNotFoundError as error:
+        raise _damaged(store, file, "is missing") from error
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise _damaged(store, file, "is not as it was written")
+    rows: pa.Table = pq.read_table(io.BytesIO(content)).cast(ROW_SCHEMA)
+    return rows
+
+
+def _damaged(store: FileStore, file: DataFile, what: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.CORRUPT_MESSAGE,
+        f"{store.address(file.path)} {what}; nothing was committed on top of it: restore the file "
+        "from a copy, or make the table anew in another folder",
+    )
+
+
+def _written(job: MergeJob, stem: str, rows: pa.Table) -> DataFile | None:
+    if rows.num_rows == 0:
+        return None
+    path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
+    output = ParquetOutput(job.store, path)
+    try:
+        for batch in rows.combine_chunks().to_batches():
+            output.write(batch)
+        output.finish()
+    except BaseException:
+        output.discard()
+        raise
+    return DataFile(
+        path=path,
+        partition=job.bucket,
+        start=0,
+        end=0,
+        rows=output.rows,
+        size_bytes=output.size_bytes,
+        hash=hash_text(output.hash),
+        sha256=output.sha256,
+    )

@@ -1,0 +1,94 @@
+"""Changes on their way from the tasks that read them to those that merge them.
+
+A file of Arrow's IPC format, in pieces: each piece is one record batch with changes of one bucket.
+It is read by piece, so that a merge reads its bucket's part of each file only.
+
+    _ottla/work/<load id>-p<partition>-<start>-<attempt>.arrow
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ottla.lake.changelogs.latest import buckets_of
+from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.stores.store import FileStore, StoreWriter
+from ottla.lake.tables.running import RunningLoads
+
+FOLDER = "_ottla/work/"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One piece of a file of changes: its bucket, its place in the file, its size."""
+
+    bucket: int
+    number: int
+    size_bytes: int
+
+
+class SpilledOutput:
+    """A file of changes in the making; begun with the first of them."""
+
+    def __init__(self, store: FileStore, path: str, buckets: int) -> None:
+        self._store = store
+        self._path = path
+        self._buckets = buckets
+        self._file: StoreWriter | None = None
+        self._writer: Any = None
+        self.pieces: list[Piece] = []
+
+    def write(self, changes: pa.Table) -> None:
+        """Append changes, each to a piece of its bucket. No key may be null."""
+        if changes.num_rows == 0:
+            return
+        with as_storage_error(self._store.address(FOLDER)):
+            if self._file is None:
+                self._file = self._store.create(self._path)
+                self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), ROW_SCHEMA)
+            buckets = buckets_of(changes.column("key"), self._buckets)
+            order = np.argsort(buckets, kind="stable")
+            bounds = np.searchsorted(buckets[order], np.arange(self._buckets + 1))
+            for bucket in np.flatnonzero(bounds[1:] > bounds[:-1]).tolist():
+                rows = changes.take(pa.array(order[bounds[bucket] : bounds[bucket + 1]]))
+                for batch in rows.combine_chunks().to_batches():
+                    self.pieces.append(Piece(bucket, len(self.pieces), batch.nbytes))
+                    self._writer.write_batch(batch)
+
+    def finish(self) -> None:
+        """End the file, if it was begun."""
+        if self._file is not None:
+            with as_storage_error(self._store.address(FOLDER)):
+                self._writer.close()
+                self._file.finish()
+
+    def discard(self) -> None:
+        """Leave no file behind."""
+        if self._file is not None:
+            self._file.discard()
+
+
+def read_pieces(store: FileStore, path: str, numbers: Sequence[int]) -> list[pa.RecordBatch]:
+    """Return pieces of a file."""
+    with store.open(path) as content, pa.ipc.open_file(content) as file:
+        return [file.get_batch(number) for number in numbers]
+
+
+def path_stem(load_id: str, partition: int, start: int) -> str:
+    """What the names of a range's files start with; an attempt adds a hyphen and its name."""
+    return f"{FOLDER}{load_id}-p{partition}-{start:020d}"
+
+
+def remove_work(store: FileStore, running: RunningLoads, own: str | None = None) -> None:
+    """Remove what the load `own` has no more use for, and what loads left that run no more."""
+    ended: dict[str, bool] = {own: True} if own else {}
+    for name in store.names(FOLDER):
+        load_id = name.partition("-")[0]
+        if load_id not in ended:
+            ended[load_id] = not running.may_run(load_id)
+        if ended[load_id]:
+            store.remove(FOLDER + name)
