@@ -17,8 +17,9 @@ from contextlib import closing
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client.ranges.account import OffsetAccount
 from ottla.lake.plan import PartitionBounds, Range
-from ottla.lake.source import Cluster, Reading
+from ottla.lake.source import Cluster, Reading, TopicDescription
 from ottla.ledger.partition import PartitionLedger
 from ottla.record.reader import CorruptBatch, batches, check_batch
 
@@ -49,6 +50,22 @@ def judged(
         else replace(ledger, absent=0)
         for ledger in ledgers
     ]
+
+
+def may_be_compacted(
+    cluster: Cluster,
+    described: TopicDescription,
+    partition: int,
+    found: OffsetAccount | None,
+    count: int,
+) -> bool:
+    """Whether compaction explains that so many rows are in the lake only."""
+    if count == 0:
+        return True
+    if found is not None:
+        return count <= found.compacted
+    bound = described.bounds[partition]
+    return described.compacted or was_compacted(cluster, described.topic, partition, bound)
 
 
 def _starts_above(log: Reading, wanted: Range) -> bool:

@@ -9,8 +9,8 @@ far. All of that follows from the ledgers and files, too: `chain` derives it aga
     epoch        adds 1 to the writer epoch: a long-running writer has started
     compaction   removes files, and adds others with the same rows
     replacement  removes files, and adds others of the same ranges of offsets
-    changelog    applies the changes behind the positions, which it moves on, to a table with one row
-                 of each key: removes the files of the buckets that it touches, and adds others
+    changelog    applies changes behind the positions, which it moves on, to a table with one row of
+                 each key: removes the files of the buckets that it touches, and adds others
 """
 
 import re
@@ -160,10 +160,11 @@ def next_manifest(
 ) -> Manifest:
     """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
 
-    `ledgers` of a load or a changelog holds one account for each partition whose position moves, starting where
-    the partition stood before; of a replacement, one for each range that is replaced. Other kinds
-    have none. Without `table_schema` the columns stay as they are, without `changelog` that does. An `epoch` adds 1 to the writer
-    epoch, and other kinds keep it.
+    `ledgers` of a load or a changelog holds one account for each partition whose position moves,
+    starting where the partition stood before; of a replacement, one for each range that is
+    replaced. Other kinds have none. Without `table_schema` the columns stay as they are, and
+    without `changelog` what the table keeps. An `epoch` adds 1 to the writer epoch, and other kinds
+    keep it.
     """
     positions = dict(before.positions) if before else {}
     if kind in MOVES_POSITIONS:

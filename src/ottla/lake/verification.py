@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.ranges.account import OffsetAccount
+from ottla.lake.changelogs.proving import prove_changelog
 from ottla.lake.cluster import connect
-from ottla.lake.evidence import judged, was_compacted
+from ottla.lake.evidence import judged, may_be_compacted
 from ottla.lake.folder.file_check import FileUnreadable, check_file, file_batches, foreign_batches
 from ottla.lake.folder.files_present import files_present
 from ottla.lake.folder.foreign_files import read_foreign, remaining
@@ -112,20 +112,28 @@ def verify(
                     newest.positions,
                     described.bounds,
                 )
-        live = remaining(live, agreement.others)
-        foreign = read_foreign(table.store, agreement.others)
-        report.replaced += foreign.replaced
-        report.problems += foreign.problems
-        report.rows, total = foreign.rows, foreign.hash
-        for file in live:
-            on_file(file.path)
-            found = check_file(table.store, file, newest.topic)
-            report.rows += found.rows
-            report.problems += found.problems
-            total += found.hash
-        if cluster is not None and described is not None:
-            for wanted, files in ranges_with_files(manifests, [*live, *foreign.files]):
-                _compare(table.store, wanted, files, cluster, described, report)
+        if newest.changelog is not None:
+            proof = prove_changelog(
+                table.store, manifests, live, cluster, described, bootstrap, on_file
+            )
+            report.rows, total = proof.rows, proof.hash
+            report.compared, report.only_in_lake = proof.compared, proof.only_in_lake
+            report.problems += proof.problems
+        else:
+            live = remaining(live, agreement.others)
+            foreign = read_foreign(table.store, agreement.others)
+            report.replaced += foreign.replaced
+            report.problems += foreign.problems
+            report.rows, total = foreign.rows, foreign.hash
+            for file in live:
+                on_file(file.path)
+                found = check_file(table.store, file, newest.topic)
+                report.rows += found.rows
+                report.problems += found.problems
+                total += found.hash
+            if cluster is not None and described is not None:
+                for wanted, files in ranges_with_files(manifests, [*live, *foreign.files]):
+                    _compare(table.store, wanted, files, cluster, described, report)
         if cluster is not None and described is not None and described.has_ledger:
             _ask_ledger(cluster, report)
         report.hash = hash_text(total)
@@ -244,7 +252,7 @@ def _compare(
             f"{wanted.topic}-{wanted.partition}: readable again since they were left out as "
             f"unreadable: {_named(again)}; load into a new folder to have them"
         )
-    if _may_be_compacted(cluster, described, kept.partition, found, len(differences.extra)):
+    if may_be_compacted(cluster, described, kept.partition, found, len(differences.extra)):
         report.only_in_lake += len(differences.extra)
         differences.extra.clear()
     report.compared += differences.compared
@@ -252,22 +260,6 @@ def _compare(
     why = found and explained(found, differences.extra + differences.altered)
     if why:
         report.problems.append(f"{wanted.topic}-{wanted.partition}: of these {why}")
-
-
-def _may_be_compacted(
-    cluster: Cluster,
-    described: TopicDescription,
-    partition: int,
-    found: OffsetAccount | None,
-    count: int,
-) -> bool:
-    """Whether compaction explains that so many rows are in the lake only."""
-    if count == 0:
-        return True
-    if found is not None:
-        return count <= found.compacted
-    bound = described.bounds[partition]
-    return described.compacted or was_compacted(cluster, described.topic, partition, bound)
 
 
 def _is_among(one: Unreadable, known: Sequence[Unreadable]) -> bool:

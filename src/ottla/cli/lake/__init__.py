@@ -3,6 +3,7 @@
 import click
 
 from ottla.cli.lake.certificate import certificate
+from ottla.cli.lake.changelog import changelog
 from ottla.cli.lake.files import files
 from ottla.cli.lake.follow import follow
 from ottla.cli.lake.load import load
@@ -14,5 +15,5 @@ def lake() -> None:
     """Load topics into a lake, and prove it."""
 
 
-for verb in (certificate, files, follow, load, verify):
+for verb in (certificate, changelog, files, follow, load, verify):
     lake.add_command(verb)

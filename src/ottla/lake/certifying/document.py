@@ -30,6 +30,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ottla import __version__
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.manifest import Manifest
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.verification import Verification, verify
@@ -45,8 +46,9 @@ def certificate(
     """Verify the table in `target`, against the topic where `bootstrap` is given; certify it.
 
     A table that is not proven gets a certificate that says so. Raises OttlaError where there is
-    no table, or where the cluster can't be asked.
+    no table, where it is a changelog table, or where the cluster can't be asked.
     """
+    _require_loads(target, store_options)
     found = verify(target, bootstrap=bootstrap, store_options=store_options)
     links = [one for one in existing_table(target, store_options).links() if one.manifest]
     newest = links[-1].manifest if links else None
@@ -67,6 +69,17 @@ def certificate(
     }
     document["sha256"] = hashlib.sha256(certificate_text(document).encode()).hexdigest()
     return document
+
+
+def _require_loads(target: str, store_options: Mapping[str, str] | None) -> None:
+    """Raise OttlaError for a changelog table: its files are not those of ranges of offsets."""
+    links = existing_table(target, store_options).links()
+    if any(one.manifest.changelog for one in links if one.manifest):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{target} is a changelog table, and certificates are of tables of all rows: "
+            "`ottla lake verify` proves it",
+        )
 
 
 def certificate_text(document: Mapping[str, Any]) -> str:

@@ -137,7 +137,8 @@ def _kept(
     if before is None or before.changelog is None:
         if buckets is not None and not 0 < buckets <= _BUCKETS_MOST:
             raise OttlaError(
-                ErrorCode.INVALID_REQUEST, f"a table has 1 to {_BUCKETS_MOST} buckets, not {buckets}"
+                ErrorCode.INVALID_REQUEST,
+                f"a table has 1 to {_BUCKETS_MOST} buckets, not {buckets}",
             )
         return Changelog(keeps or "latest", buckets or _buckets_for(plan))
     known = before.changelog

@@ -62,9 +62,9 @@ def remove_hidden_orphans(table: LakeTable, newest: Manifest | None, named: froz
     kept = named | {file.path for file in newest.hidden}
     for match in filter(None, map(_NAME.fullmatch, table.store.names(_FOLDER))):
         path = _FOLDER + match[0]
-        if path not in kept and int(match[1]) <= newest.version:
-            if not table.running.may_run(match[2]):
-                table.store.remove(path)
+        if path in kept or int(match[1]) > newest.version or table.running.may_run(match[2]):
+            continue
+        table.store.remove(path)
 
 
 def _damaged(table: LakeTable, problem: str) -> OttlaError:

@@ -41,7 +41,7 @@ def check_file(store: FileStore, file: DataFile, topic: str) -> FileFindings:
     """Compare one file with what its manifest says of it."""
     found = FileFindings()
     try:
-        _check_bytes(store, file, found)
+        found.problems += check_bytes(store, file)
         _check_rows(store, file, topic, found)
     except FileNotFoundError:
         found.problems.append(
@@ -122,17 +122,19 @@ def _require_values(batch: pa.RecordBatch) -> None:
         raise FileUnreadable("holds headers without a name")
 
 
-def _check_bytes(store: FileStore, file: DataFile, found: FileFindings) -> None:
+def check_bytes(store: FileStore, file: DataFile) -> list[str]:
+    """Compare a file's size and SHA-256 with its manifest. Raises OSError."""
     with store.open(file.path) as content:
         hashed = hashlib.sha256()
         while piece := content.read(_BYTES_AT_ONCE):
             hashed.update(piece)
         size, digest = content.tell(), hashed.hexdigest()
-    if (size, digest) != (file.size_bytes, file.sha256):
-        found.problems.append(
-            f"{file.path} is not as it was written: {size} bytes with SHA-256 {digest}; its "
-            f"manifest says {file.size_bytes} bytes with {file.sha256}"
-        )
+    if (size, digest) == (file.size_bytes, file.sha256):
+        return []
+    return [
+        f"{file.path} is not as it was written: {size} bytes with SHA-256 {digest}; its "
+        f"manifest says {file.size_bytes} bytes with {file.sha256}"
+    ]
 
 
 def _check_rows(store: FileStore, file: DataFile, topic: str, found: FileFindings) -> None:

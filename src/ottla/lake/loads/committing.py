@@ -181,7 +181,7 @@ def settled_ledgers(
 
     Raises OttlaError for a loss that is not accepted.
     """
-    ledgers = _settled_ledgers(results, plan.described, settings.bootstrap)
+    ledgers = explained_ledgers(results, plan.described, settings.bootstrap)
     ledgers += _idle_ledgers(plan)
     ledgers.sort(key=lambda one: one.partition)
     found = losses(ledgers, plan.limits.gone_below)
@@ -256,7 +256,7 @@ def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
     return [reduce(PartitionLedger.followed_by, parts) for _, parts in sorted(by_partition.items())]
 
 
-def _settled_ledgers(
+def explained_ledgers(
     results: Sequence[TaskResult], described: TopicDescription, bootstrap: str
 ) -> list[PartitionLedger]:
     """A ledger for each partition that was read, with every gap explained where that can be."""

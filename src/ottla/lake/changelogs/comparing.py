@@ -1,0 +1,128 @@
+"""Compares a bucket of a changelog table with itself and with a replay of the topic. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from ottla.lake.changelogs.latest import (
+    Flags,
+    Numbers,
+    buckets_of,
+    ends_group,
+    integers,
+    key_codes,
+    latest_changes,
+    merged,
+)
+from ottla.lake.proof import canonical_words
+from ottla.lake.row_hash import Words, row_hashes
+
+_NAMED_MAX = 10
+
+
+@dataclass(slots=True)
+class PartitionDifferences:
+    """Offsets of one partition at which table and topic differ."""
+
+    compared: int = 0
+    below_start: int = 0  # Rows of the table whose offsets the log does not reach back to.
+    missing: list[int] = field(default_factory=list)
+    outdated: list[int] = field(default_factory=list)
+    altered: list[int] = field(default_factory=list)
+    extra: list[int] = field(default_factory=list)
+
+    def told(self, partition: str) -> Iterator[str]:
+        """What is wrong, in words."""
+        for what, offsets in (
+            ("changes of keys that the table does not have", self.missing),
+            ("rows that a later change outdates", self.outdated),
+            ("rows that differ from the topic's records", self.altered),
+            ("rows that are no records of the topic", self.extra),
+        ):
+            if offsets:
+                named = ", ".join(map(str, sorted(offsets)[:_NAMED_MAX]))
+                more = len(offsets) - _NAMED_MAX
+                yield f"{partition}: {what}: {named}{f' and {more} more' if more > 0 else ''}"
+
+
+Differences = dict[int, PartitionDifferences]
+
+
+def contradictions(bucket: int, buckets: int, visible: pa.Table, hidden: pa.Table) -> Iterator[str]:
+    """Yield how the rows of a bucket contradict each other."""
+    state = pa.concat_tables([visible, hidden])
+    for rows in (visible, hidden):
+        if rows.column("key").null_count:
+            yield f"bucket {bucket} holds rows without a key"
+            return
+    if (buckets_of(state.column("key"), buckets) != bucket).any():
+        yield f"bucket {bucket} holds keys of other buckets"
+    if latest_changes(state).num_rows != state.num_rows:
+        yield f"bucket {bucket} holds a key of a partition twice"
+    wanted = _places(merged(state, state.slice(0, 0)).visible)
+    if not np.array_equal(wanted, _places(visible)):
+        yield f"bucket {bucket} hides rows that are the latest of their keys, or shows others"
+
+
+def _places(rows: pa.Table) -> Numbers:
+    """Partition and offset of each row, in order."""
+    places = np.stack([integers(rows, "partition"), integers(rows, "offset")])
+    found: Numbers = places[:, np.lexsort(places[::-1])]
+    return found
+
+
+def compare(
+    state: pa.Table, topic: pa.Table, floors: Mapping[int, int], found: Differences
+) -> None:
+    """Add to `found` how the rows of a bucket differ from the topic's latest changes.
+
+    Both have one row of each key in each partition. `floors` are the offsets at which the records
+    of `topic` begin.
+    """
+    rows = pa.concat_tables([topic, state])
+    keys, partitions = key_codes(rows), integers(rows, "partition")
+    of_state = np.arange(rows.num_rows) >= topic.num_rows
+    order = np.lexsort((of_state, partitions, keys))
+    keys, partitions, of_state = keys[order], partitions[order], of_state[order]
+    offsets = integers(rows, "offset")[order]
+    low, high = (half[order] for half in _hashes(rows))
+    is_last = ends_group(keys, partitions)
+    is_first = np.ones(len(is_last), np.bool_)
+    is_first[1:] = is_last[:-1]
+    alone = is_first & is_last
+    # Of a pair the first is the topic's, the second the table's.
+    first = np.flatnonzero(is_first & ~is_last)
+    second = first + 1
+    same = np.zeros(len(is_last), np.bool_)
+    same[second] = offsets[first] == offsets[second]
+    equal = np.zeros(len(is_last), np.bool_)
+    equal[second] = (low[first] == low[second]) & (high[first] == high[second])
+    later = np.zeros(len(is_last), np.bool_)
+    later[second] = offsets[first] > offsets[second]
+    in_pair = np.zeros(len(is_last), np.bool_)
+    in_pair[second] = True
+    for partition in np.unique(partitions).tolist():
+        here = partitions == partition
+        below = here & alone & of_state & (offsets < floors.get(partition, 0))
+        one = found.setdefault(partition, PartitionDifferences())
+        one.compared += int((here & same & equal).sum())
+        one.below_start += int(below.sum())
+        one.missing += _at(offsets, here & alone & ~of_state)
+        one.outdated += _at(offsets, here & later)
+        one.altered += _at(offsets, here & same & ~equal)
+        one.extra += _at(offsets, here & in_pair & ~same & ~later)
+        one.extra += _at(offsets, here & alone & of_state & ~below)
+
+
+def _at(offsets: Numbers, chosen: Flags) -> list[int]:
+    found: list[int] = offsets[chosen].tolist()
+    return found
+
+
+def _hashes(rows: pa.Table) -> tuple[Words, Words]:
+    halves = [row_hashes(canonical_words(batch)) for batch in rows.to_batches() if batch.num_rows]
+    if not halves:
+        return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+    return np.concatenate([low for low, _ in halves]), np.concatenate([high for _, high in halves])

@@ -1,0 +1,161 @@
+"""The proof of a changelog table for `verify`: its files, and the topic as far as it goes back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.changelogs.comparing import PartitionDifferences
+from ottla.lake.changelogs.state import by_bucket
+from ottla.lake.changelogs.verifying import (
+    ChangelogFiles,
+    ReplayedTopic,
+    Replaying,
+    verify_changelog,
+)
+from ottla.lake.evidence import may_be_compacted
+from ottla.lake.loads.committing import explained_ledgers
+from ottla.lake.log.live import hidden_after
+from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
+from ottla.lake.plan import Range
+from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.stores.store import FileStore
+from ottla.lake.telling import account_of, skipped_lines
+from ottla.ledger.partition import Unreadable
+
+
+@dataclass(slots=True)
+class ChangelogProof:
+    """What a changelog table holds, how much of it the topic holds too, and what is wrong."""
+
+    rows: int
+    hash: int
+    compared: int = 0
+    only_in_lake: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def prove_changelog(
+    store: FileStore,
+    manifests: Sequence[Manifest],
+    live: Sequence[DataFile],
+    cluster: Cluster | None,
+    described: TopicDescription | None,
+    bootstrap: str | None,
+    on_file: Callable[[str], None],
+) -> ChangelogProof:
+    """Verify the table of these manifests, against the topic where a cluster is given."""
+    problems: list[str] = []
+    files = _files(store, manifests, live, problems)
+    if cluster is None or described is None or bootstrap is None:
+        found = verify_changelog(files, None, on_file)
+        return ChangelogProof(found.rows, found.hash, problems=problems + found.problems)
+    starts, ends = _reach(manifests, described)
+    has_gaps = described.compacted or described.has_ledger
+    with Replaying(files, bootstrap, has_gaps) as replaying:
+        replay = _replay(replaying, starts, ends, problems)
+        found = verify_changelog(files, replay, on_file)
+    if replay is not None:
+        problems += _unlike_loads(replay, manifests, described, bootstrap)
+    proof = ChangelogProof(found.rows, found.hash, problems=problems + found.problems)
+    for partition, differences in sorted(found.differences.items()):
+        extra = _unexplained(cluster, described, partition, ends, differences)
+        proof.compared += differences.compared
+        proof.only_in_lake += differences.below_start + len(differences.extra) - len(extra)
+        differences.extra = extra
+        proof.problems += differences.told(f"{described.topic}-{partition}")
+    return proof
+
+
+def _files(
+    store: FileStore,
+    manifests: Sequence[Manifest],
+    live: Sequence[DataFile],
+    problems: list[str],
+) -> ChangelogFiles:
+    newest = manifests[-1]
+    assert newest.changelog is not None
+    hidden: dict[str, DataFile] = {}
+    for manifest in manifests:
+        problems += [
+            f"the manifest of commit {manifest.version}: {problem}"
+            for problem in hidden_after(hidden, manifest)
+        ]
+    visible = {file.path: file for file in live}
+    visible_by, hidden_by = by_bucket(visible), by_bucket(hidden)
+    if (len(visible_by), len(hidden_by)) != (len(visible), len(hidden)):
+        problems.append("a bucket has two files")
+    return ChangelogFiles(store, newest.topic, newest.changelog, visible_by, hidden_by)
+
+
+def _reach(
+    manifests: Sequence[Manifest], described: TopicDescription
+) -> tuple[dict[int, int], dict[int, int]]:
+    """From where to where the topic can be replayed: what the table has read and the log holds."""
+    ends = dict(manifests[-1].positions)
+    starts: dict[int, int] = {}
+    for manifest in manifests:
+        for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
+            starts.setdefault(ledger.partition, ledger.start)
+    for partition, end in ends.items():
+        log_start = described.bounds[partition].log_start
+        starts[partition] = min(end, max(starts.get(partition, 0), log_start))
+    return starts, ends
+
+
+def _replay(
+    replaying: Replaying, starts: dict[int, int], ends: dict[int, int], problems: list[str]
+) -> ReplayedTopic | None:
+    try:
+        return replaying.replay(starts, ends)
+    except OttlaError as error:
+        if error.code is not ErrorCode.CORRUPT_MESSAGE:
+            raise
+        problems.append(error.message)
+        return None
+
+
+def _unlike_loads(
+    replay: ReplayedTopic,
+    manifests: Sequence[Manifest],
+    described: TopicDescription,
+    bootstrap: str,
+) -> list[str]:
+    """What the replay found otherwise than the loads: offsets unexplained, or unreadable now."""
+    problems = [
+        f"{described.topic}-{ledger.partition} of the topic does not add up: {ledger}"
+        for ledger in explained_ledgers([one.read for one in replay.parts], described, bootstrap)
+        if not ledger.balances
+    ]
+    known = [one for manifest in manifests for one in manifest.skipped]
+    spoilt = [one for part in replay.parts for one in part.read.skipped if not _among(one, known)]
+    lines = skipped_lines(described.topic, spoilt)
+    return problems + [
+        f"{line}: they could be read when they were loaded, and nothing can be compared there"
+        for line in lines
+    ]
+
+
+def _among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
+    """Whether all offsets of `one` were unreadable before."""
+    before = sum(
+        max(0, min(one.end, other.end) - max(one.start, other.start))
+        for other in known
+        if other.partition == one.partition
+    )
+    return before == one.end - one.start
+
+
+def _unexplained(
+    cluster: Cluster,
+    described: TopicDescription,
+    partition: int,
+    ends: dict[int, int],
+    differences: PartitionDifferences,
+) -> list[int]:
+    """The rows that are no records of the topic, and that no compaction of it explains."""
+    if not differences.extra:
+        return []
+    wanted = Range(described.topic, partition, 0, ends[partition])
+    account = account_of(cluster, wanted) if described.has_ledger else None
+    is_explained = may_be_compacted(cluster, described, partition, account, len(differences.extra))
+    return [] if is_explained else differences.extra
