@@ -14,8 +14,8 @@ from ottla.cli.text.output import show, show_one
 @click.argument("topic")
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
 @click.option(
-    "--keep",
-    "keeps",
+    "--kind",
+    "kind",
     type=click.Choice(["latest"]),
     default=None,
     help="What a new table keeps of each key; latest by default.",
@@ -82,7 +82,7 @@ from ottla.cli.text.output import show, show_one
 def changelog(
     topic: str,
     target: str,
-    keeps: str | None,
+    kind: str | None,
     buckets: int | None,
     table_format: str | None,
     store_options: dict[str, str],
@@ -113,7 +113,7 @@ def changelog(
         topic,
         target,
         bootstrap=bootstrap,
-        keeps=keeps,
+        kind=kind,
         buckets=buckets,
         start=start,
         end=end,

@@ -52,7 +52,7 @@ def changelog(
     target: str,
     *,
     bootstrap: str = "localhost:9092",
-    keeps: Keeps | None = None,
+    kind: Keeps | None = None,
     buckets: int | None = None,
     start: str = "last-load",
     end: str = "latest",
@@ -70,7 +70,7 @@ def changelog(
 ) -> LoadResult:
     """Bring the changelog table in `target`, a folder or a URL, up to date with `topic`.
 
-    The table has the latest record of each key (`keeps`: `latest`); a record with a null value
+    The table has the latest record of each key (`kind`: `latest`); a record with a null value
     deletes its key. Keys are spread over `buckets`, whose number the first run decides; each run
     writes the files of those buckets anew that it touches. A record without a key fails the run,
     unless `on_null_key` is `skip`: then the ledger counts it as keyless. `rows` of the result are
@@ -97,7 +97,7 @@ def changelog(
             limits = limits_of_load(cluster, described, start_at, end_at, positions)
             plan = plan_load(bootstrap, described, before, digest, limits)
         require_no_planned_loss(plan, settings)
-        kept = _kept(before, keeps, buckets, plan)
+        kept = _kept(before, kind, buckets, plan)
         state, named = read_states(table)
         on_step("planned")
 
@@ -131,7 +131,7 @@ def changelog(
 
 
 def _kept(
-    before: Manifest | None, keeps: Keeps | None, buckets: int | None, plan: LoadPlan
+    before: Manifest | None, kind: Keeps | None, buckets: int | None, plan: LoadPlan
 ) -> Changelog:
     """What the table keeps: as its first run decided. Raises OttlaError for other words."""
     if before is None or before.changelog is None:
@@ -140,9 +140,9 @@ def _kept(
                 ErrorCode.INVALID_REQUEST,
                 f"a table has 1 to {_BUCKETS_MOST} buckets, not {buckets}",
             )
-        return Changelog(keeps or "latest", buckets or _buckets_for(plan))
+        return Changelog(kind or "latest", buckets or _buckets_for(plan))
     known = before.changelog
-    if keeps not in (None, known.keeps) or buckets not in (None, known.buckets):
+    if kind not in (None, known.keeps) or buckets not in (None, known.buckets):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
             f"this table keeps the {known.keeps} of each key, in {known.buckets} buckets; make "

@@ -1,0 +1,143 @@
+"""Commits of a changelog table have laws, and a manifest that breaks one is not believed."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ottla.lake
+from ottla.base.errors import OttlaError
+from ottla.lake.changelogs.state import hidden_stem, read_states
+from ottla.lake.manifest import Changelog, DataFile, Manifest, from_bytes, next_manifest, to_bytes
+from ottla.lake.output import ParquetOutput
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
+from ottla.ledger.partition import PartitionLedger
+from tests.unit.lake.tables import TOPIC, forge, manifest_path, rows
+
+
+def file_at(table: OwnTable, path: str, start: int, end: int) -> DataFile:
+    output = ParquetOutput(table.store, path)
+    output.write(rows(0, start, end))
+    output.finish()
+    return DataFile(
+        path, 0, 0, 0, output.rows, output.size_bytes, f"{output.hash:032x}", output.sha256
+    )
+
+
+def commit(table: OwnTable, start: int, end: int) -> Manifest:
+    """Take the keys of [start, end) in; every key is new, and is hidden at once as well."""
+    before, digest = table.latest()
+    state, _ = read_states(table)
+    version = before.version + 1 if before else 1
+    load_id = f"{version:032x}"
+    visible = file_at(table, f"{table.file_stem(version, load_id, 0, 0)}-a.parquet", 0, end - 1)
+    hidden = file_at(table, f"{hidden_stem(version, load_id, 0)}-a.parquet", end - 1, end)
+    manifest = next_manifest(
+        before,
+        digest,
+        load_id=load_id,
+        topic=TOPIC,
+        topic_id=None,
+        cluster_id="c",
+        created_ms=1,
+        files=[visible],
+        ledgers=[PartitionLedger(0, start, end, loaded=end - start)],
+        kind="changelog",
+        removed=list(state.visible.values()),
+        changelog=Changelog("latest", 1),
+        hidden=[hidden],
+        removed_hidden=list(state.hidden.values()),
+    )
+    table.commit(manifest)
+    return manifest
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> OwnTable:
+    """Two commits of a table of one bucket."""
+    table: OwnTable = open_table(str(tmp_path))
+    table.store.prepare(("_ottla/hidden/",))
+    commit(table, 0, 10)
+    commit(table, 10, 12)
+    return table
+
+
+def test_the_state_is_what_the_last_commit_of_each_bucket_left(table: OwnTable) -> None:
+    newest, _ = table.latest()
+    assert newest is not None
+    assert (newest.positions, newest.rows, newest.total_rows) == ({0: 12}, 11, 11)
+    state, named = read_states(table)
+    assert (state.visible, state.hidden) == ({0: newest.files[0]}, {0: newest.hidden[0]})
+    assert list(table.live_files()) == [newest.files[0]]
+    assert len(named) == 2
+    assert from_bytes(to_bytes(newest), "x")[0] == newest
+
+
+CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "another number of buckets": (
+        lambda m: m["changelog"].update(buckets=2),
+        "its kind of table is latest of each key in 2 buckets",
+    ),
+    "no changelog any more": (lambda m: m.update(changelog=None), "does not say what it keeps"),
+    "a load": (lambda m: m.update(kind="load"), "it is a load, which no changelog table has"),
+    "a bucket that is none": (lambda m: m["files"][0].update(partition=1), "of bucket 1"),
+    "two files of a bucket": (
+        lambda m: m["hidden"].append({**m["hidden"][0], "path": "_ottla/hidden/x.parquet"}),
+        "two files of one bucket",
+    ),
+    "more rows than changes": (lambda m: m["removed_hidden"].pop(), "and has read 2"),
+    "other ranges": (lambda m: m["ledgers"][0].update(start=9), "the loads before it end at 10"),
+    "a hidden file that readers see": (
+        lambda m: m["hidden"][0].update(path="data/x.parquet"),
+        "which is not in the table's folder _ottla/hidden",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES.keys())
+def test_a_forged_manifest_breaks_a_law(
+    table: OwnTable, change: Callable[[dict[str, Any]], object], said: str
+) -> None:
+    forge(manifest_path(table.store.root, 2), change)
+    assert said in "\n".join(ottla.lake.verify(str(table.store.root), bootstrap=None).problems)
+    with pytest.raises(OttlaError, match=said):
+        table.latest()
+
+
+def test_a_hidden_file_is_removed_once(table: OwnTable) -> None:
+    """The sums alone would not show that another file is meant."""
+    newest, digest = table.latest()
+    assert newest is not None
+    other = replace(newest.hidden[0], path="_ottla/hidden/x.parquet")
+    table.commit(
+        replace(
+            newest,
+            version=3,
+            previous=digest,
+            load_id="c" * 32,
+            files=(),
+            ledgers=(PartitionLedger(0, 12, 12),),
+            rows=0,
+            hash="0" * 32,
+            removed=(),
+            hidden=(),
+            removed_hidden=(other,),
+        )
+    )
+    said = "it removes _ottla/hidden/x.parquet, which does not count like that"
+    assert said in "\n".join(ottla.lake.verify(str(table.store.root), bootstrap=None).problems)
+    with pytest.raises(OttlaError, match=said):
+        read_states(table)
+
+
+def test_an_unknown_kind_of_table_is_no_manifest(table: OwnTable) -> None:
+    """A later version's table is not touched."""
+    newest, _ = table.latest()
+    assert newest is not None
+    assert newest.changelog is not None
+    unknown = replace(newest, changelog=replace(newest.changelog, keeps="all"))  # type: ignore[arg-type]
+    with pytest.raises(OttlaError, match="keeps is 'all'"):
+        from_bytes(to_bytes(unknown), "x")
