@@ -70,6 +70,7 @@ def load(
     skip_unreadable: bool = False,
     accept_loss: bool = False,
     on_bad_timestamp: Literal["fail", "null"] = "fail",
+    log_dirs: Sequence[str] = (),
     override: str | None = None,
     format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
     store_options: Mapping[str, str] | None = None,
@@ -99,7 +100,9 @@ def load(
     began = time.monotonic()
     place = place_of(target, store_options)
     start_at, end_at = parse_boundary(start), parse_boundary(end)
-    settings = LoadSettings(bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null")
+    settings = LoadSettings(
+        bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null", tuple(log_dirs)
+    )
     steps = Steps()
 
     def on_each_step(step: str) -> None:

@@ -7,11 +7,11 @@ twice, or a zombie of one, can never touch what another wrote.
 import json
 from dataclasses import asdict, dataclass
 
-from ottla.lake.cluster import connect
 from ottla.lake.manifest import DataFile
 from ottla.lake.output import ParquetOutput
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
+from ottla.lake.replica.reading import open_cluster
 from ottla.lake.row_hash import hash_text
 from ottla.lake.stores.store import FileStore
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
@@ -30,6 +30,7 @@ class Task:
     null_bad_timestamps: bool = False
     # About how many bytes of the log hold the range. By default too many to share a task of Spark.
     log_bytes: int = 1 << 62
+    log_dirs: tuple[str, ...] = ()  # Where logs may be read as files.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def run(task: Task, attempt: str) -> TaskResult:
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
     path = f"{task.path}-{attempt}.parquet"
     output = ParquetOutput(task.store, path)
-    cluster = connect(task.bootstrap)
+    cluster = open_cluster(task.bootstrap, task.log_dirs)
     try:
         for batch in read_range(
             wanted,

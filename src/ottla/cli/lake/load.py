@@ -66,6 +66,13 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
     show_default=True,
     help="What becomes of a record whose timestamp no Spark timestamp can hold.",
 )
+@click.option(
+    "--log-dir",
+    "log_dirs",
+    multiple=True,
+    metavar="DIR",
+    help="A broker's log directory that tasks can see: they read its files directly; repeatable.",
+)
 @spark_options
 @options.bootstrap
 @options.output
@@ -81,6 +88,7 @@ def load(
     accept_loss: bool,
     override: str | None,
     on_bad_timestamp: str,
+    log_dirs: tuple[str, ...],
     master: str | None,
     conf: dict[str, str],
     name: str | None,
@@ -111,6 +119,7 @@ def load(
         accept_loss=accept_loss,
         override=override,
         on_bad_timestamp=on_bad_timestamp,
+        log_dirs=log_dirs,
         format=table_format,
         store_options=store_options,
         spark_settings=loads.SparkSettings(master, name, conf),

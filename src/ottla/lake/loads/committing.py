@@ -47,6 +47,7 @@ class LoadSettings:
     skip_unreadable: bool = False
     accept_loss: bool = False
     null_bad_timestamps: bool = False
+    log_dirs: tuple[str, ...] = ()  # Where tasks may read logs as files.
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +217,7 @@ def _tasks(table: LakeTable, plan: LoadPlan, settings: LoadSettings) -> list[Tas
             skip_unreadable=settings.skip_unreadable,
             null_bad_timestamps=settings.null_bad_timestamps,
             log_bytes=sized.size_bytes,
+            log_dirs=settings.log_dirs,
         )
         for sized in plan.ranges
     ]
