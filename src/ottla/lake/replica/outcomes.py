@@ -13,7 +13,7 @@ from ottla.record.reader import records
 Batch = tuple[bytes, int, BatchHeader]
 
 
-class Outcomes:
+class TransactionOutcomes:
     """Reads ahead over the batches `ahead`, as far as it is asked."""
 
     def __init__(self, ahead: Iterator[Batch]) -> None:

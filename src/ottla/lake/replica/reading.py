@@ -15,7 +15,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.plan import Range
 from ottla.lake.replica.files import chunks, find_folder
-from ottla.lake.replica.outcomes import Batch, Outcomes
+from ottla.lake.replica.outcomes import Batch, TransactionOutcomes
 from ottla.lake.source import Fetched
 from ottla.record.header import BatchHeader
 from ottla.record.reader import CorruptBatch
@@ -71,7 +71,7 @@ def _read(
 ) -> Iterator[tuple[bytes, BatchHeader, tuple[tuple[int, int], ...]]]:
     """Whole batches up to `end`, the last one's header, and aborted transactions from there."""
     with closing(_batches(folder, position)) as ahead:
-        outcomes = Outcomes(ahead)
+        outcomes = TransactionOutcomes(ahead)
         for buffer, found in chunks(folder, position):
             kept = [(place, header) for place, header in found if header.base_offset < end]
             if not kept:
